@@ -1,0 +1,67 @@
+# Two commands for a newcomer: `make demo` and `make test`. Each makes the virtual environment and builds when needed.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+CORE = $(shell find core -name '*.cpp' -o -name '*.hpp') CMakeLists.txt pyproject.toml
+PIP = $(BIN)/python -m pip --disable-pip-version-check -q
+CXX_FILES = $(shell find core -name '*.cpp' -o -name '*.hpp')
+
+.PHONY: demo test test-all test-asan bench lint format clean
+
+demo: $(VENV)/.built
+	$(BIN)/python -m trelliswork.demo
+
+test: $(VENV)/.built
+	$(BIN)/python -m pytest -q -m "not slow"
+
+test-all: $(VENV)/.built
+	$(BIN)/python -m pytest -q
+	TRELLISWORK_KERNELS=avx2 $(BIN)/python -m pytest -q -m "not slow" tests/structures
+	TRELLISWORK_KERNELS=baseline $(BIN)/python -m pytest -q -m "not slow" tests/structures
+
+bench: $(VENV)/.bench
+	$(BIN)/python benchmarks/run.py
+
+lint: $(VENV)/.lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
+
+format: $(VENV)/.lint
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(CXX_FILES)
+
+# The core under AddressSanitizer and UndefinedBehaviorSanitizer, in an environment of its own.
+test-asan: .venv-asan/.built
+	TRELLISWORK_KERNELS=$(KERNELS) ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so) $$(gcc -print-file-name=libstdc++.so)" \
+	.venv-asan/bin/python -m pytest -q -m "not slow" -p no:cacheprovider
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.built: $(VENV)/bin/python $(CORE)
+	$(PIP) install "scikit-build-core>=0.11" "nanobind>=2.7" "cmake>=3.20" ninja
+	$(PIP) install --no-build-isolation -e ".[plots,test]" -Cbuild-dir=build/dev
+	touch $@
+
+$(VENV)/.lint: $(VENV)/.built
+	$(PIP) install "ruff>=0.8" "mypy>=1.13" "clang-format>=18"
+	touch $@
+
+$(VENV)/.bench: $(VENV)/.built
+	$(PIP) install "torch==2.13.0" || $(PIP) install torch
+	$(PIP) install pytorch-crf torch-struct hmmlearn
+	touch $@
+
+.venv-asan/.built: $(CORE)
+	$(PYTHON) -m venv .venv-asan
+	.venv-asan/bin/python -m pip --disable-pip-version-check -q install "scikit-build-core>=0.11" "nanobind>=2.7" "cmake>=3.20" ninja
+	.venv-asan/bin/python -m pip --disable-pip-version-check -q install --no-build-isolation -e ".[plots,test]" \
+	    -Cbuild-dir=build/asan -Ccmake.define.TRELLISWORK_SANITIZE=ON -Cinstall.strip=false
+	touch $@
+
+clean:
+	rm -rf build demo .venv .venv-asan .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,57 @@
+// Array types at the border with Python, and the checks that every one passes before the core sees it.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../kernels/kernels.hpp"
+
+namespace nb = nanobind;
+
+namespace tw::bind {
+
+using Scores = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;  // any number of dimensions
+using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Cube = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using Indices = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Labels = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Output = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
+using LabelOutput = nb::ndarray<std::int32_t, nb::c_contig, nb::device::cpu>;
+
+inline void require(bool holds, const char* message) {
+    if (!holds) throw std::invalid_argument(message);
+}
+
+inline void require_size(const Output& out, std::size_t size) {
+    require(out.size() == size, "the output array has the wrong size");
+}
+
+template <class Array>
+void require_scores(const Array& scores, const char* message) {
+    require(kernels().first_invalid(scores.data(), scores.size()) == scores.size(), message);
+}
+
+// Hands a vector over to NumPy without copying.
+template <class T>
+nb::ndarray<nb::numpy, T> to_numpy(std::vector<T>&& values, std::initializer_list<std::size_t> shape) {
+    auto* owner = new std::vector<T>(std::move(values));
+    const nb::capsule capsule(owner, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    static T nothing{};
+    return nb::ndarray<nb::numpy, T>(owner->empty() ? &nothing : owner->data(), shape, capsule);
+}
+
+void bind_chain(nb::module_& m);
+void bind_structures(nb::module_& m);
+void bind_semirings(nb::module_& m);
+
+}  // namespace tw::bind

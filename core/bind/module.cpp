@@ -1,0 +1,33 @@
+// The module trelliswork._core: checked arrays in, arrays out. See the other files of this folder.
+#include "arrays.hpp"
+
+NB_MODULE(_core, m) {
+    m.doc() = "The compiled core of trelliswork; use the public names of the package instead.";
+    tw::bind::bind_chain(m);
+    tw::bind::bind_structures(m);
+    tw::bind::bind_semirings(m);
+
+    m.def("kernels", [] { return std::string(tw::kernels().name); }, "Instruction set of the kernels in use.");
+    m.def("kernel_width", [] { return tw::kernels().width; }, "Doubles in one vector of the kernels in use.");
+    m.def(
+        "first_invalid",
+        [](const tw::bind::Scores& scores) { return tw::kernels().first_invalid(scores.data(), scores.size()); },
+        "Flat index of the first NaN, +inf or value beyond 1e300; the size when there is none.");
+    m.def(
+        "exponentials",
+        [](const tw::bind::Vector& values, tw::bind::Output out) {
+            tw::bind::require_size(out, values.size());
+            tw::kernels().exponentials(values.data(), values.size(), out.data());
+        },
+        "e**x of each value (x <= 700), as the kernels compute it.");
+    m.def(
+        "probe",
+        [](const std::string& what, std::size_t rounds) {
+            nb::gil_scoped_release unlocked;
+            if (what == "multiply-add") return tw::kernels().probe_multiply_add(rounds);
+            if (what == "exponential") return tw::kernels().probe_exponential(rounds);
+            if (what == "max-plus") return tw::kernels().probe_max_plus(rounds);
+            throw std::invalid_argument("unknown probe: " + what);
+        },
+        nb::arg("what"), nb::arg("rounds"), "Run a throughput probe; returns how many operations were done.");
+}

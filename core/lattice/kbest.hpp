@@ -1,0 +1,336 @@
+// The k best paths of a graph (see recursions.hpp), two ways: k-best Viterbi (eq. 2.41) and A* (2.4.4).
+//
+// Paths are node lists from the sink to the source. Equal scores are ordered by the first difference seen from the
+// sink: the edge that the graph lists first (the lowest label) comes first.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "../semiring.hpp"
+#include "recursions.hpp"
+
+namespace tw::lattice {
+
+struct ScoredPath {
+    double score;
+    std::vector<std::size_t> nodes;
+};
+
+// Every node keeps its k best partial paths; O(edges + nodes k log degree) time, O(nodes k) memory.
+template <class Graph>
+std::vector<ScoredPath> kbest_viterbi(const Graph& graph, std::size_t k) {
+    struct Partial {
+        double score;
+        std::size_t from, rank;  // the rank-th partial path of the predecessor
+    };
+    struct Candidate {
+        double score;
+        std::size_t edge, rank;
+        bool operator<(const Candidate& other) const {  // for a max-heap: worst first
+            if (score != other.score) return score < other.score;
+            return edge != other.edge ? edge > other.edge : rank > other.rank;
+        }
+    };
+    std::vector<std::vector<Partial>> best(graph.n_nodes());
+    best[0].push_back({0.0, 0, 0});
+    std::vector<std::pair<std::size_t, double>> edges;
+    std::vector<Candidate> heap;
+    for (std::size_t v = 1; v < graph.n_nodes(); ++v) {
+        edges.clear();
+        heap.clear();
+        graph.incoming(v, [&](std::size_t u, double score) {
+            if (!best[u].empty() && score != kLogZero) {
+                heap.push_back({best[u][0].score + score, edges.size(), 0});
+                edges.emplace_back(u, score);
+            }
+        });
+        std::make_heap(heap.begin(), heap.end());
+        while (!heap.empty() && best[v].size() < k) {
+            std::pop_heap(heap.begin(), heap.end());
+            const Candidate top = heap.back();
+            heap.pop_back();
+            const auto [u, score] = edges[top.edge];
+            best[v].push_back({top.score, u, top.rank});
+            if (top.rank + 1 < best[u].size()) {
+                heap.push_back({best[u][top.rank + 1].score + score, top.edge, top.rank + 1});
+                std::push_heap(heap.begin(), heap.end());
+            }
+        }
+    }
+    std::vector<ScoredPath> paths;
+    for (std::size_t i = 0; i < best.back().size(); ++i) {
+        ScoredPath path{best.back()[i].score, {}};
+        for (std::size_t v = graph.n_nodes() - 1, rank = i;;) {
+            path.nodes.push_back(v);
+            if (v == 0) break;
+            const Partial& step = best[v][rank];
+            v = step.from;
+            rank = step.rank;
+        }
+        paths.push_back(std::move(path));
+    }
+    return paths;
+}
+
+// A*: Viterbi scores are the exact heuristic of a search from the sink, so a partial path is worth exactly its best
+// completion and the search never expands a node in vain. Organised by detours: a path leaves an earlier path by one
+// edge that is not the best one, then follows best edges until it meets the best path again. The detours of the best
+// path are sorted once and shared by all (as in Eppstein 1998), so each further path costs what is new in it.
+//
+// `value(v)` is the Viterbi score of node v, `best_path` the best path (sink first).
+template <class Graph, class Value>
+class BestFirst {
+public:
+    using Node = std::uint32_t;
+
+    struct Path {  // parent[0 .. keep) + fresh + best_path[join .. end)
+        double loss;
+        std::size_t parent, keep, join;
+        std::vector<Node> fresh;
+    };
+
+    BestFirst(const Graph& graph, Value value, std::vector<Node> best_path, std::size_t k)
+        : graph_(graph), value_(value), best_(std::move(best_path)), k_(k), bound_(kUnbounded) {
+        paths_.push_back({0.0, 0, 0, 0, {}});
+        own_.emplace_back();
+        collect_shared_detours();
+        offer(0, true, 0);
+        while (paths_.size() < k_ && !heap_.empty()) follow_best_detour();
+    }
+
+    const std::vector<Path>& paths() const { return paths_; }
+
+    // Nodes of path i, sink first.
+    std::vector<Node> nodes(std::size_t i) const {
+        std::vector<Node> out;
+        append_prefix(i, best_length(i), out);
+        return out;
+    }
+
+private:
+    static constexpr Node kNowhere = ~Node{0};
+    static constexpr std::size_t kOffPath = ~std::size_t{0};
+    static constexpr double kUnbounded = std::numeric_limits<double>::max();  // an infinite loss is a forbidden edge
+
+    struct Detour {
+        double loss;
+        std::size_t at;  // on the best path: index of the node that is entered differently; else index into fresh
+        Node from;       // the other predecessor
+    };
+
+    struct Offer {  // the next detour of one path's list
+        double loss;
+        std::size_t path;
+        bool shared;
+        std::size_t index;
+    };
+
+    // The predecessor listed first among the best.
+    Node best_predecessor(Node v) const {
+        Node best = 0;
+        double top = kLogZero;
+        graph_.incoming(v, [&](std::size_t u, double score) {
+            const double total = value_(u) + score;
+            if (total > top) {
+                top = total;
+                best = static_cast<Node>(u);
+            }
+        });
+        return best;
+    }
+
+    void collect_shared_detours() {
+        const auto earlier = [this](const Detour& a, const Detour& b) { return earlier_on_best_path(a, b); };
+        const std::size_t limit = k_ < (std::size_t{1} << 40) ? 4 * k_ + 64 : k_;
+        for (std::size_t i = 0; i + 1 < best_.size(); ++i) {
+            const double top = value_(best_[i]);
+            const std::size_t usual = best_[i + 1];
+            graph_.incoming(best_[i], [&](std::size_t u, double score) {
+                const double loss = top - (value_(u) + score);
+                if (loss <= bound_ && u != usual) shared_.push_back({std::max(0.0, loss), i, static_cast<Node>(u)});
+            });
+            if (shared_.size() >= limit) {
+                std::nth_element(shared_.begin(), shared_.begin() + static_cast<std::ptrdiff_t>(k_), shared_.end(),
+                                 earlier);
+                shared_.resize(k_);
+                bound_ = std::max_element(shared_.begin(), shared_.end(), earlier)->loss;
+            }
+        }
+        std::sort(shared_.begin(), shared_.end(), earlier);
+        if (shared_.size() >= k_) {  // one detour from the best path each: already enough paths
+            shared_.resize(k_);
+            bound_ = shared_.back().loss;
+        }
+    }
+
+    // Index of a node on the best path. Node numbers fall along a path, so bisection finds it.
+    std::size_t place(Node v) const {
+        const auto found = std::lower_bound(best_.begin(), best_.end(), v, std::greater<>{});
+        return found != best_.end() && *found == v ? static_cast<std::size_t>(found - best_.begin()) : kOffPath;
+    }
+
+    // Which of two detours of the best path leads to the earlier labelling.
+    bool earlier_on_best_path(const Detour& a, const Detour& b) const {
+        if (a.loss != b.loss) return a.loss < b.loss;
+        if (a.at == b.at) return a.from != b.from && listed_first(best_[a.at], a.from, b.from);
+        if (a.at < b.at) return listed_first(best_[a.at], a.from, best_[a.at + 1]);
+        return listed_first(best_[b.at], best_[b.at + 1], b.from);
+    }
+
+    bool listed_first(Node v, Node a, Node b) const {
+        Node found = kNowhere;
+        graph_.incoming(v, [&](std::size_t u, double) {
+            if (found == kNowhere && (u == a || u == b)) found = static_cast<Node>(u);
+        });
+        return found == a;
+    }
+
+    // Puts the first detour of a list at or after `index` that the path may take on the heap.
+    void offer(std::size_t path, bool shared, std::size_t index) {
+        if (shared)
+            while (index < shared_.size() && shared_[index].at < paths_[path].join) ++index;
+        const std::vector<Detour>& list = shared ? shared_ : own_[path];
+        if (index >= list.size() || paths_[path].loss + list[index].loss > bound_) return;
+        heap_.push_back({paths_[path].loss + list[index].loss, path, shared, index});
+        std::push_heap(heap_.begin(), heap_.end(), [this](const Offer& a, const Offer& b) { return later(a, b); });
+    }
+
+    void follow_best_detour() {
+        std::pop_heap(heap_.begin(), heap_.end(), [this](const Offer& a, const Offer& b) { return later(a, b); });
+        const Offer taken = heap_.back();
+        heap_.pop_back();
+        paths_.push_back(make_path(taken));
+        own_.emplace_back(own_detours(paths_.back()));
+        const std::size_t made = paths_.size() - 1;
+        offer(taken.path, taken.shared, taken.index + 1);
+        offer(made, true, 0);
+        offer(made, false, 0);
+    }
+
+    const Detour& detour(const Offer& o) const { return o.shared ? shared_[o.index] : own_[o.path][o.index]; }
+
+    std::size_t keep(const Offer& o) const {
+        const Path& base = paths_[o.path];
+        const std::size_t at = detour(o).at;
+        return base.keep + (o.shared ? base.fresh.size() + at - base.join : at) + 1;
+    }
+
+    Path make_path(const Offer& o) const {
+        Path path{o.loss, o.path, keep(o), 0, {}};
+        Node v = detour(o).from;
+        while ((path.join = place(v)) == kOffPath) {
+            path.fresh.push_back(v);
+            v = best_predecessor(v);
+        }
+        return path;
+    }
+
+    std::vector<Detour> own_detours(const Path& path) const {
+        std::vector<Detour> detours;
+        const double bound = bound_ - path.loss;  // what is worse than k known paths is not wanted
+        for (std::size_t i = 0; i < path.fresh.size(); ++i) {
+            const double top = value_(path.fresh[i]);
+            const std::size_t usual = i + 1 < path.fresh.size() ? path.fresh[i + 1] : best_[path.join];
+            graph_.incoming(path.fresh[i], [&](std::size_t u, double score) {
+                const double loss = top - (value_(u) + score);
+                if (loss <= bound && u != usual) detours.push_back({std::max(0.0, loss), i, static_cast<Node>(u)});
+            });
+        }
+        const auto earlier = [&](const Detour& a, const Detour& b) {
+            if (a.loss != b.loss) return a.loss < b.loss;
+            if (a.at == b.at) return a.from != b.from && listed_first(path.fresh[a.at], a.from, b.from);
+            const Detour& first = a.at < b.at ? a : b;
+            const Node usual = first.at + 1 < path.fresh.size() ? path.fresh[first.at + 1] : best_[path.join];
+            const bool detour_first = listed_first(path.fresh[first.at], first.from, usual);
+            return &first == &a ? detour_first : !detour_first;
+        };
+        if (detours.size() > k_) {
+            std::nth_element(detours.begin(), detours.begin() + static_cast<std::ptrdiff_t>(k_), detours.end(),
+                             earlier);
+            detours.resize(k_);
+        }
+        std::sort(detours.begin(), detours.end(), earlier);
+        return detours;
+    }
+
+    bool later(const Offer& a, const Offer& b) const {
+        if (a.loss != b.loss) return a.loss > b.loss;
+        const std::vector<Node> first = offered_nodes(a), second = offered_nodes(b);
+        for (std::size_t i = 1; i < std::min(first.size(), second.size()); ++i)
+            if (first[i] != second[i]) return !listed_first(first[i - 1], first[i], second[i]);
+        return false;
+    }
+
+    std::vector<Node> offered_nodes(const Offer& o) const {  // only needed to break exact ties
+        std::vector<Node> out;
+        append_prefix(o.path, keep(o), out);
+        const Path path = make_path(o);
+        out.insert(out.end(), path.fresh.begin(), path.fresh.end());
+        out.insert(out.end(), best_.begin() + static_cast<std::ptrdiff_t>(path.join), best_.end());
+        return out;
+    }
+
+    std::size_t best_length(std::size_t i) const {
+        return paths_[i].keep + paths_[i].fresh.size() + best_.size() - paths_[i].join;
+    }
+
+    // The first `count` nodes of path i.
+    void append_prefix(std::size_t i, std::size_t count, std::vector<Node>& out) const {
+        std::vector<std::size_t> chain{i};  // ancestors, so that no recursion can run deep
+        while (chain.back() != 0) chain.push_back(paths_[chain.back()].parent);
+        for (auto it = chain.rbegin(); it != chain.rend(); ++it) {
+            const Path& path = paths_[*it];
+            out.resize(path.keep);
+            out.insert(out.end(), path.fresh.begin(), path.fresh.end());
+            out.insert(out.end(), best_.begin() + static_cast<std::ptrdiff_t>(path.join), best_.end());
+        }
+        out.resize(count);
+    }
+
+    const Graph& graph_;
+    Value value_;
+    std::vector<Node> best_;
+    std::size_t k_;
+    double bound_;  // no path of a greater loss is among the k best
+    std::vector<Path> paths_;
+    std::vector<Detour> shared_;            // of the best path, the k least, in order
+    std::vector<std::vector<Detour>> own_;  // of each path's fresh nodes
+    std::vector<Offer> heap_;
+};
+
+// A* on any graph: Viterbi scores by the generic forward pass, then the search.
+template <class Graph>
+std::vector<ScoredPath> kbest_astar(const Graph& graph, std::size_t k) {
+    using Node = std::uint32_t;
+    const std::vector<double> viterbi = forward(MaxPlus{}, graph);
+    if (viterbi.back() == kLogZero) return {};
+    std::vector<Node> best;
+    for (std::size_t v = graph.n_nodes() - 1;;) {
+        best.push_back(static_cast<Node>(v));
+        if (v == 0) break;
+        std::size_t next = 0;
+        double top = kLogZero;
+        graph.incoming(v, [&](std::size_t u, double score) {
+            if (viterbi[u] + score > top) {
+                top = viterbi[u] + score;
+                next = u;
+            }
+        });
+        v = next;
+    }
+    const auto value = [&](std::size_t v) { return viterbi[v]; };
+    const BestFirst search(graph, value, std::move(best), k);
+    std::vector<ScoredPath> paths;
+    for (std::size_t i = 0; i < search.paths().size(); ++i) {
+        const auto nodes = search.nodes(i);
+        paths.push_back({viterbi.back() - search.paths()[i].loss, {nodes.begin(), nodes.end()}});
+    }
+    return paths;
+}
+
+}  // namespace tw::lattice

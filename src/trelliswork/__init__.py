@@ -1,0 +1,96 @@
+"""trelliswork: structured prediction with exact inference.
+
+Names are loaded when first used, so ``import trelliswork`` stays light.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from trelliswork import corpora as corpora
+    from trelliswork import plots as plots
+    from trelliswork.errors import InvalidInput, TrellisworkError, Unsatisfiable
+    from trelliswork.estimators.hmm import HMM
+    from trelliswork.structures import semirings as semirings
+    from trelliswork.structures.batch import ChainBatch
+    from trelliswork.structures.beam import beam_search
+    from trelliswork.structures.chain import Chain
+    from trelliswork.structures.expectation import ExpectationPass
+    from trelliswork.structures.ngram import NGramChain
+    from trelliswork.structures.program import Program
+    from trelliswork.structures.results import Expectations, Forward, ForwardBackward, Labeling, Segmentation
+    from trelliswork.structures.schemes import SchemeConstraints, scheme_constraints
+    from trelliswork.structures.segments import SegmentChain
+    from trelliswork.structures.semirings import Semiring, forward, forward_backward
+
+# Public name -> module that defines it.
+_HOME = {
+    "HMM": "estimators.hmm",
+    "Chain": "structures.chain",
+    "ChainBatch": "structures.batch",
+    "ExpectationPass": "structures.expectation",
+    "Expectations": "structures.results",
+    "Forward": "structures.results",
+    "ForwardBackward": "structures.results",
+    "InvalidInput": "errors",
+    "Labeling": "structures.results",
+    "NGramChain": "structures.ngram",
+    "Program": "structures.program",
+    "SchemeConstraints": "structures.schemes",
+    "SegmentChain": "structures.segments",
+    "Segmentation": "structures.results",
+    "Semiring": "structures.semirings",
+    "TrellisworkError": "errors",
+    "Unsatisfiable": "errors",
+    "beam_search": "structures.beam",
+    "forward": "structures.semirings",
+    "forward_backward": "structures.semirings",
+    "scheme_constraints": "structures.schemes",
+}
+_MODULES = {"corpora": "corpora", "plots": "plots", "semirings": "structures.semirings"}
+
+__all__ = [
+    "HMM",
+    "Chain",
+    "ChainBatch",
+    "ExpectationPass",
+    "Expectations",
+    "Forward",
+    "ForwardBackward",
+    "InvalidInput",
+    "Labeling",
+    "NGramChain",
+    "Program",
+    "SchemeConstraints",
+    "SegmentChain",
+    "Segmentation",
+    "Semiring",
+    "TrellisworkError",
+    "Unsatisfiable",
+    "beam_search",
+    "corpora",
+    "forward",
+    "forward_backward",
+    "plots",
+    "scheme_constraints",
+    "semirings",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(importlib.import_module(f"trelliswork.{_HOME[name]}"), name)
+    elif name in _MODULES:
+        value = importlib.import_module(f"trelliswork.{_MODULES[name]}")
+    else:
+        raise AttributeError(f"module 'trelliswork' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

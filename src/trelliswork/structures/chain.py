@@ -1,0 +1,375 @@
+"""One chain of labels: every question about ``score(y) = sum of unary and transition scores``, answered exactly.
+
+A chain is bare scores; where they come from (an HMM, a CRF, a neural network) is somebody else's business. Equations
+are those of the thesis (004) unless another source is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy.typing as npt
+
+from trelliswork.errors import InvalidInput
+from trelliswork.structures import checks
+from trelliswork.structures.batch import ChainBatch
+from trelliswork.structures.checks import FloatArray, LabelArray
+from trelliswork.structures.results import Expectations, Labeling
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["Chain"]
+
+
+class Chain:
+    """A first-order chain of T positions and K labels.
+
+    The score of a labelling ``y`` is ``start[y[0]] + sum of unary[t, y[t]] + sum of transitions[y[t], y[t + 1]] +
+    end[y[-1]]`` (eq. 2.38). A chain never changes: what adds costs or constraints returns a new one.
+
+    Parameters
+    ----------
+    unary : (T, K) array-like
+        Score of each label at each position. ``-inf`` forbids; NaN, ``+inf`` and finite values beyond 1e300 are refused.
+    transitions : (K, K) or (T - 1, K, K) array-like
+        Score of label ``a`` followed by label ``b``, the same everywhere or for each step.
+    start, end : (K,) array-like, optional
+        Scores of the first and of the last label.
+
+    Notes
+    -----
+    Ties are broken towards the lowest label index: among equal scores the labelling that is smallest read from its end
+    comes first. The empty chain (T = 0) has one labelling, the empty one, of score 0.
+
+    Examples
+    --------
+    >>> chain = Chain(unary=[[2.0, 0.0], [0.0, 1.0]], transitions=[[0.0, -3.0], [0.0, 0.0]])
+    >>> chain.argmax()
+    Labeling(labels=array([0, 0], dtype=int32), score=2.0)
+    >>> chain.marginals().round(3)
+    array([[0.693, 0.307],
+           [0.693, 0.307]])
+    """
+
+    def __init__(
+        self,
+        unary: npt.ArrayLike,
+        transitions: npt.ArrayLike,
+        start: npt.ArrayLike | None = None,
+        end: npt.ArrayLike | None = None,
+    ) -> None:
+        moves = checks.as_numbers("transitions", transitions)
+        rows = checks.as_numbers("unary", unary)
+        if rows.shape == (0,) and moves.ndim >= 2:
+            rows = rows.reshape(0, moves.shape[-1])
+        if rows.ndim != 2:
+            raise InvalidInput(f"unary must have shape (T, K), one row per position; found {rows.shape}.")
+        length, n_labels = rows.shape
+        if moves.ndim == 3 and moves.shape != (max(length - 1, 0), n_labels, n_labels):
+            raise InvalidInput(
+                f"transitions per step must have shape ({max(length - 1, 0)}, {n_labels}, {n_labels}) "
+                f"for unary of shape {rows.shape}; found {moves.shape}."
+            )
+        if moves.ndim not in (2, 3) or moves.shape[-2:] != (n_labels, n_labels):
+            raise InvalidInput(
+                f"transitions must have shape ({n_labels}, {n_labels}) or (T - 1, {n_labels}, {n_labels}) "
+                f"for unary of shape {rows.shape}; found {moves.shape}."
+            )
+        self._batch = ChainBatch._of_one(rows, moves, start, end)
+
+    @classmethod
+    def _over(cls, batch: ChainBatch) -> Self:
+        chain = cls.__new__(cls)
+        chain._batch = batch
+        return chain
+
+    def __repr__(self) -> str:
+        return f"Chain({self.n_positions} positions, {self.n_labels} labels)"
+
+    @property
+    def n_positions(self) -> int:
+        """Number of positions, T."""
+        return len(self._batch._rows)
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels, K."""
+        return self._batch.n_labels
+
+    @property
+    def unary(self) -> FloatArray:
+        """Scores of labels by position, (T, K), read-only."""
+        return self._batch._rows
+
+    @property
+    def transitions(self) -> FloatArray:
+        """Scores of neighbouring labels, (K, K) or (T - 1, K, K), read-only."""
+        return self._batch.transitions
+
+    @property
+    def start(self) -> FloatArray:
+        """Scores of the first label, (K,), read-only."""
+        return self._batch.start
+
+    @property
+    def end(self) -> FloatArray:
+        """Scores of the last label, (K,), read-only."""
+        return self._batch.end
+
+    # ---- the best ------------------------------------------------------------------------------------------------
+
+    def argmax(self) -> Labeling:
+        """Return the best labelling and its score (Viterbi, eq. 2.39).
+
+        Raises
+        ------
+        Unsatisfiable
+            If every labelling is forbidden; the message says where.
+
+        Examples
+        --------
+        >>> Chain([[0.0, 1.0], [0.0, 1.0]], [[0.0, 0.0], [5.0, 0.0]]).argmax().labels.tolist()
+        [1, 0]
+        """
+        return self._batch.argmax()[0]
+
+    def kbest(self, k: int, method: str = "astar") -> list[Labeling]:
+        """Return the ``k`` best labellings, distinct and best first.
+
+        Parameters
+        ----------
+        k : int
+            How many are wanted; fewer come back when fewer exist.
+        method : {"astar", "viterbi"}
+            ``"astar"`` searches backwards with the Viterbi scores as exact heuristic (2.4.4); ``"viterbi"`` keeps k
+            partial labellings at every node (eq. 2.41), in k times the memory. Both give the same answer.
+
+        Examples
+        --------
+        >>> chain = Chain(unary=[[2.0, 0.0], [0.0, 1.0]], transitions=[[0.0, -3.0], [0.0, 0.0]])
+        >>> [best.labels.tolist() for best in chain.kbest(2)]
+        [[0, 0], [1, 1]]
+        """
+        return self._batch.kbest(k, method)[0]
+
+    def max_marginals(self) -> FloatArray:
+        """Return, for every position and label, the best score of a labelling that has it; -inf where none has.
+
+        Examples
+        --------
+        >>> Chain([[2.0, 0.0], [0.0, 1.0]], [[0.0, -3.0], [0.0, 0.0]]).max_marginals().tolist()
+        [[2.0, 1.0], [2.0, 1.0]]
+        """
+        return self._batch.max_marginals()[0]
+
+    # ---- sums ----------------------------------------------------------------------------------------------------
+
+    def log_partition(self) -> float:
+        """Return the log of the sum over all labellings of exp(score) (eq. 2.57); -inf when all are forbidden.
+
+        Examples
+        --------
+        >>> round(Chain([[0.0, 0.0]] * 3, [[0.0, 0.0], [0.0, 0.0]]).log_partition(), 6)  # 3 log 2
+        2.079442
+        """
+        return float(self._batch.log_partition()[0])
+
+    def marginals(self) -> FloatArray:
+        """Return the probability of every label at every position, (T, K) (eq. 2.60).
+
+        Examples
+        --------
+        >>> Chain([[0.0, 1.0]], [[0.0, 0.0], [0.0, 0.0]]).marginals().round(3).tolist()
+        [[0.269, 0.731]]
+        """
+        return self._batch.marginals()[0]
+
+    def edge_marginals(self) -> FloatArray:
+        """Return the probability of every pair of neighbouring labels, (T - 1, K, K) (eq. 2.35).
+
+        Examples
+        --------
+        >>> Chain([[0.0, 0.0]] * 2, [[0.0, -np.inf], [0.0, 0.0]]).edge_marginals().round(3).tolist()
+        [[[0.333, 0.0], [0.333, 0.333]]]
+        """
+        return self._batch.edge_marginals()[0]
+
+    def forward(self) -> FloatArray:
+        """Return log forward vectors, (T, K) (eq. 2.53): sums over the labels before, ``unary[t]`` included.
+
+        Examples
+        --------
+        >>> Chain([[0.0, 0.0]] * 2, [[0.0, 0.0], [0.0, 0.0]]).forward().round(3).tolist()
+        [[0.0, 0.0], [0.693, 0.693]]
+        """
+        return self._batch.forward()[0]
+
+    def backward(self) -> FloatArray:
+        """Return log backward vectors, (T, K) (eq. 2.55): sums over the labels after, ``unary[t]`` left out.
+
+        Examples
+        --------
+        >>> Chain([[0.0, 0.0]] * 2, [[0.0, 0.0], [0.0, 0.0]]).backward().round(3).tolist()
+        [[0.693, 0.693], [0.0, 0.0]]
+        """
+        return self._batch.backward()[0]
+
+    def entropy(self) -> float:
+        """Return the entropy of the distribution over labellings, in nats.
+
+        Examples
+        --------
+        >>> round(Chain([[0.0, 0.0]] * 3, [[0.0, 0.0], [0.0, 0.0]]).entropy(), 6)
+        2.079442
+        """
+        return float(self._batch.entropy()[0])
+
+    def expected_counts(self, attributes: npt.ArrayLike | None = None) -> Expectations:
+        """Return the log partition and expected counts by one forward pass over the expectation semiring.
+
+        Nothing is kept per position (Table 2.2, last row; Ilić et al. 2012): use `ExpectationPass` for a sequence that
+        does not fit in memory.
+
+        Parameters
+        ----------
+        attributes : (T, F) array-like, optional
+            Attribute values of each position; ``attributes[f, k]`` of the answer is the expected sum of attribute ``f``
+            over the positions labelled ``k``, the gradient of the log partition by that weight.
+
+        Examples
+        --------
+        >>> counts = Chain([[0.0, 0.0]] * 2, [[0.0, 0.0], [0.0, 0.0]]).expected_counts([[1.0], [2.0]])
+        >>> counts.labels.tolist(), counts.transitions.tolist(), counts.attributes.tolist()
+        ([1.0, 1.0], [[0.25, 0.25], [0.25, 0.25]], [[1.5, 1.5]])
+        """
+        return self._batch.expected_counts(None if attributes is None else [attributes])[0]
+
+    # ---- single labellings ---------------------------------------------------------------------------------------
+
+    def score(self, labels: npt.ArrayLike) -> float:
+        """Return the score of a labelling, -inf if it is forbidden.
+
+        Examples
+        --------
+        >>> Chain([[2.0, 0.0], [0.0, 1.0]], [[0.0, -3.0], [0.0, 0.0]]).score([0, 1])
+        0.0
+        """
+        return float(self._batch.score([labels])[0])
+
+    def log_prob(self, labels: npt.ArrayLike) -> float:
+        """Return the log-probability of a labelling, never above zero; -inf if it is forbidden.
+
+        Examples
+        --------
+        >>> round(Chain([[0.0, 0.0]] * 3, [[0.0, 0.0], [0.0, 0.0]]).log_prob([0, 1, 0]), 6)
+        -2.079442
+        """
+        return float(self._batch.log_prob([labels])[0])
+
+    def span_probability(self, start: int, labels: Sequence[Any]) -> float:
+        """Return the probability that the positions from ``start`` on carry ``labels``, exactly.
+
+        Parameters
+        ----------
+        start : int
+            First position of the span.
+        labels : sequence
+            For every position of the span a label index, or a collection of indices any of which will do. So the span
+            "B-X I-X, and then anything but I-X" is ``[B, I, everything_but_I]``.
+
+        Examples
+        --------
+        >>> chain = Chain([[0.0, 0.0]] * 3, [[0.0, 0.0], [0.0, 0.0]])
+        >>> round(chain.span_probability(1, [0, {0, 1}]), 6)
+        0.5
+        """
+        return float(self._batch.span_probability([start], [labels])[0])
+
+    def sample(self, n: int = 1, random_state: Any = None) -> LabelArray:
+        """Draw ``n`` labellings from the distribution, an (n, T) array (forward filtering, backward sampling).
+
+        Parameters
+        ----------
+        n : int
+            Number of labellings.
+        random_state : None, int or numpy.random.Generator
+            Source of randomness; an integer gives the same labellings every time.
+
+        Examples
+        --------
+        >>> Chain([[0.0, 9.0]] * 3, [[0.0, 0.0], [0.0, 0.0]]).sample(2, random_state=0).tolist()
+        [[1, 1, 1], [1, 1, 1]]
+        """
+        return self._batch.sample(n, random_state)[0]
+
+    # ---- other chains --------------------------------------------------------------------------------------------
+
+    def augmented(self, gold: npt.ArrayLike, cost: str | npt.ArrayLike = "hamming", scale: float = 1.0) -> Self:
+        """Return the chain with ``scale`` times the cost of each label against ``gold`` added (eq. 2.40).
+
+        Parameters
+        ----------
+        gold : (T,) array-like of int
+            The right labels.
+        cost : "hamming" or (K, K) array-like
+            ``cost[gold, label]``, non-negative with a zero diagonal.
+        scale : float
+            Any real factor (nu): 1 for the hinge loss, -1 for the ramp loss.
+
+        Examples
+        --------
+        >>> Chain([[0.5, 0.0]], [[0.0, 0.0], [0.0, 0.0]]).augmented([0]).argmax()
+        Labeling(labels=array([1], dtype=int32), score=1.0)
+        """
+        return self._over(self._batch.augmented([gold], cost, scale))
+
+    def constrained(
+        self,
+        allowed: Any = None,
+        transitions: npt.ArrayLike | None = None,
+        start: npt.ArrayLike | None = None,
+        end: npt.ArrayLike | None = None,
+        fixed: Any = None,
+    ) -> Self:
+        """Return the chain with some labels and transitions forbidden.
+
+        Parameters
+        ----------
+        allowed : (T, K) array of bool, or list of T candidate sets, optional
+            Which labels each position may take; ``None`` in a list leaves the position free.
+        transitions : (K, K) or (T - 1, K, K) array of bool, optional
+            Which labels may follow which; `scheme_constraints` makes it for BIO, BILOU and IOBES.
+        start, end : (K,) array of bool, optional
+            Which labels may come first and last.
+        fixed : dict of position to label, or (T,) array of int with -1 for free, optional
+            Labels that are known.
+
+        Raises
+        ------
+        Unsatisfiable
+            If no labelling is left; the message says where.
+
+        Examples
+        --------
+        >>> chain = Chain([[0.0, 1.0], [0.0, 1.0]], [[0.0, 0.0], [0.0, 0.0]])
+        >>> chain.constrained(fixed={1: 0}).argmax().labels.tolist()
+        [1, 0]
+        """
+        lists = {"allowed": allowed, "fixed": fixed}
+        given = {name: [value] for name, value in lists.items() if value is not None}
+        return self._over(self._batch.constrained(transitions=transitions, start=start, end=end, **given))
+
+    # ---- pictures ------------------------------------------------------------------------------------------------
+
+    def plot(self, **options: Any) -> Axes:
+        """Draw the trellis with the best path bold; options are those of `trelliswork.plots.trellis`.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from trelliswork.plots import trellis
+
+        return trellis(self, **options)

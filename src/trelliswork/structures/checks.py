@@ -1,0 +1,235 @@
+"""Checks at the border: what a caller hands over becomes a clean, private array or a clear error."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from trelliswork import _core
+from trelliswork.errors import InvalidInput
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+LabelArray = npt.NDArray[np.int32]
+
+_LARGEST = 1e300
+
+
+def as_numbers(name: str, values: Any) -> FloatArray:
+    """Return a private float64 copy of ``values``, C-contiguous."""
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise InvalidInput(f"{name} is not a rectangular array: {error}. Rows must have equal lengths.") from None
+    if array.dtype.kind == "O":
+        try:
+            return np.array(array, dtype=np.float64, order="C")
+        except (TypeError, ValueError) as error:
+            raise InvalidInput(f"{name} must hold numbers: {error}.") from None
+    if array.dtype.kind not in "fiub":
+        raise InvalidInput(f"{name} must hold real numbers, found an array of type {array.dtype}.")
+    return np.array(array, dtype=np.float64, order="C")
+
+
+def as_scores(name: str, values: Any, shape: tuple[int | None, ...] | None = None, meaning: str = "") -> FloatArray:
+    """Return ``values`` as finite or ``-inf`` scores, read-only; ``None`` in ``shape`` accepts any size."""
+    array = as_numbers(name, values)
+    if shape is not None and not _fits(array.shape, shape):
+        raise InvalidInput(f"{name} must have shape {describe(shape)}{meaning}, found {array.shape}.")
+    require_scores(name, array)
+    array.flags.writeable = False
+    return array
+
+
+def require_scores(name: str, array: FloatArray) -> None:
+    """Raise unless every score is -inf or finite and at most 1e300 in magnitude."""
+    flat = _core.first_invalid(array)
+    if flat < array.size:
+        index = np.unravel_index(flat, array.shape)
+        place = ", ".join(map(str, index))
+        raise InvalidInput(invalid_score(f"{name}[{place}]", array[index]))
+
+
+def invalid_score(place: str, value: float) -> str:
+    """Say what is wrong with one score."""
+    if np.isnan(value):
+        return f"{place} is NaN. Scores must be numbers; use -inf to forbid a label."
+    if np.isinf(value):
+        return f"{place} is +inf. Scores must be below infinity; to force a label, forbid the others with -inf."
+    return f"{place} is {value!r}: scores beyond {_LARGEST:g} would overflow. Use -inf to forbid a label."
+
+
+def as_count(name: str, value: Any, least: int = 1) -> int:
+    """Return ``value`` as an int of at least ``least``."""
+    if isinstance(value, (bool, np.bool_)):
+        raise InvalidInput(f"{name} must be an integer of at least {least}, found {value!r}.")
+    try:
+        count = operator.index(value)
+    except TypeError:
+        raise InvalidInput(f"{name} must be an integer of at least {least}, found {value!r}.") from None
+    if count < least:
+        raise InvalidInput(f"{name} must be at least {least}, found {count}.")
+    return count
+
+
+def as_labels(name: str, values: Any, length: int, n_labels: int) -> LabelArray:
+    """Return a labelling of ``length`` positions as int32, every label in range."""
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise InvalidInput(f"{name} must be a flat sequence of label indices: {error}.") from None
+    if array.ndim != 1 or array.shape[0] != length:
+        raise InvalidInput(f"{name} must have one label per position, shape ({length},); found {array.shape}.")
+    if length == 0:
+        return np.empty(0, dtype=np.int32)
+    if array.dtype.kind not in "iu":
+        raise InvalidInput(f"{name} must hold integer label indices, found type {array.dtype}.")
+    wrong = (array < 0) | (array >= n_labels)
+    if wrong.any():
+        t = int(np.argmax(wrong))
+        raise InvalidInput(f"{name}[{t}] is {array[t]}; labels are indices from 0 to {n_labels - 1}.")
+    return array.astype(np.int32)
+
+
+def as_cost(cost: Any, n_labels: int) -> FloatArray:
+    """Return a cost matrix ``cost[gold, label]``; ``"hamming"`` charges one for every wrong label."""
+    if isinstance(cost, str):
+        if cost != "hamming":
+            raise InvalidInput(f'cost must be "hamming" or a ({n_labels}, {n_labels}) array, found {cost!r}.')
+        return 1.0 - np.eye(n_labels)
+    matrix = as_scores("cost", cost, (n_labels, n_labels))
+    if not np.isfinite(matrix).all() or (matrix < 0).any():
+        raise InvalidInput("cost must be finite and non-negative: it is what a wrong label is charged.")
+    if np.diagonal(matrix).any():
+        raise InvalidInput("cost must have a zero diagonal: the right label is charged nothing.")
+    return matrix
+
+
+def as_scale(scale: Any) -> float:
+    """Return the factor of the cost (nu in eq. 2.40), any finite number."""
+    try:
+        value = float(scale)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"scale must be a number, found {scale!r}.") from None
+    if not np.isfinite(value):
+        raise InvalidInput(f"scale must be finite, found {value}.")
+    return value
+
+
+def as_mask(name: str, values: Any, shape: tuple[int, ...]) -> BoolArray:
+    """Return ``values`` as a boolean array of ``shape``."""
+    try:
+        mask = np.asarray(values)
+    except ValueError as error:
+        raise InvalidInput(f"{name} must be a boolean array of shape {shape}: {error}.") from None
+    if mask.dtype.kind != "b" and not (mask.size == 0 and 0 in shape):
+        raise InvalidInput(f"{name} must be a boolean array (True = allowed), found type {mask.dtype}.")
+    if mask.shape != shape:
+        raise InvalidInput(f"{name} must have shape {shape}, found {mask.shape}.")
+    return mask.astype(np.bool_)
+
+
+def as_allowed(name: str, allowed: Any, length: int, n_labels: int) -> BoolArray:
+    """Return a (T, K) mask from a mask, or from one candidate set per position (None: anything)."""
+    if isinstance(allowed, np.ndarray) and allowed.dtype != object:
+        return as_mask(name, allowed, (length, n_labels))
+    if not isinstance(allowed, Sequence) and not isinstance(allowed, np.ndarray):
+        raise InvalidInput(
+            f"{name} must be a boolean array or a list of candidate sets, found {type(allowed).__name__}."
+        )
+    if len(allowed) != length:
+        raise InvalidInput(f"{name} must have one entry per position ({length}), found {len(allowed)}.")
+    mask = np.zeros((length, n_labels), dtype=np.bool_)
+    for t, candidates in enumerate(allowed):
+        if candidates is None:
+            mask[t] = True
+        elif _is_mask_row(candidates, n_labels):
+            mask[t] = candidates
+        else:
+            mask[t, label_set(f"{name}[{t}]", candidates, n_labels)] = True
+    return mask
+
+
+def as_fixed(name: str, fixed: Any, length: int, n_labels: int) -> BoolArray:
+    """Return a (T, K) mask that fixes labels: ``{position: label}``, or one label per position with -1 for free."""
+    mask = np.ones((length, n_labels), dtype=np.bool_)
+    if isinstance(fixed, Mapping):
+        items = [(operator.index(t), label) for t, label in fixed.items()]
+    else:
+        labels = np.asarray(fixed)
+        if labels.shape != (length,) or (length and labels.dtype.kind not in "iu"):
+            raise InvalidInput(
+                f"{name} must map positions to labels, or hold one label index per position ({length}) with -1 for free."
+            )
+        items = [(t, int(label)) for t, label in enumerate(labels) if label != -1]
+    for t, label in items:
+        if not 0 <= t < length:
+            raise InvalidInput(f"{name} names position {t}; positions run from 0 to {length - 1}.")
+        mask[t] = False
+        mask[t, label_set(f"{name}[{t}]", label, n_labels)] = True
+    return mask
+
+
+def label_set(name: str, labels: Any, n_labels: int) -> list[int]:
+    """Return one label index, or a collection of them, as a list of indices in range."""
+    items = list(labels) if isinstance(labels, (Collection, np.ndarray)) and not isinstance(labels, str) else [labels]
+    indices = []
+    for item in items:
+        if isinstance(item, (bool, np.bool_)):
+            raise InvalidInput(f"{name} must be a label index or a collection of them, found {labels!r}.")
+        try:
+            index = operator.index(item)
+        except TypeError:
+            raise InvalidInput(f"{name} must be a label index or a collection of them, found {labels!r}.") from None
+        if not 0 <= index < n_labels:
+            raise InvalidInput(f"{name} is {index}; labels are indices from 0 to {n_labels - 1}.")
+        indices.append(index)
+    return indices
+
+
+def as_generator(random_state: Any) -> np.random.Generator:
+    """Return a NumPy generator from None, a seed or a generator."""
+    if random_state is not None and not isinstance(random_state, (int, np.integer, np.random.Generator)):
+        raise InvalidInput(
+            f"random_state must be None, an integer or a numpy.random.Generator, found {type(random_state).__name__}."
+        )
+    return np.random.default_rng(random_state)
+
+
+def as_jobs(n_jobs: Any) -> int:
+    """Return a number of threads, as scikit-learn counts: None is 1, -1 all processors."""
+    if n_jobs is None:
+        return 1
+    import os
+
+    try:
+        jobs = operator.index(n_jobs)
+    except TypeError:
+        raise InvalidInput(f"n_jobs must be None or a non-zero integer, found {n_jobs!r}.") from None
+    if jobs == 0:
+        raise InvalidInput("n_jobs must be None or a non-zero integer, found 0.")
+    return jobs if jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + jobs)
+
+
+def describe(shape: tuple[int | None, ...]) -> str:
+    """Write a shape for an error message."""
+    inner = ", ".join("any" if size is None else str(size) for size in shape)
+    return f"({inner},)" if len(shape) == 1 else f"({inner})"
+
+
+def _fits(found: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
+    return len(found) == len(wanted) and all(w is None or f == w for f, w in zip(found, wanted, strict=True))
+
+
+def _is_mask_row(candidates: Any, n_labels: int) -> bool:
+    if isinstance(candidates, np.ndarray):
+        return candidates.dtype == np.bool_ and candidates.shape == (n_labels,)
+    return (
+        isinstance(candidates, (list, tuple))
+        and len(candidates) == n_labels
+        and all(isinstance(item, (bool, np.bool_)) for item in candidates)
+    )

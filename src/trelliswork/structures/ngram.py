@@ -1,0 +1,197 @@
+"""Chains of higher order: scores of label n-grams, with the same questions (003, "Beyond Bigrams")."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from trelliswork import _core
+from trelliswork.errors import InvalidInput, Unsatisfiable
+from trelliswork.structures import checks
+from trelliswork.structures.checks import FloatArray, LabelArray
+from trelliswork.structures.results import Labeling
+
+__all__ = ["NGramChain"]
+
+
+class NGramChain:
+    """A chain of order M: the score of a label may depend on the M labels before it.
+
+    The score of ``y`` is the sum of ``unary[t, y[t]]`` and, from position M on, of ``ngram[y[t - M], ..., y[t]]``. Every
+    answer costs O(T K^(M + 1)). Scores of the first labels go into ``unary``.
+
+    Parameters
+    ----------
+    unary : (T, K) array-like
+        Score of each label at each position; ``-inf`` forbids.
+    ngram : (K, ..., K) array-like
+        Scores of label n-grams; its number of dimensions is M + 1, so a (K, K) array makes a first-order chain.
+
+    Examples
+    --------
+    >>> ngram = np.zeros((2, 2, 2))
+    >>> ngram[0, 1, 0] = 5.0  # the trigram 0 1 0
+    >>> NGramChain(np.zeros((4, 2)), ngram).argmax().labels.tolist()
+    [0, 1, 0, 0]
+    """
+
+    def __init__(self, unary: npt.ArrayLike, ngram: npt.ArrayLike) -> None:
+        self.ngram = checks.as_scores("ngram", ngram)
+        if self.ngram.ndim < 2 or len(set(self.ngram.shape)) != 1 or self.ngram.shape[0] == 0:
+            raise InvalidInput(f"ngram must have shape (K, K), (K, K, K), ...; found {self.ngram.shape}.")
+        self.n_labels = self.ngram.shape[0]
+        rows = checks.as_numbers("unary", unary)
+        self.unary = checks.as_scores(
+            "unary",
+            rows.reshape(0, self.n_labels) if rows.shape == (0,) else rows,
+            (None, self.n_labels),
+            " for this ngram",
+        )
+        self._core = _core.NGramChain(self.unary, self.ngram) if len(self.unary) else None
+
+    def __repr__(self) -> str:
+        return f"NGramChain({self.n_positions} positions, {self.n_labels} labels, order {self.order})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.unary, self.ngram)
+
+    @property
+    def n_positions(self) -> int:
+        """Number of positions, T."""
+        return len(self.unary)
+
+    @property
+    def order(self) -> int:
+        """How many labels back a score may look, M."""
+        return self.ngram.ndim - 1
+
+    def argmax(self) -> Labeling:
+        """Return the best labelling and its score; see `Chain.argmax`."""
+        return self.kbest(1)[0]
+
+    def kbest(self, k: int, method: str = "astar") -> list[Labeling]:
+        """Return the ``k`` best labellings, distinct and best first; see `Chain.kbest`."""
+        k = checks.as_count("k", k)
+        if method not in ("astar", "viterbi"):
+            raise InvalidInput(f'method must be "astar" or "viterbi", found {method!r}.')
+        if self._core is None:
+            return [Labeling(np.empty(0, dtype=np.int32), 0.0)]
+        found = self._core.kbest(min(k, 2**62), method == "astar")
+        if not found:
+            self._refuse_impossible()
+        return [Labeling(labels, score) for labels, score in found]
+
+    def max_marginals(self) -> FloatArray:
+        """Return, for every position and label, the best score of a labelling that has it; see `Chain.max_marginals`."""
+        out = np.empty_like(self.unary)
+        if self._core is not None:
+            self._core.max_marginals(out)
+        return out
+
+    def log_partition(self) -> float:
+        """Return the log of the sum over all labellings of exp(score); -inf when all are forbidden."""
+        return 0.0 if self._core is None else float(self._core.log_partition())
+
+    def marginals(self) -> FloatArray:
+        """Return the probability of every label at every position, (T, K)."""
+        return self._marginals()[0]
+
+    def edge_marginals(self) -> FloatArray:
+        """Return the probability of every pair of neighbouring labels, (T - 1, K, K)."""
+        return self._marginals()[1]
+
+    def ngram_marginals(self) -> FloatArray:
+        """Return the probability of every n-gram of M + 1 labels, (T - M, K, ..., K)."""
+        return self._marginals()[2]
+
+    def _marginals(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        self._require_possible()
+        T, K = self.unary.shape
+        unary = np.zeros((T, K))
+        edges = np.zeros((max(T - 1, 0), K, K))
+        ngrams = np.zeros((max(T - self.order, 0), *self.ngram.shape))
+        if self._core is not None:
+            self._core.marginals(unary, edges, ngrams)
+        return unary, edges, ngrams
+
+    def entropy(self) -> float:
+        """Return the entropy of the distribution over labellings, in nats."""
+        self._require_possible()
+        return 0.0 if self._core is None else float(self._core.entropy())
+
+    def sample(self, n: int = 1, random_state: Any = None) -> LabelArray:
+        """Draw ``n`` labellings from the distribution, an (n, T) array; see `Chain.sample`."""
+        n = checks.as_count("n", n, least=0)
+        self._require_possible()
+        generator = checks.as_generator(random_state)
+        if self._core is None or n == 0:
+            return np.empty((n, self.n_positions), dtype=np.int32)
+        return np.stack(self._core.sample(n, generator.random(n * self.n_positions)))
+
+    def score(self, labels: npt.ArrayLike) -> float:
+        """Return the score of a labelling, -inf if it is forbidden."""
+        y = checks.as_labels("labels", labels, self.n_positions, self.n_labels)
+        total = self.unary[np.arange(len(y)), y].sum()
+        windows = [y[i : len(y) - self.order + i] for i in range(self.order + 1)]
+        return float(total + (self.ngram[tuple(windows)].sum() if len(y) > self.order else 0.0))
+
+    def log_prob(self, labels: npt.ArrayLike) -> float:
+        """Return the log-probability of a labelling, never above zero; -inf if it is forbidden."""
+        self._require_possible()
+        return min(self.score(labels) - self.log_partition(), 0.0)
+
+    def span_probability(self, start: int, labels: Sequence[Any]) -> float:
+        """Return the probability that the positions from ``start`` on carry ``labels``; see `Chain.span_probability`."""
+        begin = checks.as_count("start", start, least=0)
+        if begin + len(labels) > self.n_positions:
+            raise InvalidInput(
+                f"the span of {len(labels)} labels at {begin} runs past the last of {self.n_positions} positions."
+            )
+        self._require_possible()
+        allowed = [None] * begin + [
+            checks.label_set(f"labels[{i}]", item, self.n_labels) for i, item in enumerate(labels)
+        ]
+        mask = checks.as_allowed("labels", allowed + [None] * (self.n_positions - len(allowed)), *self.unary.shape)
+        inside = type(self)(np.where(mask, self.unary, -np.inf), self.ngram)
+        return float(np.exp(min(inside.log_partition() - self.log_partition(), 0.0)))
+
+    def augmented(self, gold: npt.ArrayLike, cost: str | npt.ArrayLike = "hamming", scale: float = 1.0) -> Self:
+        """Return the chain with ``scale`` times the cost of each label against ``gold`` added; see `Chain.augmented`."""
+        charged = checks.as_cost(cost, self.n_labels)
+        y = checks.as_labels("gold", gold, self.n_positions, self.n_labels)
+        return type(self)(self.unary + checks.as_scale(scale) * charged[y], self.ngram)
+
+    def constrained(self, allowed: Any = None, ngram: npt.ArrayLike | None = None, fixed: Any = None) -> Self:
+        """Return the chain with some labels and n-grams forbidden.
+
+        Parameters
+        ----------
+        allowed, fixed
+            As for `Chain.constrained`.
+        ngram : (K, ..., K) array of bool, optional
+            Which n-grams may occur.
+        """
+        unary, scores = self.unary, self.ngram
+        if allowed is not None:
+            unary = np.where(checks.as_allowed("allowed", allowed, *self.unary.shape), unary, -np.inf)
+        if fixed is not None:
+            unary = np.where(checks.as_fixed("fixed", fixed, *self.unary.shape), unary, -np.inf)
+        if ngram is not None:
+            scores = np.where(checks.as_mask("ngram", ngram, self.ngram.shape), scores, -np.inf)
+        limited = type(self)(unary, scores)
+        limited._require_possible()
+        return limited
+
+    def _require_possible(self) -> None:
+        if self.log_partition() == -np.inf:
+            self._refuse_impossible()
+
+    def _refuse_impossible(self) -> None:
+        place = 0 if self._core is None else self._core.first_dead_end()
+        raise Unsatisfiable(
+            f"every labelling is forbidden: no label can be reached at position {place}. "
+            "Look at the -inf scores there, and at the n-grams that end there."
+        )

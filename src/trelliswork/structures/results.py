@@ -1,0 +1,67 @@
+"""What the structures answer: small named tuples, cheap to make and easy to unpack."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Expectations", "Forward", "ForwardBackward", "Labeling", "Segmentation"]
+
+
+class Labeling(NamedTuple):
+    """One label per position, and the score of the whole.
+
+    Examples
+    --------
+    >>> Labeling(np.array([0, 1], dtype=np.int32), 3.0).labels.tolist()
+    [0, 1]
+    """
+
+    labels: npt.NDArray[np.int32]
+    score: float
+
+
+class Segmentation(NamedTuple):
+    """Segments as rows ``(start, stop, label)``, and the score of the whole.
+
+    Examples
+    --------
+    >>> Segmentation(np.array([[0, 2, 1], [2, 3, 0]], dtype=np.int32), 1.5).labels.tolist()
+    [1, 1, 0]
+    """
+
+    segments: npt.NDArray[np.int32]
+    score: float
+
+    @property
+    def labels(self) -> npt.NDArray[np.int32]:
+        """The label of every position."""
+        lengths = self.segments[:, 1] - self.segments[:, 0]
+        return np.repeat(self.segments[:, 2], lengths)
+
+
+class Forward(NamedTuple):
+    """The answer to the normalisation problem (eq. 2.30) and the forward vectors (eq. 2.31) behind it."""
+
+    total: Any
+    alpha: npt.NDArray[Any]
+
+
+class ForwardBackward(NamedTuple):
+    """Forward and backward vectors (eq. 2.31, 2.33) and the marginalisation problem (eq. 2.29) of every edge."""
+
+    total: Any
+    alpha: npt.NDArray[Any]
+    beta: npt.NDArray[Any]
+    edges: npt.NDArray[Any]
+
+
+class Expectations(NamedTuple):
+    """The log partition and the expected counts of labels, label pairs and (attribute, label) pairs."""
+
+    log_partition: float
+    labels: npt.NDArray[np.float64]
+    transitions: npt.NDArray[np.float64]
+    attributes: npt.NDArray[np.float64]
