@@ -4,6 +4,7 @@
 #include <cmath>
 #include <memory>
 #include <new>
+#include <numeric>
 
 #include "../lattice/graphs.hpp"
 #include "../lattice/kbest.hpp"
@@ -136,8 +137,14 @@ void run_sums(const Batch& batch, bool keep, Outputs outputs, Finish finish) {
     });
 }
 
-void log_space_marginals(const ChainGraph& graph, double* marginals, double* edges, double* total_edges) {
-    const std::size_t K = graph.n_labels(), sink = graph.n_nodes() - 1;
+double log_space_partition(ChainGraph graph) {
+    const double centre = graph.centre();
+    return lattice::forward(LogSum{}, graph).back() + centre;
+}
+
+void log_space_marginals(ChainGraph graph, double* marginals, double* edges, double* total_edges) {
+    const std::size_t K = graph.n_labels(), length = graph.n_positions(), sink = graph.n_nodes() - 1;
+    graph.centre();
     const auto alpha = lattice::forward(LogSum{}, graph);
     const auto nodes = lattice::posteriors(graph, alpha, [&](std::size_t u, std::size_t v, double p) {
         if (u == 0 || v == sink) return;
@@ -145,7 +152,16 @@ void log_space_marginals(const ChainGraph& graph, double* marginals, double* edg
         if (edges) edges[graph.position(u) * K * K + pair] = p;
         if (total_edges) total_edges[pair] += p;
     });
+    // Rounding lets the total drift by a few units in the last place per position: put every position back to one.
+    const auto normalise = [](double* values, std::size_t size) {
+        const double total = std::accumulate(values, values + size, 0.0);
+        for (std::size_t i = 0; i < size && total > 0.0; ++i) values[i] /= total;
+    };
     if (marginals) std::copy(nodes.begin() + 1, nodes.end() - 1, marginals);
+    for (std::size_t t = 0; t < length; ++t) {
+        if (marginals) normalise(marginals + t * K, K);
+        if (edges && t + 1 < length) normalise(edges + t * K * K, K * K);
+    }
 }
 
 // Viterbi scores of all groups; finish(index, scores, ...) runs right after, in the same thread. There is room for one
@@ -193,9 +209,8 @@ void log_partition(const Batch& batch, double* out) {
     run_sums(
         batch, false, [](std::size_t, std::size_t) { return SumOutputs{}; },
         [&](std::size_t i, const SumTrellis& trellis) {
-            out[i] = trellis.underflow
-                         ? lattice::forward(LogSum{}, ChainGraph(batch.potentials, batch.sequences[i])).back()
-                         : trellis.log_total;
+            out[i] = trellis.underflow ? log_space_partition(ChainGraph(batch.potentials, batch.sequences[i]))
+                                       : trellis.log_total;
         });
 }
 
@@ -268,7 +283,8 @@ void argmax(const Batch& batch, std::span<std::int32_t* const> labels, double* b
 void entropy(const Batch& batch, double* out) {
     std::fill_n(out, batch.sequences.size(), 0.0);
     each_sequence(batch, 20.0, [&](std::size_t i, std::size_t) {
-        const ChainGraph graph(batch.potentials, batch.sequences[i]);
+        ChainGraph graph(batch.potentials, batch.sequences[i]);
+        graph.centre();
         out[i] = lattice::entropy(graph, lattice::forward(LogSum{}, graph));
     });
 }
@@ -289,27 +305,34 @@ void backward_scores(const Batch& batch, std::span<double* const> out) {
     });
 }
 
-void score(const Batch& batch, std::span<const std::int32_t* const> labels, double* out) {
-    const Potentials& p = batch.potentials;
+namespace {
+
+// Left to right, as the Viterbi pass adds: the best labelling's score is the same to the last bit.
+double path_score(const Potentials& p, const Sequence& s, const std::int32_t* labels) {
+    const auto label = [&](std::size_t t) { return static_cast<std::size_t>(labels[t]); };
     const std::size_t K = p.n_labels;
+    double total = p.start[label(0)] + s.unary[label(0)];
+    for (std::size_t t = 1; t < s.length; ++t) {
+        const std::size_t block = p.per_step ? (t - 1) * K * K : 0;
+        total = (total + p.transitions[block + label(t - 1) * K + label(t)]) + s.unary[t * K + label(t)];
+    }
+    return total + p.end[label(s.length - 1)];
+}
+
+}  // namespace
+
+void score(const Batch& batch, std::span<const std::int32_t* const> labels, double* out) {
     for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
         const Sequence& s = batch.sequences[i];
-        out[i] = 0.0;
-        if (s.length == 0) continue;
-        const auto label = [&](std::size_t t) { return static_cast<std::size_t>(labels[i][t]); };
-        double total = p.start[label(0)] + s.unary[label(0)];
-        for (std::size_t t = 1; t < s.length; ++t) {
-            const std::size_t block = p.per_step ? (t - 1) * K * K : 0;
-            total = (total + p.transitions[block + label(t - 1) * K + label(t)]) + s.unary[t * K + label(t)];
-        }
-        out[i] = total + p.end[label(s.length - 1)];
+        out[i] = s.length == 0 ? 0.0 : path_score(batch.potentials, s, labels[i]);
     }
 }
 
 void sample(const Batch& batch, std::size_t n, std::span<const double* const> uniforms,
             std::span<std::int32_t* const> labels) {
     each_sequence(batch, 10.0, [&](std::size_t i, std::size_t) {
-        const ChainGraph graph(batch.potentials, batch.sequences[i]);
+        ChainGraph graph(batch.potentials, batch.sequences[i]);
+        graph.centre();
         const auto alpha = lattice::forward(LogSum{}, graph);
         const std::size_t length = batch.sequences[i].length;
         std::vector<std::size_t> path;
@@ -326,13 +349,22 @@ void sample(const Batch& batch, std::size_t n, std::span<const double* const> un
 
 namespace {
 
-KBestResult viterbi_lists(const ChainGraph& graph, std::size_t k) {
-    KBestResult result;
-    const std::size_t length = graph.n_positions();
+KBestResult viterbi_lists(const Potentials& potentials, const Sequence& sequence, std::size_t k) {
+    const ChainGraph graph(potentials, sequence);
+    std::vector<std::pair<double, std::vector<std::int32_t>>> found;
     for (const lattice::ScoredPath& path : lattice::kbest_viterbi(graph, k)) {
-        result.scores.push_back(path.score);
-        for (std::size_t t = 0; t < length; ++t)
-            result.labels.push_back(static_cast<std::int32_t>(graph.label(path.nodes[length - t])));
+        std::vector<std::int32_t> labels;
+        for (std::size_t t = 0; t < sequence.length; ++t)
+            labels.push_back(static_cast<std::int32_t>(graph.label(path.nodes[sequence.length - t])));
+        const double score = path_score(potentials, sequence, labels.data());
+        found.emplace_back(score, std::move(labels));
+    }
+    // The lattice rounds its sums differently; order by the scores that are reported.
+    std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    KBestResult result;
+    for (const auto& [score, labels] : found) {
+        result.scores.push_back(score);
+        result.labels.insert(result.labels.end(), labels.begin(), labels.end());
     }
     return result;
 }
@@ -378,7 +410,7 @@ std::vector<KBestResult> kbest(const Batch& batch, std::size_t k, KBestMethod me
         if (batch.sequences[i].length == 0) results[i].scores.push_back(0.0);  // the empty labelling
     if (method == KBestMethod::kViterbi) {
         each_sequence(batch, 20.0, [&](std::size_t i, std::size_t) {
-            results[i] = viterbi_lists(ChainGraph(batch.potentials, batch.sequences[i]), k);
+            results[i] = viterbi_lists(batch.potentials, batch.sequences[i], k);
         });
         return results;
     }

@@ -2,8 +2,11 @@
 // Every graph has at least one position; the empty sequence is answered before a graph is made.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -32,7 +35,20 @@ public:
 
     double local(std::size_t t, std::size_t k) const {
         const double score = s_.unary[t * k_ + k];
-        return t == 0 ? p_.start[k] + score : score;
+        return (t == 0 ? p_.start[k] + score : score) - (centres_.empty() ? 0.0 : centres_[t]);
+    }
+
+    // Takes the best local score out of every position and returns their sum. Probabilities stay as they are, and sums
+    // of scores keep their digits however large a constant the caller's scores contain.
+    double centre() {
+        centres_.assign(s_.length, 0.0);
+        double total = 0.0;
+        std::vector<double> best(s_.length, -std::numeric_limits<double>::infinity());
+        for (std::size_t t = 0; t < s_.length; ++t)
+            for (std::size_t k = 0; k < k_; ++k) best[t] = std::max(best[t], local(t, k));
+        for (std::size_t t = 0; t < s_.length; ++t)
+            if (std::isfinite(best[t])) total += centres_[t] = best[t];
+        return total;
     }
 
     template <class Visit>
@@ -62,6 +78,7 @@ private:
     Sequence s_;
     std::size_t k_, stride_;
     std::vector<double> arriving_;  // transitions, [to][from]
+    std::vector<double> centres_;   // by position; empty unless centred
 };
 
 // Order M: a node is the last M labels (fewer at the beginning), the newest varying fastest (003, "Beyond Bigrams").
@@ -77,6 +94,17 @@ public:
         }
         history_ = states;  // of the last layer; K^M once t >= M - 1
         first_.push_back(first);
+        centres_.assign(length_, 0.0);
+    }
+
+    double centre() {  // as ChainGraph's
+        double total = 0.0;
+        for (std::size_t t = 0; t < length_; ++t) {
+            const auto row = unary_.subspan(t * k_, k_);
+            const double best = *std::max_element(row.begin(), row.end());
+            if (std::isfinite(best)) total += centres_[t] = best;
+        }
+        return total;
     }
 
     std::size_t n_nodes() const { return first_.back() + 1; }
@@ -98,11 +126,11 @@ public:
     template <class Visit>
     void incoming(std::size_t v, Visit visit) const {
         if (v == n_nodes() - 1) {
-            for (std::size_t u = first_[length_ - 1]; u < first_[length_]; ++u) visit(u, 0.0);
+            for (std::size_t i = 0; i < n_states(length_ - 1); ++i) visit(first_[length_ - 1] + newest_first(i), 0.0);
             return;
         }
         const std::size_t t = position(v), state = v - first_[t];
-        const double here = unary_[t * k_ + state % k_];
+        const double here = unary_[t * k_ + state % k_] - centres_[t];
         if (t == 0) {
             visit(std::size_t{0}, here);
         } else if (t < order_) {
@@ -117,9 +145,17 @@ public:
     }
 
 private:
+    // The i-th history in the order that looks at the newest label first: the base-K digits of i, reversed.
+    std::size_t newest_first(std::size_t i) const {
+        std::size_t state = 0;
+        for (std::size_t size = 1; size < history_; size *= k_, i /= k_) state = state * k_ + i % k_;
+        return k_ == 1 ? 0 : state;
+    }
+
     std::span<const double> unary_, ngram_;
     std::size_t k_, length_, order_, history_;
     std::vector<std::size_t> first_;
+    std::vector<double> centres_;  // by position
 };
 
 // Segments: node open(t, k) begins a segment of label k at t, closed(t, k) ends one before t. Splitting the two keeps
@@ -140,6 +176,7 @@ public:
     std::size_t n_labels() const { return k_; }
     std::size_t n_positions() const { return length_; }
     std::size_t longest() const { return longest_; }
+    double centre() { return 0.0; }  // a position has no score of its own to take out
     // Order: open(0), closed(1), open(1), closed(2), ..., open(T - 1), closed(T).
     std::size_t open(std::size_t t, std::size_t k) const { return 1 + 2 * t * k_ + k; }
     std::size_t closed(std::size_t t, std::size_t k) const { return 1 + (2 * t - 1) * k_ + k; }

@@ -7,18 +7,20 @@
 namespace tw::lattice {
 
 template <class Graph>
-double log_partition(const Graph& graph) {
-    return forward(LogSum{}, graph).back();
+double log_partition(Graph graph) {
+    const double centre = graph.centre();
+    return forward(LogSum{}, graph).back() + centre;
 }
 
 template <class Graph>
-double path_entropy(const Graph& graph) {
+double path_entropy(Graph graph) {
+    graph.centre();
     return entropy(graph, forward(LogSum{}, graph));
 }
 
 template <class Graph>
-std::vector<std::vector<std::size_t>> sample_paths(const Graph& graph, std::size_t n,
-                                                   std::span<const double> uniforms) {
+std::vector<std::vector<std::size_t>> sample_paths(Graph graph, std::size_t n, std::span<const double> uniforms) {
+    graph.centre();
     const auto alpha = forward(LogSum{}, graph);
     const std::size_t per_path = n == 0 ? 0 : uniforms.size() / n;
     std::vector<std::vector<std::size_t>> paths(n);
@@ -37,10 +39,9 @@ std::vector<ScoredPath> kbest_paths(const Graph& graph, std::size_t k, bool asta
 
 namespace {
 
-std::size_t position_of(const NGramGraph& graph, std::size_t v) { return graph.position(v); }
-std::size_t position_of(const SegmentGraph& graph, std::size_t v) {
-    return graph.is_closed(v) ? graph.boundary(v) - 1 : graph.boundary(v);
-}
+// How many positions lie behind a path that ends in a node.
+std::size_t covered(const NGramGraph& graph, std::size_t v) { return graph.position(v) + 1; }
+std::size_t covered(const SegmentGraph& graph, std::size_t v) { return graph.boundary(v); }
 
 }  // namespace
 
@@ -48,17 +49,14 @@ template <class Graph>
 std::size_t first_dead_end(const Graph& graph) {
     const auto alpha = forward(MaxPlus{}, graph);
     if (alpha.back() != kLogZero) return graph.n_positions();
-    std::size_t last = 0;  // the furthest position that anything reaches
-    bool reached = false;
+    std::size_t furthest = 0;
     for (std::size_t v = 1; v + 1 < graph.n_nodes(); ++v)
-        if (alpha[v] != kLogZero) {
-            last = std::max(last, position_of(graph, v));
-            reached = true;
-        }
-    return reached ? std::min(last + 1, graph.n_positions() - 1) : 0;
+        if (alpha[v] != kLogZero) furthest = std::max(furthest, covered(graph, v));
+    return std::min(furthest, graph.n_positions() - 1);
 }
 
-void marginals(const NGramGraph& graph, double* unary, double* edges, double* ngrams) {
+void marginals(NGramGraph graph, double* unary, double* edges, double* ngrams) {
+    graph.centre();
     const std::size_t K = graph.n_labels(), M = graph.order(), sink = graph.n_nodes() - 1;
     const auto alpha = forward(LogSum{}, graph);
     const auto nodes = posteriors(graph, alpha, [&](std::size_t u, std::size_t v, double p) {
@@ -114,11 +112,11 @@ void max_marginals(const SegmentGraph& graph, double* out) {
             });
 }
 
-#define TW_INSTANTIATE(Graph)                                                                                        \
-    template double log_partition(const Graph&);                                                                     \
-    template double path_entropy(const Graph&);                                                                      \
-    template std::vector<std::vector<std::size_t>> sample_paths(const Graph&, std::size_t, std::span<const double>); \
-    template std::vector<ScoredPath> kbest_paths(const Graph&, std::size_t, bool);                                   \
+#define TW_INSTANTIATE(Graph)                                                                                 \
+    template double log_partition(Graph);                                                                     \
+    template double path_entropy(Graph);                                                                      \
+    template std::vector<std::vector<std::size_t>> sample_paths(Graph, std::size_t, std::span<const double>); \
+    template std::vector<ScoredPath> kbest_paths(const Graph&, std::size_t, bool);                            \
     template std::size_t first_dead_end(const Graph&);
 TW_INSTANTIATE(NGramGraph)
 TW_INSTANTIATE(SegmentGraph)

@@ -33,7 +33,7 @@ class ChainBatch:
     lengths : (B,) array-like of int, optional
         How many positions of each padded sequence count; all of them by default.
     n_jobs : int, optional
-        Threads, as in scikit-learn: None is one, -1 all processors. Answers are the same to the last bit whatever it is.
+        Threads, as in scikit-learn: None is one, -1 all processors. Answers are the same to the last bit for any number.
     start, end : (K,) array-like, optional
         Scores of the first and of the last label.
 
@@ -140,15 +140,14 @@ class ChainBatch:
     def kbest(self, k: int, method: str = "astar") -> list[list[Labeling]]:
         """Return the ``k`` best labellings of every chain; see `Chain.kbest`."""
         k = checks.as_count("k", k)
-        if method not in ("astar", "viterbi"):
-            raise InvalidInput(f'method must be "astar" or "viterbi", found {method!r}.')
-        answers = self._core.kbest(min(k, 2**62), method == "astar")
+        astar = checks.as_method(method) == "astar"
+        answers = self._core.kbest(min(k, 2**62), astar)
         if any(len(scores) == 0 for _, scores in answers):
             self._refuse_impossible()
         return [list(map(Labeling, labels, scores.tolist())) for labels, scores in answers]
 
     def max_marginals(self) -> list[FloatArray]:
-        """Return, for every position and label, the best score of a labelling that has it; see `Chain.max_marginals`."""
+        """Return the best score of a labelling with each label at each position; see `Chain.max_marginals`."""
         return self._row_answer(self._core.max_marginals)
 
     # ---- sums ----------------------------------------------------------------------------------------------------
@@ -181,7 +180,7 @@ class ChainBatch:
         """Return the edge marginals of all chains and positions, summed: expected transition counts, (K, K)."""
         self._require_possible()
         if self.transitions.ndim == 3:
-            return np.sum([edges.sum(axis=0) for edges in self.edge_marginals()], axis=0)
+            return np.asarray(self.edge_marginals()[0].sum(axis=0))
         out = np.empty((self.n_labels, self.n_labels))
         self._core.total_edge_marginals(out)
         return out
@@ -254,6 +253,7 @@ class ChainBatch:
     def _span_mask(self, i: int, begin: int, span: Sequence[Any]) -> checks.BoolArray:
         length = int(self.lengths[i])
         begin = checks.as_count(self._name("start", i), begin, least=0)
+        span = checks.as_span(span)
         if begin + len(span) > length:
             raise InvalidInput(
                 f"the span of {len(span)} labels at {self._name('start', i)} = {begin} runs past the last of {length} positions."
@@ -306,7 +306,7 @@ class ChainBatch:
         return self._replaced(rows=np.where(mask, self._rows, -np.inf), **parts)
 
     def _masked_transitions(self, allowed: npt.ArrayLike) -> FloatArray:
-        mask = np.asarray(allowed)
+        mask = checks.as_array("transitions", allowed)
         K = self.n_labels
         steps = max(int(self.lengths[0]) - 1, 0) if self._single else 0
         shape = (steps, K, K) if self._single and mask.ndim == 3 else (K, K)
@@ -351,7 +351,9 @@ class ChainBatch:
     def _name(self, name: str, i: int) -> str:
         return name if self._single else f"{name}[{i}]"
 
-    def _require_one_each(self, name: str, items: Sequence[Any]) -> None:
+    def _require_one_each(self, name: str, items: Any) -> None:
+        if not checks.is_list(items):
+            raise InvalidInput(f"{name} must be a list with one entry per chain ({len(self)}), found {items!r}.")
         if len(items) != len(self):
             raise InvalidInput(f"{name} must have one entry per chain ({len(self)}), found {len(items)}.")
 
@@ -389,6 +391,8 @@ def _stack(unary: Any, lengths: Any, n_labels: int) -> tuple[FloatArray, npt.NDA
         return _stack_padded(unary, lengths, n_labels)
     if lengths is not None:
         return _stack_padded(checks.as_numbers("unary", unary), lengths, n_labels)
+    if not checks.is_list(unary) and not isinstance(unary, Iterator):
+        raise InvalidInput(f"unary must be a list of (T_i, {n_labels}) arrays, found {type(unary).__name__}.")
     parts = [np.empty((0, n_labels))]
     for i, item in enumerate(unary):
         rows = checks.as_numbers(f"unary[{i}]", item)

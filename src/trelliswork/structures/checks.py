@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numbers
 import operator
+import os
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -19,16 +21,28 @@ LabelArray = npt.NDArray[np.int32]
 _LARGEST = 1e300
 
 
+def is_list(values: Any) -> bool:
+    """Whether ``values`` is a sequence of items: a list, a tuple, an array of at least one dimension; no string."""
+    if isinstance(values, np.ndarray):
+        return values.ndim > 0
+    return isinstance(values, Sequence) and not isinstance(values, (str, bytes))
+
+
+def as_array(name: str, values: Any) -> npt.NDArray[Any]:
+    """Return ``values`` as an array of whatever type."""
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInput(f"{name} is not a rectangular array: {error}. Rows must have equal lengths.") from None
+
+
 def as_numbers(name: str, values: Any) -> FloatArray:
     """Return a private float64 copy of ``values``, C-contiguous."""
-    try:
-        array = np.asarray(values)
-    except ValueError as error:
-        raise InvalidInput(f"{name} is not a rectangular array: {error}. Rows must have equal lengths.") from None
+    array = as_array(name, values)
     if array.dtype.kind == "O":
         try:
             return np.array(array, dtype=np.float64, order="C")
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise InvalidInput(f"{name} must hold numbers: {error}.") from None
     if array.dtype.kind not in "fiub":
         raise InvalidInput(f"{name} must hold real numbers, found an array of type {array.dtype}.")
@@ -51,7 +65,7 @@ def require_scores(name: str, array: FloatArray) -> None:
     if flat < array.size:
         index = np.unravel_index(flat, array.shape)
         place = ", ".join(map(str, index))
-        raise InvalidInput(invalid_score(f"{name}[{place}]", array[index]))
+        raise InvalidInput(invalid_score(f"{name}[{place}]", float(array[index])))
 
 
 def invalid_score(place: str, value: float) -> str:
@@ -76,12 +90,23 @@ def as_count(name: str, value: Any, least: int = 1) -> int:
     return count
 
 
+def as_span(labels: Any) -> list[Any]:
+    """Return the labels of a span as a list, one item per position."""
+    if not is_list(labels):
+        raise InvalidInput(f"labels must be a sequence with one item per position of the span, found {labels!r}.")
+    return list(labels)
+
+
+def as_method(method: Any) -> str:
+    """Return the name of a k-best method."""
+    if not isinstance(method, str) or method not in ("astar", "viterbi"):
+        raise InvalidInput(f'method must be "astar" or "viterbi", found {method!r}.')
+    return method
+
+
 def as_labels(name: str, values: Any, length: int, n_labels: int) -> LabelArray:
     """Return a labelling of ``length`` positions as int32, every label in range."""
-    try:
-        array = np.asarray(values)
-    except ValueError as error:
-        raise InvalidInput(f"{name} must be a flat sequence of label indices: {error}.") from None
+    array = as_array(name, values)
     if array.ndim != 1 or array.shape[0] != length:
         raise InvalidInput(f"{name} must have one label per position, shape ({length},); found {array.shape}.")
     if length == 0:
@@ -111,21 +136,20 @@ def as_cost(cost: Any, n_labels: int) -> FloatArray:
 
 def as_scale(scale: Any) -> float:
     """Return the factor of the cost (nu in eq. 2.40), any finite number."""
+    if not isinstance(scale, numbers.Real) or isinstance(scale, (bool, np.bool_)):
+        raise InvalidInput(f"scale must be a number, found {scale!r}.")
     try:
         value = float(scale)
-    except (TypeError, ValueError):
-        raise InvalidInput(f"scale must be a number, found {scale!r}.") from None
+    except OverflowError:
+        value = np.inf
     if not np.isfinite(value):
-        raise InvalidInput(f"scale must be finite, found {value}.")
+        raise InvalidInput(f"scale must be finite, found {scale}.")
     return value
 
 
 def as_mask(name: str, values: Any, shape: tuple[int, ...]) -> BoolArray:
     """Return ``values`` as a boolean array of ``shape``."""
-    try:
-        mask = np.asarray(values)
-    except ValueError as error:
-        raise InvalidInput(f"{name} must be a boolean array of shape {shape}: {error}.") from None
+    mask = as_array(name, values)
     if mask.dtype.kind != "b" and not (mask.size == 0 and 0 in shape):
         raise InvalidInput(f"{name} must be a boolean array (True = allowed), found type {mask.dtype}.")
     if mask.shape != shape:
@@ -158,17 +182,17 @@ def as_fixed(name: str, fixed: Any, length: int, n_labels: int) -> BoolArray:
     """Return a (T, K) mask that fixes labels: ``{position: label}``, or one label per position with -1 for free."""
     mask = np.ones((length, n_labels), dtype=np.bool_)
     if isinstance(fixed, Mapping):
-        items = [(operator.index(t), label) for t, label in fixed.items()]
+        items = [(as_count(f"a position of {name}", t, least=0), label) for t, label in fixed.items()]
     else:
-        labels = np.asarray(fixed)
+        labels = as_array(name, fixed)
         if labels.shape != (length,) or (length and labels.dtype.kind not in "iu"):
             raise InvalidInput(
                 f"{name} must map positions to labels, or hold one label index per position ({length}) with -1 for free."
             )
         items = [(t, int(label)) for t, label in enumerate(labels) if label != -1]
     for t, label in items:
-        if not 0 <= t < length:
-            raise InvalidInput(f"{name} names position {t}; positions run from 0 to {length - 1}.")
+        if t >= length:
+            raise InvalidInput(f"{name} names position {t}, but there are only {length} positions.")
         mask[t] = False
         mask[t, label_set(f"{name}[{t}]", label, n_labels)] = True
     return mask
@@ -197,6 +221,8 @@ def as_generator(random_state: Any) -> np.random.Generator:
         raise InvalidInput(
             f"random_state must be None, an integer or a numpy.random.Generator, found {type(random_state).__name__}."
         )
+    if isinstance(random_state, (int, np.integer)) and random_state < 0:
+        raise InvalidInput(f"random_state must not be negative, found {random_state}.")
     return np.random.default_rng(random_state)
 
 
@@ -204,8 +230,6 @@ def as_jobs(n_jobs: Any) -> int:
     """Return a number of threads, as scikit-learn counts: None is 1, -1 all processors."""
     if n_jobs is None:
         return 1
-    import os
-
     try:
         jobs = operator.index(n_jobs)
     except TypeError:
@@ -227,7 +251,7 @@ def _fits(found: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
 
 def _is_mask_row(candidates: Any, n_labels: int) -> bool:
     if isinstance(candidates, np.ndarray):
-        return candidates.dtype == np.bool_ and candidates.shape == (n_labels,)
+        return bool(candidates.dtype == np.bool_ and candidates.shape == (n_labels,))
     return (
         isinstance(candidates, (list, tuple))
         and len(candidates) == n_labels

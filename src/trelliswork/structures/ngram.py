@@ -12,7 +12,7 @@ from trelliswork import _core
 from trelliswork.errors import InvalidInput, Unsatisfiable
 from trelliswork.structures import checks
 from trelliswork.structures.checks import FloatArray, LabelArray
-from trelliswork.structures.results import Labeling
+from trelliswork.structures.results import Expectations, Labeling
 
 __all__ = ["NGramChain"]
 
@@ -75,17 +75,16 @@ class NGramChain:
     def kbest(self, k: int, method: str = "astar") -> list[Labeling]:
         """Return the ``k`` best labellings, distinct and best first; see `Chain.kbest`."""
         k = checks.as_count("k", k)
-        if method not in ("astar", "viterbi"):
-            raise InvalidInput(f'method must be "astar" or "viterbi", found {method!r}.')
+        astar = checks.as_method(method) == "astar"
         if self._core is None:
             return [Labeling(np.empty(0, dtype=np.int32), 0.0)]
-        found = self._core.kbest(min(k, 2**62), method == "astar")
+        found = self._core.kbest(min(k, 2**62), astar)
         if not found:
             self._refuse_impossible()
         return [Labeling(labels, score) for labels, score in found]
 
     def max_marginals(self) -> FloatArray:
-        """Return, for every position and label, the best score of a labelling that has it; see `Chain.max_marginals`."""
+        """Return the best score of a labelling with each label at each position; see `Chain.max_marginals`."""
         out = np.empty_like(self.unary)
         if self._core is not None:
             self._core.max_marginals(out)
@@ -122,6 +121,14 @@ class NGramChain:
         self._require_possible()
         return 0.0 if self._core is None else float(self._core.entropy())
 
+    def expected_counts(self, attributes: npt.ArrayLike | None = None) -> Expectations:
+        """Return the log partition and expected counts, from the marginals; see `Chain.expected_counts`."""
+        values = np.empty((self.n_positions, 0)) if attributes is None else checks.as_numbers("attributes", attributes)
+        if values.ndim != 2 or len(values) != self.n_positions:
+            raise InvalidInput(f"attributes must have shape ({self.n_positions}, F), found {values.shape}.")
+        unary, edges, _ = self._marginals()
+        return Expectations(self.log_partition(), unary.sum(axis=0), edges.sum(axis=0), values.T @ unary)
+
     def sample(self, n: int = 1, random_state: Any = None) -> LabelArray:
         """Draw ``n`` labellings from the distribution, an (n, T) array; see `Chain.sample`."""
         n = checks.as_count("n", n, least=0)
@@ -146,6 +153,7 @@ class NGramChain:
     def span_probability(self, start: int, labels: Sequence[Any]) -> float:
         """Return the probability that the positions from ``start`` on carry ``labels``; see `Chain.span_probability`."""
         begin = checks.as_count("start", start, least=0)
+        labels = checks.as_span(labels)
         if begin + len(labels) > self.n_positions:
             raise InvalidInput(
                 f"the span of {len(labels)} labels at {begin} runs past the last of {self.n_positions} positions."

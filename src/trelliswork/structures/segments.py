@@ -98,11 +98,10 @@ class SegmentChain:
     def kbest(self, k: int, method: str = "astar") -> list[Segmentation]:
         """Return the ``k`` best segmentations, distinct and best first; see `Chain.kbest`."""
         k = checks.as_count("k", k)
-        if method not in ("astar", "viterbi"):
-            raise InvalidInput(f'method must be "astar" or "viterbi", found {method!r}.')
+        astar = checks.as_method(method) == "astar"
         if self._core is None:
             return [Segmentation(np.empty((0, 3), dtype=np.int32), 0.0)]
-        found = self._core.kbest(min(k, 2**62), method == "astar")
+        found = self._core.kbest(min(k, 2**62), astar)
         if not found:
             self._refuse_impossible()
         return [Segmentation(rows.reshape(-1, 3), score) for rows, score in found]

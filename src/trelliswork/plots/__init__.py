@@ -1,0 +1,5 @@
+"""Pictures. matplotlib is imported only when one is drawn."""
+
+from trelliswork.plots.trellis import trellis
+
+__all__ = ["trellis"]
