@@ -9,7 +9,7 @@ CXX_FILES = $(shell find core -name '*.cpp' -o -name '*.hpp')
 .PHONY: demo test test-all test-asan bench lint format clean
 
 demo: $(VENV)/.built
-	$(BIN)/python -m trelliswork.demo
+	$(BIN)/python -m trelliswork.cli.demo
 
 test: $(VENV)/.built
 	$(BIN)/python -m pytest -q -m "not slow"

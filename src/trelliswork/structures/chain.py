@@ -191,7 +191,7 @@ class Chain:
 
         Examples
         --------
-        >>> Chain([[0.0, 0.0]] * 2, [[0.0, -np.inf], [0.0, 0.0]]).edge_marginals().round(3).tolist()
+        >>> Chain([[0.0, 0.0]] * 2, [[0.0, float("-inf")], [0.0, 0.0]]).edge_marginals().round(3).tolist()
         [[[0.333, 0.0], [0.333, 0.333]]]
         """
         return self._batch.edge_marginals()[0]

@@ -180,22 +180,24 @@ def as_allowed(name: str, allowed: Any, length: int, n_labels: int) -> BoolArray
 
 def as_fixed(name: str, fixed: Any, length: int, n_labels: int) -> BoolArray:
     """Return a (T, K) mask that fixes labels: ``{position: label}``, or one label per position with -1 for free."""
-    mask = np.ones((length, n_labels), dtype=np.bool_)
+    labels = np.full(length, -1)
     if isinstance(fixed, Mapping):
-        items = [(as_count(f"a position of {name}", t, least=0), label) for t, label in fixed.items()]
+        for t, label in fixed.items():
+            position = as_count(f"a position of {name}", t, least=0)
+            if position >= length:
+                raise InvalidInput(f"{name} names position {position}, but there are only {length} positions.")
+            (labels[position],) = label_set(f"{name}[{position}]", [label], n_labels)
     else:
         labels = as_array(name, fixed)
         if labels.shape != (length,) or (length and labels.dtype.kind not in "iu"):
             raise InvalidInput(
                 f"{name} must map positions to labels, or hold one label index per position ({length}) with -1 for free."
             )
-        items = [(t, int(label)) for t, label in enumerate(labels) if label != -1]
-    for t, label in items:
-        if t >= length:
-            raise InvalidInput(f"{name} names position {t}, but there are only {length} positions.")
-        mask[t] = False
-        mask[t, label_set(f"{name}[{t}]", label, n_labels)] = True
-    return mask
+        wrong = (labels < -1) | (labels >= n_labels)
+        if wrong.any():
+            t = int(np.argmax(wrong))
+            raise InvalidInput(f"{name}[{t}] is {labels[t]}; labels are indices from 0 to {n_labels - 1}, -1 is free.")
+    return (labels[:, None] == np.arange(n_labels)) | (labels[:, None] == -1)
 
 
 def label_set(name: str, labels: Any, n_labels: int) -> list[int]:

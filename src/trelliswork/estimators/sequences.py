@@ -1,0 +1,105 @@
+"""What a person hands to an estimator, checked once: `X`, a list of sequences of tokens, and `y`, their labels.
+
+Both arrive as lists, tuples, arrays or generators and leave as lists of lists. An error names the sequence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import numpy as np
+
+from trelliswork.errors import InvalidInput
+
+__all__ = ["checked_labels", "checked_sequence", "checked_sequences", "sorted_labels"]
+
+
+def checked_sequences(X: Iterable[Iterable[Hashable]], name: str = "X") -> list[list[Any]]:
+    """Return ``X`` as a list of lists of tokens.
+
+    Examples
+    --------
+    >>> checked_sequences((("the", "dog"), iter(["barks"])))
+    [['the', 'dog'], ['barks']]
+    """
+    if isinstance(X, (str, bytes)) or not isinstance(X, Iterable):
+        raise InvalidInput(f"{name} is {_shown(X)}; expected a list of sequences, each a list of tokens.")
+    return [checked_sequence(sequence, f"{name}[{i}]", f"[{name}]") for i, sequence in enumerate(X)]
+
+
+def checked_sequence(x: Iterable[Hashable], name: str = "x", instead: str | None = None) -> list[Any]:
+    """Return one sequence as a list of tokens; a bare string or an unordered collection is refused."""
+    if isinstance(x, (str, bytes, dict, set, frozenset)) or not _is_iterable(x):
+        hint = f" If {name[: name.index('[')]} is a single sequence, pass {instead}." if instead else ""
+        raise InvalidInput(f"{name} is {_shown(x)}; expected a sequence of tokens, such as ['the', 'dog'].{hint}")
+    sequence = x.tolist() if isinstance(x, np.ndarray) else list(x)
+    _refuse_unhashable(sequence, name)
+    return sequence
+
+
+def checked_labels(y: Iterable[Iterable[Hashable] | None], X: list[list[Any]]) -> list[list[Any]]:
+    """Return ``y`` as one list of labels per sequence of ``X``; ``None``, for a token or a sequence, is unlabelled.
+
+    Examples
+    --------
+    >>> checked_labels([("D", None), None], [["the", "dog"], ["barks"]])
+    [['D', None], [None]]
+    """
+    if isinstance(y, (str, bytes)) or not _is_iterable(y):
+        raise InvalidInput(f"y is {_shown(y)}; expected a list of label lists, one for each sequence of X.")
+    y = list(y)
+    if len(y) != len(X):
+        raise InvalidInput(f"y has {len(y)} label lists but X has {len(X)} sequences. Every sequence needs its labels.")
+    return [_checked_label_list(labels, X[i], i) for i, labels in enumerate(y)]
+
+
+def sorted_labels(labels: Iterable[Hashable]) -> list[Any]:
+    """Return the distinct labels in their own order, leaving out ``None``."""
+    distinct: set[Any] = set(labels) - {None}
+    if any(label != label for label in distinct):
+        raise InvalidInput("y has the label NaN, which equals nothing; use None for a token without a label.")
+    try:
+        return sorted(distinct)
+    except TypeError:
+        kinds = ", ".join(sorted({type(label).__name__ for label in distinct}))
+        raise InvalidInput(
+            f"y mixes labels of types that have no common order ({kinds}). "
+            "Use labels of one type, and None for a token without a label."
+        ) from None
+
+
+def _checked_label_list(labels: Iterable[Hashable] | None, sequence: list[Any], i: int) -> list[Any]:
+    if labels is None:
+        return [None] * len(sequence)
+    labels = checked_sequence(labels, f"y[{i}]", "[y]")
+    if len(labels) != len(sequence):
+        raise InvalidInput(
+            f"y[{i}] has {len(labels)} labels but X[{i}] has {len(sequence)} tokens. "
+            "Every token needs one label (None if it is not known): check that both were split at the same places."
+        )
+    return labels
+
+
+def _refuse_unhashable(sequence: list[Any], name: str) -> None:
+    try:
+        hash(tuple(sequence))  # all of them at once; which one it was is asked only of a sequence that fails
+        return
+    except TypeError:
+        pass
+    for t, item in enumerate(sequence):
+        try:
+            hash(item)
+        except TypeError:
+            raise InvalidInput(
+                f"{name}[{t}] is {_shown(item)}, which is not hashable; expected a string, a number or a tuple."
+            ) from None
+
+
+def _is_iterable(x: Any) -> bool:
+    return isinstance(x, Iterable) and not (isinstance(x, np.ndarray) and x.ndim == 0)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return f"{text if len(text) <= 40 else text[:37] + '...'} ({type(value).__name__})"
