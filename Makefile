@@ -6,7 +6,7 @@ CORE = $(shell find core -name '*.cpp' -o -name '*.hpp') CMakeLists.txt pyprojec
 PIP = $(BIN)/python -m pip --disable-pip-version-check -q
 CXX_FILES = $(shell find core -name '*.cpp' -o -name '*.hpp')
 
-.PHONY: demo test test-all test-asan bench lint format clean
+.PHONY: demo test test-all test-asan bench lint format stubs clean
 
 demo: $(VENV)/.built
 	$(BIN)/python -m trelliswork.cli.demo
@@ -27,6 +27,10 @@ lint: $(VENV)/.lint
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
+	$(BIN)/python -m nanobind.stubgen -q -m trelliswork._core -o build/_core.pyi && diff build/_core.pyi src/trelliswork/_core.pyi
+
+stubs: $(VENV)/.built
+	$(BIN)/python -m nanobind.stubgen -q -m trelliswork._core -o src/trelliswork/_core.pyi
 
 format: $(VENV)/.lint
 	$(BIN)/ruff check --fix .

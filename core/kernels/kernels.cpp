@@ -24,7 +24,7 @@ using std::size_t;
 constexpr double kSmallest = 1e-100;
 constexpr double kLargest = 1e100;
 constexpr double kSmallestLog = -230.0;  // just above log(kSmallest)
-constexpr size_t kRescaleEvery = 4;
+constexpr size_t kRescaleEvery = 8;
 
 // ---- semirings on packs: the same operations as semiring.hpp's types, a pack at a time ------------------------------
 
@@ -253,13 +253,21 @@ void prepare_local(const Potentials& p, size_t padded, SumTrellis& s) {
     s.underflow = any(tiny);
 }
 
-// 2^-n for the binary exponent n of x; n is added to `exponent`.
-TW_INLINE double power_of_two_scale(double x, double& log_scale) {
-    if (!(x > 0.0)) return 1.0;
-    int n;
-    (void)frexp(x, &n);
-    log_scale += n * 0.69314718055994530942;
-    return ldexp(1.0, -n);
+// The power of two that brings the largest value of a row back to about one; its inverse's logarithm is added to
+// log_scale. Exact, so that rescaling never rounds.
+TW_INLINE double rescaling(const double* row, size_t padded, double& log_scale) {
+    Pack best = fill(0.0);
+    for (size_t k = 0; k < padded; k += W) best = maximum(best, load(row + k));
+    const double largest = reduce_max(best);
+    if (!(largest > kSmallest && largest < kLargest)) return 1.0;  // nothing left, or out of range and noticed as such
+    std::uint64_t representation;
+    std::memcpy(&representation, &largest, sizeof largest);
+    const std::int64_t exponent = (std::int64_t)(representation >> 52) - 1023;
+    const std::uint64_t inverse = (std::uint64_t)(1023 - exponent) << 52;
+    double scale;
+    std::memcpy(&scale, &inverse, sizeof scale);
+    log_scale += (double)exponent * 0.69314718055994530942;
+    return scale;
 }
 
 TW_INLINE Pack smallest_nonzero(Pack smallest, Pack v) { return select((v > fill(0.0)) & (v < smallest), v, smallest); }
@@ -271,19 +279,11 @@ TW_INLINE double* alpha_row(const SumTrellis& s, size_t t, size_t padded, bool k
 }
 
 template <size_t N>
-TW_INLINE void rescale(double* const* rows, size_t padded, double* const* log_scales) {
-    for (size_t n = 0; n < N; ++n) {
-        Pack best = fill(0.0);
-        for (size_t k = 0; k < padded; k += W) best = maximum(best, load(rows[n] + k));
-        const Pack scale = fill(power_of_two_scale(reduce_max(best), *log_scales[n]));
-        for (size_t k = 0; k < padded; k += W) store(rows[n] + k, load(rows[n] + k) * scale);
-    }
-}
-
-template <size_t N>
 void sum_forward_range(const Potentials& p, PackedTransitions& moves, size_t padded, bool keep, SumTrellis* s,
                        size_t begin, size_t end) {
     Pack smallest = fill(1.0), largest = fill(1.0);
+    Pack scales[N];
+    for (size_t n = 0; n < N; ++n) scales[n] = fill(1.0);
     for (size_t t = begin; t < end; ++t) {
         if (p.per_step) {
             pack_sum(p, t - 1, padded, moves);
@@ -291,21 +291,22 @@ void sum_forward_range(const Potentials& p, PackedTransitions& moves, size_t pad
         }
         const double* from[N];
         double* to[N];
-        double* log_scales[N];
         for (size_t n = 0; n < N; ++n) {
             from[n] = alpha_row(s[n], t - 1, padded, keep);
             to[n] = alpha_row(s[n], t, padded, keep);
-            log_scales[n] = &s[n].log_scale;
             s[n].log_scale += moves.shift;
+            // Taken from the row before, applied to the next: off the chain of dependent steps.
+            if (t % kRescaleEvery == 0) scales[n] = fill(rescaling(from[n], padded, s[n].log_scale));
         }
         advance<PackedSumProduct, N>(from, moves.forward, padded, p.n_labels,
                                      [&](size_t n, size_t k, Pack sum) TW_INLINE_LAMBDA {
-                                         const Pack v = sum * load(s[n].local + t * padded + k);
+                                         const Pack v = sum * (load(s[n].local + t * padded + k) * scales[n]);
                                          smallest = smallest_nonzero(smallest, v);
                                          largest = maximum(largest, v);
                                          store(to[n] + k, v);
                                      });
-        if (t % kRescaleEvery == 0) rescale<N>(to, padded, log_scales);
+        if (t % kRescaleEvery == 0)
+            for (size_t n = 0; n < N; ++n) scales[n] = fill(1.0);
     }
     if (any((smallest < fill(kSmallest)) | ~(largest < fill(kLargest))))
         for (size_t n = 0; n < N; ++n) s[n].underflow = true;
@@ -382,24 +383,20 @@ void sum_backward_range(const Potentials& p, PackedTransitions& moves, size_t pa
         if (p.per_step) pack_sum(p, t - 1, padded, moves);
         const double* gammas[N];
         double* betas[N];
-        double* gamma_rows[N];
-        double unused[N];
-        double* log_scales[N];
         for (size_t n = 0; n < N; ++n) {
             double* beta = s[n].scratch;
             double* gamma = s[n].scratch + padded;
+            double unused = 0.0;
+            const Pack scale = fill(t % kRescaleEvery == 0 ? rescaling(beta, padded, unused) : 1.0);
             for (size_t k = 0; k < padded; k += W) {
-                const Pack v = load(s[n].local + t * padded + k) * load(beta + k);
+                const Pack v = load(s[n].local + t * padded + k) * scale * load(beta + k);
                 smallest = smallest_nonzero(smallest, v);
                 largest = maximum(largest, v);
                 store(gamma + k, v);
             }
-            gammas[n] = gamma_rows[n] = gamma;
+            gammas[n] = gamma;
             betas[n] = beta;
-            unused[n] = 0.0;
-            log_scales[n] = &unused[n];
         }
-        if (t % kRescaleEvery == 0) rescale<N>(gamma_rows, padded, log_scales);
         advance<PackedSumProduct, N>(gammas, moves.backward, padded, K,
                                      [&](size_t n, size_t k, Pack sum) TW_INLINE_LAMBDA { store(betas[n] + k, sum); });
         for (size_t n = 0; n < N; ++n) {
