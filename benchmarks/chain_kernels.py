@@ -1,9 +1,9 @@
 """Log partition, marginals and argmax: this library, pytorch-crf, torch-struct and hmmlearn on the same shapes.
 
 All use two threads where they can. This library's time includes handing the arrays over and checking them. hmmlearn
-answers for a categorical HMM of the same size (its emissions are looked up, ours are given); the torch libraries work in
-single precision, this one in double. torch-struct needs memory of order B T K^3: the address space is capped, and what
-does not fit is reported as failed.
+answers for a categorical HMM of the same size (its emissions are looked up, ours are given); the torch libraries work
+in single precision, this one in double. torch-struct needs memory of order B T K^3: the address space is capped, and
+what does not fit is reported as failed.
 """
 
 from __future__ import annotations

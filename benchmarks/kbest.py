@@ -34,7 +34,15 @@ def main() -> None:
     for k in (1, 10, 100, 1000, 10_000):
         astar = best_seconds(lambda: chain.kbest(k), budget=0.5)  # noqa: B023
         viterbi = best_seconds(lambda: chain.kbest(k, method="viterbi"), budget=0.5) if k <= 1000 else None  # noqa: B023
-        rows.append([str(k), 1e3 * astar, 1e6 * astar / k, 1e3 * viterbi if viterbi else "-", 1e6 * viterbi / k if viterbi else "-"])
+        rows.append(
+            [
+                str(k),
+                1e3 * astar,
+                1e6 * astar / k,
+                1e3 * viterbi if viterbi else "-",
+                1e6 * viterbi / k if viterbi else "-",
+            ]
+        )
     print_table(
         "Growth with k (T=1000, K=20): milliseconds, and microseconds per labelling",
         ["k", "A*", "A* each", "Viterbi", "Viterbi each"],

@@ -1,4 +1,4 @@
-"""Long sequences: time per position up to a million, one-pass expectations in constant memory, one chain over threads."""
+"""Long sequences: time per position up to a million, expectations in constant memory, one chain over threads."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def peak_mib() -> float:
 def one_chain_over_threads() -> None:
     """Would splitting one chain pay? Cut in two, the second half must be run for every label it could begin with.
 
-    A half whose first label is unknown is a product of matrices, not of a vector with matrices: K times the work. So two
+    A half whose first label is unknown is a product of matrices, not of a vector with matrices: K times the work. Two
     threads need (K + 1) / 2 times as long as one; here the matrix product alone is timed, by BLAS, as the best case.
     """
     length = 10_000

@@ -1,8 +1,9 @@
 """How near the kernels are to what the processor can do at best.
 
-The bound of a question is the larger of two times: its arithmetic at the measured peak rates of this processor (multiply-adds
-or max-plus steps, and exponentials), and its memory traffic at the measured copying speed. Rates are measured by loops that
-do nothing else. Padding of labels to whole vectors, reductions, checks and calls are not in the bound: they are what is lost.
+The bound of a question is the larger of two times: its arithmetic at the measured peak rates of this processor
+(multiply-adds or max-plus steps, and exponentials), and its memory traffic at the measured copying speed. Rates are
+measured by loops that do nothing else. Padding of labels to whole vectors, reductions, checks and calls are not in the
+bound: they are what is lost.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def machine_rates(threads: int) -> dict[str, float]:
             return _core.probe(probe, rounds)
 
         with ThreadPoolExecutor(threads) as pool:
-            seconds = best_seconds(lambda: list(pool.map(run, range(threads))), budget=0.5, most=20)  # noqa: B023
+            seconds = best_seconds(lambda: list(pool.map(run, range(threads))), budget=0.5, most=20)
         found[probe] = threads * rounds * done / seconds
     source = [np.ones(2**21) for _ in range(threads)]  # 16 MiB each
     target = [np.empty_like(array) for array in source]

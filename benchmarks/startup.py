@@ -12,7 +12,7 @@ CASES = {
     "python": "pass",
     "import numpy": "import numpy",
     "import trelliswork": "import trelliswork",
-    "import trelliswork, first chain answered": "import trelliswork as tw; tw.Chain([[0.0, 1.0]], [[0.0, 0.0], [0.0, 0.0]]).argmax()",
+    "import trelliswork, ask a chain": "import trelliswork as tw; tw.Chain([[0.0, 1.0]], [[0.0, 0.0]] * 2).argmax()",
 }
 
 

@@ -27,7 +27,12 @@ def print_table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]
     widths = [max(len(line[i]) for line in [list(head), *cells]) for i in range(len(head))]
     print(f"\n{title}")
     for line in [list(head), ["-" * width for width in widths], *cells]:
-        print("  ".join(text.rjust(width) if i else text.ljust(width) for i, (text, width) in enumerate(zip(line, widths, strict=True))))
+        print(
+            "  ".join(
+                text.rjust(width) if i else text.ljust(width)
+                for i, (text, width) in enumerate(zip(line, widths, strict=True))
+            )
+        )
 
 
 def print_load() -> None:

@@ -45,7 +45,9 @@ def train(corpus: Corpus) -> tw.HMM:
 def report(hmm: tw.HMM, corpus: Corpus) -> None:
     """Print the test score beside that of a tagger that only remembers words."""
     accuracy = hmm.score(corpus.X_test, corpus.y_test)
-    print(f"Test lines: {len(corpus.X_test)}; token accuracy {accuracy:.1%}, by word alone {word_accuracy(corpus):.1%}.\n")
+    print(
+        f"Test lines: {len(corpus.X_test)}; token accuracy {accuracy:.1%}, by word alone {word_accuracy(corpus):.1%}.\n"
+    )
 
 
 def word_accuracy(corpus: Corpus) -> float:
@@ -81,11 +83,14 @@ def draw(hmm: tw.HMM, folder: Path) -> None:
     """Write the trellis of the second fresh line as a picture."""
     tokens = FRESH_LINES[1].split()
     axes = valid(hmm, tokens).plot(
-        labels=list(hmm.classes_), tokens=tokens, marginals=True, title="The best labelling, and every label's probability"
+        labels=list(hmm.classes_),
+        tokens=tokens,
+        marginals=True,
+        title="The best labelling, and every label's probability",
     )
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "trellis.png"
-    axes.figure.savefig(path, dpi=150)
+    axes.figure.savefig(path, dpi=150)  # type: ignore[union-attr]
     print(f"\nThe trellis of the second line is in {path}.")
 
 

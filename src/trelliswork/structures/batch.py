@@ -33,7 +33,7 @@ class ChainBatch:
     lengths : (B,) array-like of int, optional
         How many positions of each padded sequence count; all of them by default.
     n_jobs : int, optional
-        Threads, as in scikit-learn: None is one, -1 all processors. Answers are the same to the last bit for any number.
+        Threads, as in scikit-learn: None is one, -1 all processors. Answers are bit for bit the same with any number.
     start, end : (K,) array-like, optional
         Scores of the first and of the last label.
 
@@ -256,7 +256,8 @@ class ChainBatch:
         span = checks.as_span(span)
         if begin + len(span) > length:
             raise InvalidInput(
-                f"the span of {len(span)} labels at {self._name('start', i)} = {begin} runs past the last of {length} positions."
+                f"the span of {len(span)} labels at {self._name('start', i)} = {begin} runs past the last position, "
+                f"{length - 1}."
             )
         mask = np.ones((length, self.n_labels), dtype=np.bool_)
         for offset, label in enumerate(span):
@@ -410,7 +411,8 @@ def _stack_padded(unary: Any, lengths: Any, n_labels: int) -> tuple[FloatArray, 
     rows = checks.as_numbers("unary", unary)
     if rows.ndim != 3 or rows.shape[2] != n_labels:
         raise InvalidInput(
-            f"unary must be a list of (T_i, {n_labels}) arrays or one padded (B, T, {n_labels}) array; found shape {rows.shape}."
+            f"unary must be a list of (T_i, {n_labels}) arrays or one padded (B, T, {n_labels}) array; "
+            f"found shape {rows.shape}."
         )
     n_chains, longest, _ = rows.shape
     if lengths is None:

@@ -32,7 +32,7 @@ class Chain:
     Parameters
     ----------
     unary : (T, K) array-like
-        Score of each label at each position. ``-inf`` forbids; NaN, ``+inf`` and finite values beyond 1e300 are refused.
+        Score of each label at each position. ``-inf`` forbids; NaN, ``+inf`` and values beyond 1e300 are refused.
     transitions : (K, K) or (T - 1, K, K) array-like
         Score of label ``a`` followed by label ``b``, the same everywhere or for each step.
     start, end : (K,) array-like, optional

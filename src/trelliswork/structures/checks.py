@@ -191,13 +191,13 @@ def as_fixed(name: str, fixed: Any, length: int, n_labels: int) -> BoolArray:
         labels = as_array(name, fixed)
         if labels.shape != (length,) or (length and labels.dtype.kind not in "iu"):
             raise InvalidInput(
-                f"{name} must map positions to labels, or hold one label index per position ({length}) with -1 for free."
+                f"{name} must map positions to labels, or hold one label per position ({length}) with -1 for free."
             )
         wrong = (labels < -1) | (labels >= n_labels)
         if wrong.any():
             t = int(np.argmax(wrong))
             raise InvalidInput(f"{name}[{t}] is {labels[t]}; labels are indices from 0 to {n_labels - 1}, -1 is free.")
-    return (labels[:, None] == np.arange(n_labels)) | (labels[:, None] == -1)
+    return np.asarray((labels[:, None] == np.arange(n_labels)) | (labels[:, None] == -1))
 
 
 def label_set(name: str, labels: Any, n_labels: int) -> list[int]:

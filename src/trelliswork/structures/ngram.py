@@ -20,8 +20,8 @@ __all__ = ["NGramChain"]
 class NGramChain:
     """A chain of order M: the score of a label may depend on the M labels before it.
 
-    The score of ``y`` is the sum of ``unary[t, y[t]]`` and, from position M on, of ``ngram[y[t - M], ..., y[t]]``. Every
-    answer costs O(T K^(M + 1)). Scores of the first labels go into ``unary``.
+    The score of ``y`` is the sum of ``unary[t, y[t]]`` and, from position M on, of ``ngram[y[t - M], ..., y[t]]``.
+    Every answer costs O(T K^(M + 1)). Scores of the first labels go into ``unary``.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ class NGramChain:
         return min(self.score(labels) - self.log_partition(), 0.0)
 
     def span_probability(self, start: int, labels: Sequence[Any]) -> float:
-        """Return the probability that the positions from ``start`` on carry ``labels``; see `Chain.span_probability`."""
+        """Return the probability that positions from ``start`` on carry ``labels``; see `Chain.span_probability`."""
         begin = checks.as_count("start", start, least=0)
         labels = checks.as_span(labels)
         if begin + len(labels) > self.n_positions:
@@ -167,7 +167,7 @@ class NGramChain:
         return float(np.exp(min(inside.log_partition() - self.log_partition(), 0.0)))
 
     def augmented(self, gold: npt.ArrayLike, cost: str | npt.ArrayLike = "hamming", scale: float = 1.0) -> Self:
-        """Return the chain with ``scale`` times the cost of each label against ``gold`` added; see `Chain.augmented`."""
+        """Return the chain with ``scale`` times the cost against ``gold`` added; see `Chain.augmented`."""
         charged = checks.as_cost(cost, self.n_labels)
         y = checks.as_labels("gold", gold, self.n_positions, self.n_labels)
         return type(self)(self.unary + checks.as_scale(scale) * charged[y], self.ngram)

@@ -122,7 +122,7 @@ class SegmentChain:
         return self._marginals()[0]
 
     def edge_marginals(self) -> FloatArray:
-        """Return, for every pair of labels, the probability of a boundary after position t between them, (T - 1, K, K)."""
+        """Return the probability of a boundary after position t between every pair of labels, (T - 1, K, K)."""
         return self._marginals()[1]
 
     def segment_marginals(self) -> FloatArray:
@@ -249,6 +249,6 @@ class SegmentChain:
     def _refuse_impossible(self) -> None:
         place = 0 if self._core is None else self._core.first_dead_end()
         raise Unsatisfiable(
-            f"every segmentation is forbidden: none gets past position {place}. Look at the -inf scores of the segments "
+            f"every segmentation is forbidden: none gets past position {place}. Look at the -inf scores of segments "
             "that cover it, and at the transitions."
         )

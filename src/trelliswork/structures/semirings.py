@@ -1,7 +1,7 @@
 """Inference over any semiring (thesis, 2.4.1): the seven rows of Table 2.2, and the user's own.
 
 A semiring adds alternatives with ``plus`` and joins parts with ``times``; ``lift`` makes an element, the local kernel
-u_t of eq. 2.28, from the score of one edge. `forward` and `forward_backward` run the same recursion for all of them; the
+u_t of eq. 2.28, from the score of one edge. `forward` and `forward_backward` run one recursion for all of them; the
 named scalar semirings and `k_best` run in the core, others call back into Python for every edge.
 """
 
@@ -45,7 +45,7 @@ class Semiring:
     zero, one
         Their identities; ``times`` with ``zero`` gives ``zero``.
     lift : callable
-        ``lift(score, position, previous, label)`` makes the element of an edge. ``previous`` is -1 at the first position;
+        ``lift(score, position, previous, label)`` makes the element of an edge. ``previous`` is -1 at first;
         the end scores arrive with ``position = T`` and ``label = -1``.
 
     Examples
