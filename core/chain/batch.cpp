@@ -20,7 +20,7 @@ using lattice::ChainGraph;
 constexpr double kWorthAThread = 3e5;
 
 std::size_t padded_size(std::size_t n_labels) {
-    const std::size_t w = kernels().width;
+    const std::size_t w = std::max<std::size_t>(kernels().width, 4);
     return (n_labels + w - 1) / w * w;
 }
 
@@ -48,7 +48,7 @@ class Packed {
 public:
     using Pack = void (*)(const Potentials&, std::size_t, std::size_t, PackedTransitions&);
     Packed(const Potentials& p, std::size_t padded, Pack pack) {
-        const std::size_t size = p.n_labels * padded;
+        const std::size_t size = padded * padded;
         transitions.forward = buffer_.get(2 * size);
         transitions.backward = transitions.forward + size;
         transitions.shift = 0.0;
@@ -110,7 +110,7 @@ void run_sums(const Batch& batch, bool keep, Outputs outputs, Finish finish) {
         std::size_t size = 0;
         for (const std::size_t i : group) {
             const std::size_t length = batch.sequences[i].length;
-            size += (length + (keep ? length : 2) + 2) * padded;
+            size += (keep ? 2 * length + 3 : kPreparedRows + 2) * padded;
         }
         double* free = buffers[worker].get(size);
         SumTrellis trellises[kSideBySide];
@@ -118,9 +118,9 @@ void run_sums(const Batch& batch, bool keep, Outputs outputs, Finish finish) {
         for (std::size_t n = 0; n < group.size(); ++n) {
             const Sequence& s = batch.sequences[group[n]];
             double* local = free;
-            double* alpha = local + s.length * padded;
+            double* alpha = local + (keep ? s.length : kPreparedRows) * padded;
             double* scratch = alpha + (keep ? s.length : 2) * padded;
-            free = scratch + 2 * padded;
+            free = scratch + (keep ? 3 : 0) * padded;
             trellises[n] = {s, local, alpha, scratch, 0.0, 0.0, false};
             wanted[n] = outputs(group[n], worker);
         }

@@ -25,6 +25,7 @@ constexpr double kSmallest = 1e-100;
 constexpr double kLargest = 1e100;
 constexpr double kSmallestLog = -230.0;  // just above log(kSmallest)
 constexpr size_t kRescaleEvery = 8;
+constexpr size_t kTraceAhead = 12;  // rows fetched before they are needed when a path is read off
 
 // ---- semirings on packs: the same operations as semiring.hpp's types, a pack at a time ------------------------------
 
@@ -105,10 +106,21 @@ void exponentials(const double* values, size_t size, double* out) {
     }
 }
 
+// One pack of a row of scores; what lies beyond the last label is `rest`.
+TW_INLINE Pack load_row(const double* row, size_t offset, size_t n_labels, double rest) {
+    if (offset + W <= n_labels) return load(row + offset);
+    return offset < n_labels ? load_partial(row + offset, n_labels - offset, rest) : fill(rest);
+}
+
 // ---- transitions ----------------------------------------------------------------------------------------------------
 
 TW_INLINE const double* transitions_of(const Potentials& p, size_t step) {
     return p.transitions + (p.per_step ? step * p.n_labels * p.n_labels : 0);
+}
+
+void transpose(PackedTransitions& out, size_t padded) {
+    for (size_t a = 0; a < padded; ++a)
+        for (size_t b = 0; b < padded; ++b) out.backward[b * padded + a] = out.forward[a * padded + b];
 }
 
 void pack_sum(const Potentials& p, size_t step, size_t padded, PackedTransitions& out) {
@@ -119,18 +131,14 @@ void pack_sum(const Potentials& p, size_t step, size_t padded, PackedTransitions
     if (shift == -kInfinity) shift = 0.0;
     out.shift = shift;
     out.underflow = false;
-    for (size_t a = 0; a < K; ++a) {
+    for (size_t a = 0; a < padded; ++a) {
         for (size_t b = 0; b < padded; b += W) {
-            const double* from = scores + a * K + b;
-            const Pack raw =
-                b + W <= K ? load(from) : (b < K ? load_partial(from, K - b, -kInfinity) : fill(-kInfinity));
-            const Pack v = raw - fill(shift);
+            const Pack v = (a < K ? load_row(scores + a * K, b, K, -kInfinity) : fill(-kInfinity)) - fill(shift);
             out.underflow |= any((v < fill(kSmallestLog)) & (v > fill(-kInfinity)));
             store(out.forward + a * padded + b, exponential(v));
         }
     }
-    for (size_t b = 0; b < K; ++b)
-        for (size_t a = 0; a < padded; ++a) out.backward[b * padded + a] = a < K ? out.forward[a * padded + b] : 0.0;
+    transpose(out, padded);
 }
 
 void pack_max(const Potentials& p, size_t step, size_t padded, PackedTransitions& out) {
@@ -138,46 +146,42 @@ void pack_max(const Potentials& p, size_t step, size_t padded, PackedTransitions
     const double* scores = transitions_of(p, step);
     out.shift = 0.0;
     out.underflow = false;
-    for (size_t a = 0; a < K; ++a)
-        for (size_t b = 0; b < padded; ++b) {
-            out.forward[a * padded + b] = b < K ? scores[a * K + b] : -kInfinity;
-            out.backward[a * padded + b] = b < K ? scores[b * K + a] : -kInfinity;
-        }
+    for (size_t a = 0; a < padded; ++a)
+        for (size_t b = 0; b < padded; b += W)
+            store(out.forward + a * padded + b, a < K ? load_row(scores + a * K, b, K, -kInfinity) : fill(-kInfinity));
+    transpose(out, padded);
 }
 
 // ---- one step of a recursion: to = from x transitions, for N sequences side by side ---------------------------------
 
-template <class S, size_t N, size_t B>
+template <class S, size_t N, size_t B, class Finish>
 TW_INLINE void advance_block(const double* const* from, const double* moves, size_t padded, size_t n_labels,
-                             Pack (*sum)[B]) {
+                             Finish finish) {
     constexpr size_t kChains = N == 1 ? 4 : 1;  // one sequence alone: independent partial sums hide the latency
-    Pack part[kChains][N][B];
-    for (size_t c = 0; c < kChains; ++c)
-        for (size_t n = 0; n < N; ++n)
-            for (size_t b = 0; b < B; ++b) part[c][n][b] = fill(S::zero);
-    size_t a = 0;
-    for (; a + kChains <= n_labels; a += kChains)
-        for (size_t c = 0; c < kChains; ++c) {
+    Pack part[kChains * N * B];
+    unrolled<kChains * N * B>([&](auto i) TW_INLINE_LAMBDA { part[i.value] = fill(S::zero); });
+    // Rows and matrices are padded with zeros to a multiple of 4: no remainder, and the sums stay in registers.
+    for (size_t a = 0; a < n_labels; a += kChains)
+        unrolled<kChains>([&](auto c) TW_INLINE_LAMBDA {
+            const double* row = moves + (a + c.value) * padded;
             Pack move[B];
-            for (size_t b = 0; b < B; ++b) move[b] = load(moves + (a + c) * padded + b * W);
-            for (size_t n = 0; n < N; ++n) {
-                const Pack value = fill(from[n][a + c]);
-                for (size_t b = 0; b < B; ++b) part[c][n][b] = S::plus_times(part[c][n][b], value, move[b]);
-            }
-        }
-    for (; a < n_labels; ++a)
-        for (size_t n = 0; n < N; ++n) {
-            const Pack value = fill(from[n][a]);
-            for (size_t b = 0; b < B; ++b)
-                part[0][n][b] = S::plus_times(part[0][n][b], value, load(moves + a * padded + b * W));
-        }
-    for (size_t n = 0; n < N; ++n)
-        for (size_t b = 0; b < B; ++b) {
-            if constexpr (kChains == 4)
-                sum[n][b] = S::plus(S::plus(part[0][n][b], part[1][n][b]), S::plus(part[2][n][b], part[3][n][b]));
-            else
-                sum[n][b] = part[0][n][b];
-        }
+            unrolled<B>([&](auto b) TW_INLINE_LAMBDA { move[b.value] = load(row + b.value * W); });
+            unrolled<N>([&](auto n) TW_INLINE_LAMBDA {
+                const Pack value = fill(from[n.value][a + c.value]);
+                unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+                    constexpr size_t i = (c.value * N + n.value) * B + b.value;
+                    part[i] = S::plus_times(part[i], value, move[b.value]);
+                });
+            });
+        });
+    unrolled<N * B>([&](auto i) TW_INLINE_LAMBDA {
+        constexpr size_t n = i.value / B, b = i.value % B;
+        Pack sum = part[i.value];
+        if constexpr (kChains == 4)
+            sum = S::plus(S::plus(sum, part[N * B + i.value]),
+                          S::plus(part[2 * N * B + i.value], part[3 * N * B + i.value]));
+        finish(n, b * W, sum);
+    });
 }
 
 // Calls finish(n, offset, value) for every pack of every sequence's next row.
@@ -192,10 +196,8 @@ TW_INLINE void advance(const double* const* from, const double* moves, size_t pa
         const size_t offset = pack * W;
         pack += here;
         const auto run = [&]<size_t B>() TW_INLINE_LAMBDA {
-            Pack sum[N][B];
-            advance_block<S, N, B>(from, moves + offset, padded, n_labels, sum);
-            for (size_t n = 0; n < N; ++n)
-                for (size_t b = 0; b < B; ++b) finish(n, offset + b * W, sum[n][b]);
+            advance_block<S, N, B>(from, moves + offset, padded, n_labels,
+                                   [&](size_t n, size_t k, Pack sum) TW_INLINE_LAMBDA { finish(n, offset + k, sum); });
         };
         if (here == 1)
             run.template operator()<1>();
@@ -212,25 +214,24 @@ TW_INLINE void advance(const double* const* from, const double* moves, size_t pa
 
 // ---- rows of local scores -------------------------------------------------------------------------------------------
 
-// One pack of a row of scores; what lies beyond the last label is `rest`.
-TW_INLINE Pack load_row(const double* row, size_t offset, size_t n_labels, double rest) {
-    if (offset + W <= n_labels) return load(row + offset);
-    return offset < n_labels ? load_partial(row + offset, n_labels - offset, rest) : fill(rest);
-}
-
 // One pack of a sequence's local scores: start scores belong to the first row.
 TW_INLINE Pack local_scores(const Potentials& p, const Sequence& s, size_t t, size_t offset) {
     const Pack v = load_row(s.unary + t * p.n_labels, offset, p.n_labels, -kInfinity);
     return t == 0 ? load_row(p.start, offset, p.n_labels, 0.0) + v : v;
 }
 
-// local = exp(scores - row maximum); the maxima go into log_scale.
-void prepare_local(const Potentials& p, size_t padded, SumTrellis& s) {
-    s.log_scale = 0.0;
-    s.underflow = false;
+TW_INLINE double* local_row(const SumTrellis& s, size_t t, size_t padded, bool keep) {
+    return s.local + (keep ? t : t % kPreparedRows) * padded;
+}
+
+// local = exp(scores - row maximum) for positions begin .. end - 1; the maxima go into log_scale. First all maxima,
+// then all exponentials, so that no exponential waits for a reduction; few rows at a time, so that they are used while
+// in cache.
+void prepare_local(const Potentials& p, size_t padded, bool keep, SumTrellis& s, size_t begin, size_t end) {
+    double shifts[kPreparedRows];
     Mask tiny = fill(0.0) < fill(0.0);
-    for (size_t t = 0; t < s.sequence.length; ++t) {
-        double* row = s.local + t * padded;
+    for (size_t t = begin; t < end; ++t) {
+        double* row = local_row(s, t, padded, keep);
         Pack best = fill(-kInfinity);
         for (size_t k = 0; k < padded; k += W) {
             Pack v = local_scores(p, s.sequence, t, k);
@@ -239,18 +240,19 @@ void prepare_local(const Potentials& p, size_t padded, SumTrellis& s) {
             store(row + k, v);
         }
         const double shift = reduce_max(best);
-        if (shift == -kInfinity) {
-            for (size_t k = 0; k < padded; k += W) store(row + k, fill(0.0));
-            continue;  // no label possible: the totals come out as zero
-        }
+        shifts[t - begin] = shift == -kInfinity ? 0.0 : shift;  // no label possible: the totals come out as zero
+        s.log_scale += shifts[t - begin];
+    }
+    for (size_t t = begin; t < end; ++t) {
+        double* row = local_row(s, t, padded, keep);
+        const Pack shift = fill(shifts[t - begin]);
         for (size_t k = 0; k < padded; k += W) {
-            const Pack v = load(row + k) - fill(shift);
+            const Pack v = load(row + k) - shift;
             tiny = tiny | ((v < fill(kSmallestLog)) & (v > fill(-kInfinity)));
             store(row + k, exponential(v));
         }
-        s.log_scale += shift;
     }
-    s.underflow = any(tiny);
+    s.underflow |= any(tiny);
 }
 
 // The power of two that brings the largest value of a row back to about one; its inverse's logarithm is added to
@@ -272,6 +274,16 @@ TW_INLINE double rescaling(const double* row, size_t padded, double& log_scale) 
 
 TW_INLINE Pack smallest_nonzero(Pack smallest, Pack v) { return select((v > fill(0.0)) & (v < smallest), v, smallest); }
 
+// Watches values for leaving the safe range.
+struct Range {
+    Pack smallest = fill(1.0), largest = fill(1.0);
+    TW_INLINE void see(Pack v) {
+        smallest = smallest_nonzero(smallest, v);
+        largest = maximum(largest, v);
+    }
+    TW_INLINE bool left() const { return any((smallest < fill(kSmallest)) | ~(largest < fill(kLargest))); }
+};
+
 // ---- rescaled sum-product -------------------------------------------------------------------------------------------
 
 TW_INLINE double* alpha_row(const SumTrellis& s, size_t t, size_t padded, bool keep) {
@@ -281,7 +293,7 @@ TW_INLINE double* alpha_row(const SumTrellis& s, size_t t, size_t padded, bool k
 template <size_t N>
 void sum_forward_range(const Potentials& p, PackedTransitions& moves, size_t padded, bool keep, SumTrellis* s,
                        size_t begin, size_t end) {
-    Pack smallest = fill(1.0), largest = fill(1.0);
+    Range range;
     Pack scales[N];
     for (size_t n = 0; n < N; ++n) scales[n] = fill(1.0);
     for (size_t t = begin; t < end; ++t) {
@@ -291,41 +303,59 @@ void sum_forward_range(const Potentials& p, PackedTransitions& moves, size_t pad
         }
         const double* from[N];
         double* to[N];
+        const double* locals[N];
         for (size_t n = 0; n < N; ++n) {
             from[n] = alpha_row(s[n], t - 1, padded, keep);
             to[n] = alpha_row(s[n], t, padded, keep);
+            locals[n] = local_row(s[n], t, padded, keep);
             s[n].log_scale += moves.shift;
             // Taken from the row before, applied to the next: off the chain of dependent steps.
             if (t % kRescaleEvery == 0) scales[n] = fill(rescaling(from[n], padded, s[n].log_scale));
         }
         advance<PackedSumProduct, N>(from, moves.forward, padded, p.n_labels,
                                      [&](size_t n, size_t k, Pack sum) TW_INLINE_LAMBDA {
-                                         const Pack v = sum * (load(s[n].local + t * padded + k) * scales[n]);
-                                         smallest = smallest_nonzero(smallest, v);
-                                         largest = maximum(largest, v);
+                                         const Pack v = sum * (load(locals[n] + k) * scales[n]);
+                                         range.see(v);
                                          store(to[n] + k, v);
                                      });
         if (t % kRescaleEvery == 0)
             for (size_t n = 0; n < N; ++n) scales[n] = fill(1.0);
     }
-    if (any((smallest < fill(kSmallest)) | ~(largest < fill(kLargest))))
+    if (range.left())
         for (size_t n = 0; n < N; ++n) s[n].underflow = true;
+}
+
+// Positions begin .. end - 1 of N sequences, a few rows prepared and used at a time.
+template <size_t N>
+void sum_forward_blocks(const Potentials& p, PackedTransitions& moves, size_t padded, bool keep, SumTrellis* s,
+                        size_t begin, size_t end) {
+    while (begin < end) {
+        const size_t aligned = begin - begin % kPreparedRows + kPreparedRows;
+        const size_t stop = aligned < end ? aligned : end;
+        for (size_t n = 0; n < N; ++n) prepare_local(p, padded, keep, s[n], begin, stop);
+        if (begin == 0)
+            for (size_t n = 0; n < N; ++n) {
+                const double* local = local_row(s[n], 0, padded, keep);
+                double* row = alpha_row(s[n], 0, padded, keep);
+                for (size_t k = 0; k < padded; k += W) store(row + k, load(local + k));
+            }
+        sum_forward_range<N>(p, moves, padded, keep, s, begin == 0 ? 1 : begin, stop);
+        begin = stop;
+    }
 }
 
 void sum_forward(const Potentials& p, PackedTransitions& moves, size_t padded, bool keep, SumTrellis* s, size_t count) {
     for (size_t n = 0; n < count; ++n) {
-        prepare_local(p, padded, s[n]);
-        s[n].underflow |= !p.per_step && moves.underflow;
-        double* row = alpha_row(s[n], 0, padded, keep);
-        for (size_t k = 0; k < padded; k += W) store(row + k, load(s[n].local + k));
+        s[n].log_scale = 0.0;
+        s[n].underflow = !p.per_step && moves.underflow;
     }
-    size_t together = 1;
+    size_t together = 0;
     if (count == kSideBySide) {
         together = s[count - 1].sequence.length;
-        sum_forward_range<kSideBySide>(p, moves, padded, keep, s, 1, together);
+        sum_forward_blocks<kSideBySide>(p, moves, padded, keep, s, 0, together);
     }
     for (size_t n = 0; n < count; ++n) {
-        sum_forward_range<1>(p, moves, padded, keep, s + n, together, s[n].sequence.length);
+        sum_forward_blocks<1>(p, moves, padded, keep, s + n, together, s[n].sequence.length);
         const double* last = alpha_row(s[n], s[n].sequence.length - 1, padded, keep);
         Pack total = fill(0.0);
         for (size_t k = 0; k < padded; k += W) total = total + load(last + k);
@@ -373,32 +403,38 @@ TW_INLINE void add_edges(const double* alpha, const double* gamma, double factor
     }
 }
 
-// From position `from` down to `to`: row 0 of scratch holds beta at `from` when it begins, at `to` when it ends.
+// Scratch holds gamma in row 0 (even positions) or 1 (odd), and beta in row 2.
+TW_INLINE double* gamma_row(const SumTrellis& s, size_t t, size_t padded) { return s.scratch + (t & 1) * padded; }
+TW_INLINE double* beta_row(const SumTrellis& s, size_t padded) { return s.scratch + 2 * padded; }
+
+// Positions from - 1 down to `to`, given gamma at `from`; leaves gamma at `to`.
 template <size_t N>
 void sum_backward_range(const Potentials& p, PackedTransitions& moves, size_t padded, SumTrellis* s,
                         const SumOutputs* out, size_t from, size_t to) {
     const size_t K = p.n_labels;
-    Pack smallest = fill(1.0), largest = fill(1.0);
+    Range range;
     for (size_t t = from; t > to; --t) {
         if (p.per_step) pack_sum(p, t - 1, padded, moves);
         const double* gammas[N];
         double* betas[N];
+        double* next[N];
+        const double* locals[N];
+        Pack scales[N];
         for (size_t n = 0; n < N; ++n) {
-            double* beta = s[n].scratch;
-            double* gamma = s[n].scratch + padded;
+            gammas[n] = gamma_row(s[n], t, padded);
+            next[n] = gamma_row(s[n], t - 1, padded);
+            betas[n] = beta_row(s[n], padded);
+            locals[n] = s[n].local + (t - 1) * padded;
             double unused = 0.0;
-            const Pack scale = fill(t % kRescaleEvery == 0 ? rescaling(beta, padded, unused) : 1.0);
-            for (size_t k = 0; k < padded; k += W) {
-                const Pack v = load(s[n].local + t * padded + k) * scale * load(beta + k);
-                smallest = smallest_nonzero(smallest, v);
-                largest = maximum(largest, v);
-                store(gamma + k, v);
-            }
-            gammas[n] = gamma;
-            betas[n] = beta;
+            scales[n] = fill(t % kRescaleEvery == 0 ? rescaling(gammas[n], padded, unused) : 1.0);
         }
         advance<PackedSumProduct, N>(gammas, moves.backward, padded, K,
-                                     [&](size_t n, size_t k, Pack sum) TW_INLINE_LAMBDA { store(betas[n] + k, sum); });
+                                     [&](size_t n, size_t k, Pack beta) TW_INLINE_LAMBDA {
+                                         const Pack v = beta * (load(locals[n] + k) * scales[n]);
+                                         range.see(v);
+                                         store(next[n] + k, v);
+                                         store(betas[n] + k, beta);
+                                     });
         for (size_t n = 0; n < N; ++n) {
             const double* alpha = s[n].alpha + (t - 1) * padded;
             double* marginals = out[n].marginals ? out[n].marginals + (t - 1) * K : nullptr;
@@ -410,7 +446,7 @@ void sum_backward_range(const Potentials& p, PackedTransitions& moves, size_t pa
                 add_edges(alpha, gammas[n], factor, K, padded, out[n].total_edge_marginals);
         }
     }
-    if (any((smallest < fill(kSmallest)) | ~(largest < fill(kLargest))))
+    if (range.left())
         for (size_t n = 0; n < N; ++n) s[n].underflow = true;
 }
 
@@ -420,8 +456,11 @@ void sum_backward(const Potentials& p, PackedTransitions& moves, size_t padded, 
     const size_t together = count == kSideBySide ? s[count - 1].sequence.length : 1;
     for (size_t n = 0; n < count; ++n) {
         const size_t last = s[n].sequence.length - 1;
-        for (size_t k = 0; k < padded; ++k) s[n].scratch[k] = k < K ? 1.0 : 0.0;
-        write_marginals(s[n].alpha + last * padded, s[n].scratch, K, padded,
+        double* beta = beta_row(s[n], padded);
+        double* gamma = gamma_row(s[n], last, padded);
+        for (size_t k = 0; k < padded; ++k) beta[k] = k < K ? 1.0 : 0.0;
+        for (size_t k = 0; k < padded; ++k) gamma[k] = s[n].local[last * padded + k];
+        write_marginals(s[n].alpha + last * padded, beta, K, padded,
                         out[n].marginals ? out[n].marginals + last * K : nullptr);
         sum_backward_range<1>(p, moves, padded, s + n, out + n, last, together - 1);
     }
@@ -477,15 +516,22 @@ double max_trace(const Potentials& p, PackedTransitions& moves, size_t padded, c
     if (best == -kInfinity) return best;
     for (size_t t = T - 1; t > 0; --t) {
         if (p.per_step) pack_max(p, t - 1, padded, moves);
+        // Which row entries are wanted depends on the label found: fetch whole rows well before.
+        const size_t ahead = t > kTraceAhead ? t - kTraceAhead : 0;
+        for (size_t k = 0; k < K; k += 8) prefetch(s.unary + ahead * K + k);
+        for (size_t k = 0; k < padded; k += 8) prefetch(scores + ahead * padded + k);
         // The predecessor is the first whose sum, rounded as the forward pass rounded it, is the recorded score.
         const double local = s.unary[t * K + y];
         const Pack wanted = fill(scores[t * padded + y]);
         const double* before = scores + (t - 1) * padded;
         const double* arriving = moves.backward + y * padded;
-        for (size_t k = 0; k < padded; k += W) {
-            const size_t lane = first((load(before + k) + load(arriving + k)) + fill(local) == wanted);
-            if (lane < W) {
-                y = k + lane;
+        for (size_t block = 0; block < padded; block += 64) {  // no branch per pack: it could not be predicted
+            const size_t end = padded < block + 64 ? padded : block + 64;
+            std::uint64_t found = 0;
+            for (size_t k = block; k < end; k += W)
+                found |= equal_bits((load(before + k) + load(arriving + k)) + fill(local), wanted) << (k - block);
+            if (found) {
+                y = block + lowest_bit(found);
                 break;
             }
         }

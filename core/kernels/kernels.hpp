@@ -2,7 +2,7 @@
 //
 // kernels.cpp is compiled several times (baseline, AVX2, AVX-512); `kernels()` returns the widest copy that this
 // processor runs. Everything here works on plain arrays that the caller owns and has checked. A "row" is the labels of
-// one position, padded with the semiring's zero to `padded` entries, a multiple of `width`.
+// one position, padded with the semiring's zero to `padded` entries, a multiple of `width` and of 4.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +12,9 @@ namespace tw {
 
 // Sequences that advance together through one recursion: latency is hidden and every transition load is shared.
 inline constexpr std::size_t kSideBySide = 4;
+
+// Rows of local factors that are made at a time; a whole number of them when only the total is wanted.
+inline constexpr std::size_t kPreparedRows = 16;
 
 struct Sequence {
     const double* unary;  // [length][n_labels]
@@ -27,7 +30,7 @@ struct Potentials {
     const double* end;    // [n_labels]
 };
 
-// Transition matrices ready for the recursions, rows padded. For sums: exp(score - shift).
+// Transition matrices ready for the recursions, [padded][padded]. For sums: exp(score - shift).
 struct PackedTransitions {
     double* forward;   // [from][to]
     double* backward;  // [to][from]
@@ -38,9 +41,9 @@ struct PackedTransitions {
 // The state of one sequence in the rescaled sum-product recursion.
 struct SumTrellis {
     Sequence sequence;
-    double* local;     // [length][padded]: exp(unary - row maximum), start and end folded in
+    double* local;     // [length][padded], or kPreparedRows: exp(unary - row maximum), start and end folded in
     double* alpha;     // [length][padded], or two rows when only the total is wanted
-    double* scratch;   // 2 padded rows for the backward pass
+    double* scratch;   // 3 padded rows for the backward pass
     double log_scale;  // sum of row maxima, and of the powers of two taken out
     double log_total;  // log partition; -inf when every path is forbidden
     bool underflow;    // a value left the safe range: the answer must come from log space

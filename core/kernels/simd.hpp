@@ -151,6 +151,20 @@ TW_INLINE Pack from_bits(Mask m) {
 
 #endif
 
+// Calls f(Index<0>), ..., f(Index<N - 1>): a loop that is unrolled before anything else happens, so that arrays indexed
+// in it live in registers. (A loop that the optimiser unrolls later leaves them in memory.)
+template <std::size_t I>
+struct Index {
+    static constexpr std::size_t value = I;
+};
+template <std::size_t N, std::size_t I = 0, class F>
+TW_INLINE void unrolled(F f) {
+    if constexpr (I < N) {
+        f(Index<I>{});
+        unrolled<N, I + 1>(f);
+    }
+}
+
 // The first `n` < W entries; the rest of the pack is `rest`. Never reads past the end.
 TW_INLINE Pack load_partial(const double* p, std::size_t n, double rest) {
 #if defined(__AVX512F__)
@@ -231,12 +245,70 @@ TW_INLINE std::size_t first(Mask m) {
 #endif
 }
 
-// e^x for x <= 0 (up to 700 is also right), within 2 units in the last place; 0 below -708, and for -inf.
-// Range reduction by multiples of log 2 in two parts (Cody and Waite), then a polynomial on [-log 2 / 2, log 2 / 2].
+TW_INLINE void prefetch(const double* p) {
+#if defined(__GNUC__) || defined(__clang__)
+    __builtin_prefetch(p);
+#else
+    (void)p;
+#endif
+}
+
+TW_INLINE std::size_t lowest_bit(std::uint64_t set) {
+#if defined(__GNUC__) || defined(__clang__)
+    return (std::size_t)__builtin_ctzll(set);
+#else
+    std::size_t i = 0;
+    while (!(set & 1)) set >>= 1, ++i;
+    return i;
+#endif
+}
+
+// One bit per lane where the two are equal, the first lane lowest.
+TW_INLINE std::uint64_t equal_bits(Pack a, Pack b) {
+#if defined(__AVX512F__)
+    return _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_EQ_OQ);
+#elif defined(__AVX2__)
+    return (std::uint64_t)(unsigned)_mm256_movemask_pd(_mm256_cmp_pd((__m256d)a, (__m256d)b, _CMP_EQ_OQ));
+#else
+    std::int64_t lane[W];
+    const Mask equal = a == b;
+    std::memcpy(lane, &equal, sizeof lane);
+    std::uint64_t found = 0;
+    for (std::size_t i = 0; i < W; ++i) found |= (std::uint64_t)(lane[i] & 1) << i;
+    return found;
+#endif
+}
+
+// e^x for x <= 0 (up to 700 is also right), within 4 units in the last place; 0 below -708, and for -inf.
+// Range reduction by multiples of log 2 / 2^k in two parts (Cody and Waite), a polynomial on what is left.
+// What becomes of x below -708 on the way does not matter: the last step puts zero there.
 TW_INLINE Pack exponential(Pack x) {
     const Mask vanishes = x < fill(-708.0);
-    x = select(vanishes, fill(0.0), x);
     const Pack magic = fill(6755399441055744.0);  // 1.5 * 2^52: adding it rounds to an integer in the low bits
+#if defined(__AVX512F__)
+    // Sixteenths of log 2, their powers from a table in two registers: |r| < 0.022, and degree 6 is enough.
+    const Pack shifted = x * fill(16 * 1.4426950408889634) + magic;
+    const Pack n = shifted - magic;
+    Pack r = x - n * fill(6.93147180369123816490e-01 / 16);
+    r = r - n * fill(1.90821492927058770002e-10 / 16);
+    const Pack low{1.0,
+                   1.0442737824274138403,
+                   1.0905077326652576592,
+                   1.1387886347566916537,
+                   1.1892071150027210667,
+                   1.2418578120734840486,
+                   1.2968395546510096659,
+                   1.3542555469368927283};
+    const Pack high{1.4142135623730950488, 1.4768261459394993114, 1.5422108254079408236, 1.6104903319492543082,
+                    1.6817928305074290861, 1.7562521603732994831, 1.8340080864093424635, 1.9152065613971472939};
+    const Pack root = (Pack)_mm512_permutex2var_pd((__m512d)low, (__m512i)bits(shifted), (__m512d)high);
+    const Pack r2 = r * r;
+    const Pack q = (fill(1.0 / 24.0) + r * fill(1.0 / 120.0)) + r2 * fill(1.0 / 720.0);
+    const Pack tail = r + r2 * ((fill(0.5) + r * fill(1.0 / 6.0)) + r2 * q);
+    const Mask exponent = (bits(shifted) << 48) & Mask(bits(fill(-kInfinity)));  // the sixteenths are in the root
+    const Pack power = from_bits(bits(root) + exponent);
+    const Pack result = power * tail + power;
+#else
     const Pack shifted = x * fill(1.4426950408889634) + magic;
     const Pack n = shifted - magic;
     Pack r = x - n * fill(6.93147180369123816490e-01);
@@ -258,6 +330,7 @@ TW_INLINE Pack exponential(Pack x) {
     const Pack tail = r + r2 * (even + r * odd);
     const Pack power = from_bits((bits(shifted) << 52) + bits(fill(1.0)));
     const Pack result = power * tail + power;
+#endif
     return select(vanishes, fill(0.0), result);
 }
 

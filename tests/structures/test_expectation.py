@@ -1,5 +1,6 @@
 """Expected counts in one forward pass equal those read off the table, and those of the two-pass answer."""
 
+import itertools
 import math
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import trelliswork as tw
 from reference import log_space
 from reference.chains import every_chain_labelling
 from reference.strategies import CLOSE, chains, fewer, floats, forbidding, large
+from trelliswork.errors import InvalidInput
 
 
 def random_chain(n_positions, n_labels, seed=0):
@@ -114,11 +116,54 @@ def test_counts_of_a_hundred_thousand_positions_add_up():
     np.testing.assert_allclose(counts.transitions.sum(), 99_999, rtol=1e-9)
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the peak memory from /proc")
-def test_memory_does_not_grow_with_the_length():
-    """A million positions of ten labels: the forward vectors alone would take 80 MB."""
-    program = """
+# Fed block by block, for sequences that do not fit in memory.
+
+
+@fewer(2)
+@given(st.data())
+def test_blocks_of_any_size_give_the_same_counts(data):
+    scores = data.draw(chains())
+    n_positions = len(scores.unary)
+    attributes = np.cos(np.arange(2.0 * n_positions)).reshape(n_positions, 2)
+    cuts = sorted(data.draw(st.lists(st.integers(0, n_positions - 1), max_size=4)))
+    sweep = tw.ExpectationPass(scores.transitions, scores.start, scores.end, n_attributes=2)
+    for begin, stop in itertools.pairwise([0, *cuts, n_positions]):
+        sweep.feed(scores.unary[begin:stop], attributes[begin:stop], last=stop == n_positions)
+    every, counts = every_chain_labelling(*scores), sweep.result()
+    np.testing.assert_allclose(counts.log_partition, every.log_partition(), **CLOSE)
+    np.testing.assert_allclose(counts.labels, every.expected_labels(), **CLOSE)
+    np.testing.assert_allclose(counts.transitions, every.expected_transitions(), **CLOSE)
+    np.testing.assert_allclose(counts.attributes, every.expected_attributes(attributes), rtol=1e-9, atol=1e-8)
+
+
+def test_nothing_can_be_fed_after_the_last_block():
+    sweep = tw.ExpectationPass(np.zeros((2, 2)))
+    sweep.feed(np.zeros((3, 2)), last=True)
+    with pytest.raises(InvalidInput, match="last"):
+        sweep.feed(np.zeros((3, 2)))
+
+
+@pytest.mark.parametrize(
+    ("unary", "attributes"),
+    [
+        (np.zeros((3, 3)), np.zeros((3, 1))),
+        (np.zeros(2), np.zeros((1, 1))),
+        (np.full((3, 2), np.nan), np.zeros((3, 1))),
+        (np.zeros((3, 2)), np.zeros((2, 1))),
+        (np.zeros((3, 2)), np.zeros((3, 2))),
+        (np.zeros((3, 2)), np.full((3, 1), np.nan)),
+        (np.zeros((3, 2)), None),
+    ],
+    ids=["too many labels", "a vector", "NaN scores", "too few rows", "too many attributes", "NaN", "no attributes"],
+)
+def test_a_block_that_does_not_fit_is_refused(unary, attributes):
+    with pytest.raises(InvalidInput):
+        tw.ExpectationPass(np.zeros((2, 2)), n_attributes=1).feed(unary, attributes)
+
+
+# Memory. A million positions of ten labels: the forward vectors alone would take 80 MB.
+
+MEASURE = """
 import re
 import numpy as np
 import trelliswork as tw
@@ -126,15 +171,32 @@ import trelliswork as tw
 def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read()).group(1)) * 1024
 
+def by_the_chain():
+    return chain.expected_counts()
+
+def by_blocks():
+    sweep = tw.ExpectationPass(chain.transitions)
+    for begin in range(0, 1_000_000, 1000):
+        sweep.feed(chain.unary[begin : begin + 1000], last=begin == 999_000)
+    return sweep.result()
+
 rng = np.random.default_rng(0)
+chain = tw.Chain(np.zeros((2000, 10)), np.zeros((10, 10)))
+chain.expected_counts()
 chain = tw.Chain(rng.normal(size=(1_000_000, 10)), rng.normal(size=(10, 10)))
-tw.Chain(np.zeros((10, 10)), np.zeros((10, 10))).expected_counts()
-open("/proc/self/clear_refs", "w").write("5")
+open("/proc/self/clear_refs", "w").write("5")  # the peak is counted from here
 before = peak()
-counts = chain.expected_counts()
+counts = {way}()
 assert abs(counts.labels.sum() - 1_000_000) < 1e-2
 print(peak() - before)
 """
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the peak memory from /proc")
+@pytest.mark.parametrize("way", ["by_blocks", "by_the_chain"])
+def test_memory_does_not_grow_with_the_length(way):
+    program = MEASURE.replace("{way}", way)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 8e6
 
