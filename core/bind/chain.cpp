@@ -53,6 +53,24 @@ std::vector<const std::int32_t*> ChainBatch::labels(const Labels& flat) const {
     return rows(flat.data(), 1);
 }
 
+std::vector<chain::Span> ChainBatch::spans(const Indices& begins, const Indices& sizes, const Flags& allowed) const {
+    require(begins.size() == size() && sizes.size() == size(), "one span per chain is needed");
+    std::vector<chain::Span> out;
+    std::size_t rows = 0;
+    for (std::size_t i = 0; i < size(); ++i) {
+        const std::int64_t begin = begins.data()[i], n = sizes.data()[i];
+        const auto length = static_cast<std::int64_t>(batch_.sequences[i].length);
+        require(begin >= 0 && n >= 0 && begin <= length && n <= length - begin, "a span lies outside its chain");
+        require(rows + static_cast<std::size_t>(n) <= allowed.shape(0), "too few rows of allowed labels");
+        out.push_back(
+            {static_cast<std::size_t>(begin), static_cast<std::size_t>(n), allowed.data() + rows * n_labels()});
+        rows += static_cast<std::size_t>(n);
+    }
+    require(rows == allowed.shape(0) && allowed.shape(1) == n_labels(),
+            "allowed labels must have one row per position");
+    return out;
+}
+
 namespace {
 
 // One question whose answer fills one array: the pointers are made first, then the lock is released.
@@ -190,6 +208,12 @@ void bind_chain(nb::module_& m) {
                  require_size(out, self.size());
                  const auto rows = self.labels(labels);
                  answer([&] { chain::score(self.batch(), rows, out.data()); });
+             })
+        .def("span_probability",
+             [](const ChainBatch& self, Indices begins, Indices sizes, Flags allowed, Output out) {
+                 require_size(out, self.size());
+                 const auto spans = self.spans(begins, sizes, allowed);
+                 answer([&] { chain::span_probability(self.batch(), spans, out.data()); });
              })
         .def("sample",
              [](const ChainBatch& self, std::size_t n, Vector uniforms, LabelOutput labels) {

@@ -28,7 +28,8 @@ public:
         return out;
     }
     std::vector<double*> edges(double* flat) const;
-    std::vector<const std::int32_t*> labels(const Labels& flat) const;  // checked
+    std::vector<const std::int32_t*> labels(const Labels& flat) const;                                        // checked
+    std::vector<chain::Span> spans(const Indices& begins, const Indices& sizes, const Flags& allowed) const;  // checked
 
 private:
     Matrix unary_;

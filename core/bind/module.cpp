@@ -2,6 +2,7 @@
 #include "arrays.hpp"
 
 NB_MODULE(_core, m) {
+    nb::set_leak_warnings(false);  // objects that outlive the interpreter's shutdown are no concern of a user's
     m.doc() = "The compiled core of trelliswork; use the public names of the package instead.";
     tw::bind::bind_chain(m);
     tw::bind::bind_structures(m);

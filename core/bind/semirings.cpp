@@ -82,8 +82,8 @@ std::vector<std::vector<double>> kbest_vectors(const ChainBatch& self, std::size
 void bind_semirings(nb::module_& m) {
     m.def("scalar_vectors", scalar_vectors, nb::arg("chain"), nb::arg("semiring"), nb::arg("reverse"));
     m.def("kbest_vectors", kbest_vectors, nb::arg("chain"), nb::arg("k"), nb::arg("reverse"));
-    m.def("python_vectors", python_vectors, nb::arg("chain"), nb::arg("plus"), nb::arg("times"), nb::arg("zero"),
-          nb::arg("one"), nb::arg("lift"), nb::arg("reverse"));
+    m.def("python_vectors", python_vectors, nb::arg("chain"), nb::arg("plus"), nb::arg("times"), nb::arg("zero").none(),
+          nb::arg("one").none(), nb::arg("lift"), nb::arg("reverse"));
 }
 
 }  // namespace tw::bind

@@ -349,6 +349,49 @@ void sample(const Batch& batch, std::size_t n, std::span<const double* const> un
 
 namespace {
 
+// From the last position of the span back to its first: weights[b] is P(the labels of the span from here on, label b
+// here), carried over p(previous | here). Nothing is subtracted, so a certain span has probability one.
+double span_probability(const ChainGraph& graph, const std::vector<double>& alpha, const Span& span) {
+    const std::size_t K = graph.n_labels();
+    if (span.size == 0) return 1.0;
+    const std::size_t last = span.begin + span.size - 1;
+    std::vector<double> weights(K), before(K);
+    const auto nodes = lattice::posteriors(graph, alpha, [](std::size_t, std::size_t, double) {}, graph.node(last, 0));
+    const double* position = nodes.data() + graph.node(last, 0);
+    const double total = std::accumulate(position, position + K, 0.0);
+    const auto keep_allowed = [&](std::size_t i) {
+        for (std::size_t k = 0; k < K; ++k) weights[k] = span.allowed[i * K + k] ? weights[k] : 0.0;
+    };
+    for (std::size_t k = 0; k < K; ++k) weights[k] = position[k] / total;
+    keep_allowed(span.size - 1);
+    lattice::Arrivals arrivals;
+    for (std::size_t i = span.size - 1; i > 0; --i) {
+        std::fill(before.begin(), before.end(), 0.0);
+        for (std::size_t b = 0; b < K; ++b) {
+            if (weights[b] == 0.0) continue;
+            arrivals.read(graph, alpha, graph.node(span.begin + i, b));
+            for (std::size_t a = 0; a < K; ++a) before[a] += weights[b] * arrivals.probability[a];
+        }
+        weights.swap(before);
+        keep_allowed(i - 1);
+    }
+    return std::min(1.0, std::accumulate(weights.begin(), weights.end(), 0.0));
+}
+
+}  // namespace
+
+void span_probability(const Batch& batch, std::span<const Span> spans, double* out) {
+    std::fill_n(out, batch.sequences.size(), 1.0);
+    each_sequence(batch, 20.0, [&](std::size_t i, std::size_t) {
+        ChainGraph graph(batch.potentials, batch.sequences[i]);
+        graph.centre();
+        const auto alpha = lattice::forward(LogSum{}, graph);
+        out[i] = alpha.back() == kLogZero ? std::nan("") : span_probability(graph, alpha, spans[i]);
+    });
+}
+
+namespace {
+
 KBestResult viterbi_lists(const Potentials& potentials, const Sequence& sequence, std::size_t k) {
     const ChainGraph graph(potentials, sequence);
     std::vector<std::pair<double, std::vector<std::int32_t>>> found;

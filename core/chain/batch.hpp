@@ -20,7 +20,7 @@ struct Batch {
     std::size_t n_jobs = 1;
 };
 
-// Where each sequence's rows go in one flat output: rows [row[i], row[i] + length).
+// Outputs by row are one pointer per sequence, to [length][n_labels].
 void log_partition(const Batch&, double* out);
 void marginals(const Batch&, std::span<double* const> out);
 void edge_marginals(const Batch&, std::span<double* const> out);
@@ -31,6 +31,14 @@ void entropy(const Batch&, double* out);
 void forward_scores(const Batch&, std::span<double* const> out);   // log alpha
 void backward_scores(const Batch&, std::span<double* const> out);  // log beta
 void score(const Batch&, std::span<const std::int32_t* const> labels, double* out);
+
+// Positions begin .. begin + size - 1 of each sequence; allowed is [size][n_labels], non-zero where a label will do.
+struct Span {
+    std::size_t begin, size;
+    const std::uint8_t* allowed;
+};
+// P(every position of the span carries an allowed label); NaN when every labelling is forbidden.
+void span_probability(const Batch&, std::span<const Span> spans, double* out);
 
 // `uniforms[i]` is [n][length]; draws are taken last position first.
 void sample(const Batch&, std::size_t n, std::span<const double* const> uniforms,

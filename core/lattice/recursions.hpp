@@ -61,13 +61,15 @@ struct Arrivals {
 };
 
 // Probability of every node, and on_edge(u, v, p) for every edge: P(v) flows back over p(u | v). Nothing is subtracted,
-// so nothing cancels: the marginals are finite and consistent even when scores differ by 1e300.
+// so nothing cancels: the marginals are finite and consistent even when scores differ by 1e300. Nodes before `first`
+// are not looked into; their probabilities are not complete.
 template <class Graph, class OnEdge>
-std::vector<double> posteriors(const Graph& graph, const std::vector<double>& alpha, OnEdge on_edge) {
+std::vector<double> posteriors(const Graph& graph, const std::vector<double>& alpha, OnEdge on_edge,
+                               std::size_t first = 1) {
     std::vector<double> probability(graph.n_nodes(), 0.0);
     probability.back() = 1.0;
     Arrivals arrivals;
-    for (std::size_t v = graph.n_nodes(); v-- > 1;) {
+    for (std::size_t v = graph.n_nodes(); v-- > first;) {
         if (probability[v] == 0.0) continue;
         arrivals.read(graph, alpha, v);
         for (std::size_t i = 0; i < arrivals.from.size(); ++i) {

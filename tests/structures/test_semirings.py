@@ -350,3 +350,14 @@ def test_a_named_semiring_taken_apart_and_put_together_gives_the_same_total(semi
     np.testing.assert_allclose(
         float(tw.forward(chain, copy).total), tw.forward(chain, semiring).total, rtol=1e-9, atol=1e-9
     )
+
+
+def test_none_may_be_an_element():
+    ring = tw.Semiring(
+        plus=lambda a, b: b if a is None else a,
+        times=lambda a, b: None if a is None or b is None else a + b,
+        zero=None,
+        one=0,
+        lift=lambda score, position, previous, label: None if score == -np.inf else 1,
+    )
+    assert tw.forward(tw.Chain([[0.0, -np.inf]] * 3, np.zeros((2, 2))), ring).total == 4  # three labels and the end

@@ -245,25 +245,28 @@ class ChainBatch:
         """Return the probability of one span per chain; see `Chain.span_probability`."""
         self._require_one_each("starts", starts)
         self._require_one_each("labels", labels)
-        allowed = [self._span_mask(i, begin, span) for i, (begin, span) in enumerate(zip(starts, labels, strict=True))]
-        self._require_possible()
-        total = self.log_partition()
-        return np.exp(np.minimum(self._masked(allowed).log_partition() - total, 0.0))
+        spans = [self._checked_span(i, begin, span) for i, (begin, span) in enumerate(zip(starts, labels, strict=True))]
+        allowed = np.concatenate([np.empty((0, self.n_labels), dtype=np.uint8), *(mask for _, mask in spans)])
+        begins = np.array([begin for begin, _ in spans], dtype=np.int64)
+        sizes = np.array([len(mask) for _, mask in spans], dtype=np.int64)
+        out = np.empty(len(self))
+        self._core.span_probability(begins, sizes, allowed, out)
+        if np.isnan(out).any():
+            self._refuse_impossible()
+        return out
 
-    def _span_mask(self, i: int, begin: int, span: Sequence[Any]) -> checks.BoolArray:
-        length = int(self.lengths[i])
+    def _checked_span(self, i: int, begin: int, span: Sequence[Any]) -> tuple[int, npt.NDArray[np.uint8]]:
         begin = checks.as_count(self._name("start", i), begin, least=0)
-        span = checks.as_span(span)
-        if begin + len(span) > length:
+        items = checks.as_span(span)
+        if begin + len(items) > self.lengths[i]:
             raise InvalidInput(
-                f"the span of {len(span)} labels at {self._name('start', i)} = {begin} runs past the last position, "
-                f"{length - 1}."
+                f"the span of {len(items)} labels at {self._name('start', i)} = {begin} runs past the last position, "
+                f"{self.lengths[i] - 1}."
             )
-        mask = np.ones((length, self.n_labels), dtype=np.bool_)
-        for offset, label in enumerate(span):
-            mask[begin + offset] = False
-            mask[begin + offset, checks.label_set(f"{self._name('labels', i)}[{offset}]", label, self.n_labels)] = True
-        return mask
+        mask = np.zeros((len(items), self.n_labels), dtype=np.uint8)
+        for offset, label in enumerate(items):
+            mask[offset, checks.label_set(f"{self._name('labels', i)}[{offset}]", label, self.n_labels)] = 1
+        return begin, mask
 
     # ---- other chains --------------------------------------------------------------------------------------------
 
