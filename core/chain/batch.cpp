@@ -1,5 +1,9 @@
 #include "batch.hpp"
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -24,18 +28,30 @@ std::size_t padded_size(std::size_t n_labels) {
     return (n_labels + w - 1) / w * w;
 }
 
-// Uninitialised doubles on a cache line boundary.
+// Uninitialised doubles on a cache line boundary; large ones on huge pages where the system has them, since making
+// small pages costs more than filling them.
 class Buffer {
 public:
     double* get(std::size_t size) {
         if (size > size_) {
+            data_.reset();
             data_.reset(static_cast<double*>(::operator new[](size * sizeof(double), std::align_val_t{64})));
             size_ = size;
+            ask_for_huge_pages();
         }
         return data_.get();
     }
 
 private:
+    void ask_for_huge_pages() {
+#ifdef MADV_HUGEPAGE
+        constexpr std::uintptr_t kPage = 4096, kHuge = std::uintptr_t{1} << 22;
+        const auto begin = (reinterpret_cast<std::uintptr_t>(data_.get()) + kPage - 1) / kPage * kPage;
+        const auto end = reinterpret_cast<std::uintptr_t>(data_.get() + size_) / kPage * kPage;
+        if (end >= begin + kHuge) (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+#endif
+    }
+
     struct Free {
         void operator()(double* p) const { ::operator delete[](p, std::align_val_t{64}); }
     };
@@ -61,7 +77,15 @@ private:
     Buffer buffer_;
 };
 
-// The non-empty sequences, longest first, cut into groups that advance side by side; a remainder goes one by one.
+// A sequence whose rows would not stay in cache: they are made again block by block, which costs one more forward pass
+// and no memory to speak of. (Rows of fresh memory cost more than that.)
+constexpr std::size_t kBlockRows = 512;
+bool is_long(std::size_t length, std::size_t padded) {
+    return length * padded * sizeof(double) > (std::size_t{1} << 22);
+}
+
+// The non-empty sequences, longest first, cut into groups that advance side by side; long ones and a remainder go one
+// by one.
 std::vector<std::vector<std::size_t>> groups(const Batch& batch) {
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < batch.sequences.size(); ++i)
@@ -71,6 +95,8 @@ std::vector<std::vector<std::size_t>> groups(const Batch& batch) {
     });
     std::vector<std::vector<std::size_t>> out;
     std::size_t i = 0;
+    const std::size_t padded = padded_size(batch.potentials.n_labels);
+    for (; i < order.size() && is_long(batch.sequences[order[i]].length, padded); ++i) out.push_back({order[i]});
     for (; i + kSideBySide <= order.size() && !batch.potentials.per_step; i += kSideBySide)
         out.emplace_back(order.begin() + static_cast<std::ptrdiff_t>(i),
                          order.begin() + static_cast<std::ptrdiff_t>(i + kSideBySide));
@@ -96,9 +122,78 @@ void each_sequence(const Batch& batch, double cost_per_edge, Work work) {
     });
 }
 
-// Forward, and where outputs are wanted backward, of all groups. finish(index, trellis) sees every sequence once.
+// Transitions for one group: the shared ones, or a place of its own where they change from step to step.
+template <class Run>
+void with_transitions(const Potentials& p, std::size_t padded, Packed::Pack pack, const Packed& shared, Run run) {
+    if (p.per_step) {
+        Packed own(p, padded, pack);
+        run(own.transitions);
+    } else {
+        PackedTransitions view = shared.transitions;
+        run(view);
+    }
+}
+
+// Calls visit(begin, end) for the blocks of a sequence, first to last.
+template <class Visit>
+void each_block(std::size_t length, Visit visit) {
+    for (std::size_t begin = 0; begin < length; begin += kBlockRows) visit(begin, std::min(length, begin + kBlockRows));
+}
+
+// The last row of every block, from which the next block can be made again.
+class Checkpoints {
+public:
+    Checkpoints(std::size_t length, std::size_t padded) : padded_(padded), rows_((length / kBlockRows + 1) * padded) {}
+    void save(const Rows& rows, std::size_t end) {
+        const double* row = rows.data + ((end - 1) & rows.mask) * padded_;
+        std::copy(row, row + padded_, place(end));
+    }
+    void restore(const Rows& rows, std::size_t end) {
+        if (end > 0) std::copy(place(end), place(end) + padded_, rows.data + ((end - 1) & rows.mask) * padded_);
+    }
+
+private:
+    double* place(std::size_t end) { return rows_.data() + (end - 1) / kBlockRows * padded_; }
+    std::size_t padded_;
+    std::vector<double> rows_;
+};
+
+// How many rows of local factors and of forward values a sequence keeps.
+struct Kept {
+    std::size_t local_rows, local_mask, alpha_rows, alpha_mask;
+};
+Kept kept_rows(std::size_t length, bool everything, bool blocks) {
+    if (!everything) return {kPreparedRows, kPreparedRows - 1, 2, 1};
+    if (blocks) return {kBlockRows, kBlockRows - 1, 2 * kBlockRows, 2 * kBlockRows - 1};
+    return {length, kKeepAll, length, kKeepAll};
+}
+
+// Forward and backward over a long sequence: forward once for the row at the end of every block, then block by block
+// from the last, forward again and backward. Returns the log partition.
+double sum_in_blocks(const Potentials& p, PackedTransitions& transitions, std::size_t padded, SumTrellis& trellis,
+                     const SumOutputs& wanted) {
+    const std::size_t length = trellis.sequence.length;
+    Checkpoints checkpoints(length, padded);
+    each_block(length, [&](std::size_t begin, std::size_t end) {
+        kernels().sum_forward(p, transitions, padded, &trellis, 1, begin, end);
+        checkpoints.save(trellis.alpha, end);
+    });
+    const double total = kernels().sum_total(trellis, padded);
+    for (std::size_t begin = (length - 1) / kBlockRows * kBlockRows;; begin -= kBlockRows) {
+        const std::size_t end = std::min(length, begin + kBlockRows);
+        if (end < length) {
+            checkpoints.restore(trellis.alpha, begin);
+            kernels().sum_forward(p, transitions, padded, &trellis, 1, begin, end);
+        }
+        kernels().sum_backward(p, transitions, padded, &trellis, &wanted, 1, begin, end);
+        if (begin == 0) return total;
+    }
+}
+
+// Forward, and where outputs are wanted backward, of all groups. finish(index, underflow, log partition) sees every
+// sequence once.
 template <class Outputs, class Finish>
-void run_sums(const Batch& batch, bool keep, Outputs outputs, Finish finish) {
+void run_sums(const Batch& batch, bool backward, Outputs outputs, Finish finish) {
     const Potentials& p = batch.potentials;
     const std::size_t padded = padded_size(p.n_labels);
     const auto all = groups(batch);
@@ -107,33 +202,31 @@ void run_sums(const Batch& batch, bool keep, Outputs outputs, Finish finish) {
     const Packed shared(p, padded, kernels().pack_sum);
     parallel_for(all.size(), n_workers, [&](std::size_t g, std::size_t worker) {
         const auto& group = all[g];
-        std::size_t size = 0;
-        for (const std::size_t i : group) {
-            const std::size_t length = batch.sequences[i].length;
-            size += (keep ? 2 * length + 3 : kPreparedRows + 2) * padded;
-        }
-        double* free = buffers[worker].get(size);
+        const std::size_t longest = batch.sequences[group[0]].length;
+        const bool blocks = backward && is_long(longest, padded);
+        const Kept kept = kept_rows(longest, backward, blocks);
+        const std::size_t rows = kept.local_rows + kept.alpha_rows + 3;
+        double* free = buffers[worker].get(group.size() * rows * padded);
         SumTrellis trellises[kSideBySide];
         SumOutputs wanted[kSideBySide];
-        for (std::size_t n = 0; n < group.size(); ++n) {
-            const Sequence& s = batch.sequences[group[n]];
-            double* local = free;
-            double* alpha = local + (keep ? s.length : kPreparedRows) * padded;
-            double* scratch = alpha + (keep ? s.length : 2) * padded;
-            free = scratch + (keep ? 3 : 0) * padded;
-            trellises[n] = {s, local, alpha, scratch, 0.0, 0.0, false};
+        for (std::size_t n = 0; n < group.size(); ++n, free += rows * padded) {
+            double* alpha = free + kept.local_rows * padded;
+            double* scratch = alpha + kept.alpha_rows * padded;
+            trellises[n] = {
+                batch.sequences[group[n]], {free, kept.local_mask}, {alpha, kept.alpha_mask}, scratch, 0.0, false};
             wanted[n] = outputs(group[n], worker);
         }
-        if (p.per_step) {
-            Packed own(p, padded, kernels().pack_sum);
-            kernels().sum_forward(p, own.transitions, padded, keep, trellises, group.size());
-            if (keep) kernels().sum_backward(p, own.transitions, padded, trellises, wanted, group.size());
-        } else {
-            PackedTransitions view = shared.transitions;
-            kernels().sum_forward(p, view, padded, keep, trellises, group.size());
-            if (keep) kernels().sum_backward(p, view, padded, trellises, wanted, group.size());
-        }
-        for (std::size_t n = 0; n < group.size(); ++n) finish(group[n], trellises[n]);
+        double totals[kSideBySide];
+        with_transitions(p, padded, kernels().pack_sum, shared, [&](PackedTransitions& transitions) {
+            if (blocks) {
+                totals[0] = sum_in_blocks(p, transitions, padded, trellises[0], wanted[0]);
+                return;
+            }
+            kernels().sum_forward(p, transitions, padded, trellises, group.size(), 0, longest);
+            for (std::size_t n = 0; n < group.size(); ++n) totals[n] = kernels().sum_total(trellises[n], padded);
+            if (backward) kernels().sum_backward(p, transitions, padded, trellises, wanted, group.size(), 0, longest);
+        });
+        for (std::size_t n = 0; n < group.size(); ++n) finish(group[n], trellises[n].underflow, totals[n]);
     });
 }
 
@@ -164,10 +257,42 @@ void log_space_marginals(ChainGraph graph, double* marginals, double* edges, dou
     }
 }
 
-// Viterbi scores of all groups; finish(index, scores, ...) runs right after, in the same thread. There is room for one
-// more value before and after each sequence's rows.
-template <class Finish>
-void run_max(const Batch& batch, Finish finish) {
+// All Viterbi scores of a sequence, and what is needed to go on from them. There is room for one more value before and
+// after the rows.
+struct Viterbi {
+    Rows scores;
+    double* scratch;  // 2 padded rows
+    std::size_t padded;
+    PackedTransitions& transitions;
+};
+
+// The best labelling of a long sequence: scores once for the row at the end of every block, then block by block from
+// the last, scores again and the labels read off.
+double trace_in_blocks(const Potentials& p, PackedTransitions& transitions, std::size_t padded, const Sequence& s,
+                       Buffer& buffer, std::int32_t* labels) {
+    const Rows scores{buffer.get(2 * kBlockRows * padded), 2 * kBlockRows - 1};
+    Checkpoints checkpoints(s.length, padded);
+    each_block(s.length, [&](std::size_t begin, std::size_t end) {
+        kernels().max_forward(p, transitions, padded, &s, &scores, 1, begin, end);
+        checkpoints.save(scores, end);
+    });
+    const double best = kernels().max_last(p, padded, s, scores, labels);
+    if (best == kLogZero) return best;
+    for (std::size_t begin = (s.length - 1) / kBlockRows * kBlockRows;; begin -= kBlockRows) {
+        const std::size_t end = std::min(s.length, begin + kBlockRows);
+        if (end < s.length) {
+            checkpoints.restore(scores, begin);
+            kernels().max_forward(p, transitions, padded, &s, &scores, 1, begin, end);
+        }
+        kernels().max_trace(p, transitions, padded, s, scores, labels, begin, end);
+        if (begin == 0) return best;
+    }
+}
+
+// Viterbi scores of all groups; finish(index, viterbi) runs right after, in the same thread. A long sequence is given
+// to in_blocks(index, transitions, padded, buffer) instead, unless that returns false.
+template <class InBlocks, class Finish>
+void run_max(const Batch& batch, InBlocks in_blocks, Finish finish) {
     const Potentials& p = batch.potentials;
     const std::size_t padded = padded_size(p.n_labels);
     const auto all = groups(batch);
@@ -176,31 +301,32 @@ void run_max(const Batch& batch, Finish finish) {
     const Packed shared(p, padded, kernels().pack_max);
     parallel_for(all.size(), n_workers, [&](std::size_t g, std::size_t worker) {
         const auto& group = all[g];
-        std::size_t size = 2 * padded;
-        for (const std::size_t i : group) size += (batch.sequences[i].length + 2) * padded;
-        double* free = buffers[worker].get(size);
-        double* scratch = free;
-        free += 2 * padded;
-        Sequence sequences[kSideBySide];
-        double* scores[kSideBySide];
-        for (std::size_t n = 0; n < group.size(); ++n) {
-            sequences[n] = batch.sequences[group[n]];
-            scores[n] = free + padded;
-            free += (sequences[n].length + 2) * padded;
-        }
-        const auto run = [&](PackedTransitions& transitions) {
-            kernels().max_forward(p, transitions, padded, sequences, scores, group.size());
-            for (std::size_t n = 0; n < group.size(); ++n) finish(group[n], scores[n], scratch, padded, transitions);
-        };
-        if (p.per_step) {
-            Packed own(p, padded, kernels().pack_max);
-            run(own.transitions);
-        } else {
-            PackedTransitions view = shared.transitions;
-            run(view);
-        }
+        with_transitions(p, padded, kernels().pack_max, shared, [&](PackedTransitions& transitions) {
+            const std::size_t longest = batch.sequences[group[0]].length;
+            if (is_long(longest, padded) && in_blocks(group[0], transitions, padded, buffers[worker])) return;
+            double* scratch = buffers[worker].get((group.size() * (longest + 2) + 2) * padded);
+            Sequence sequences[kSideBySide];
+            Rows scores[kSideBySide];
+            for (std::size_t n = 0; n < group.size(); ++n) {
+                sequences[n] = batch.sequences[group[n]];
+                scores[n] = {scratch + (3 + n * (longest + 2)) * padded, kKeepAll};
+            }
+            kernels().max_forward(p, transitions, padded, sequences, scores, group.size(), 0, longest);
+            for (std::size_t n = 0; n < group.size(); ++n)
+                finish(group[n], Viterbi{scores[n], scratch, padded, transitions});
+        });
     });
 }
+
+// The best labelling and its score; labels mean nothing when every labelling is forbidden.
+double trace(const Potentials& p, const Sequence& s, const Viterbi& v, std::int32_t* labels) {
+    const double best = kernels().max_last(p, v.padded, s, v.scores, labels);
+    if (best != kLogZero) kernels().max_trace(p, v.transitions, v.padded, s, v.scores, labels, 0, s.length);
+    return best;
+}
+
+// For questions that need all scores at once.
+constexpr auto kNotInBlocks = [](std::size_t, PackedTransitions&, std::size_t, Buffer&) { return false; };
 
 }  // namespace
 
@@ -208,17 +334,16 @@ void log_partition(const Batch& batch, double* out) {
     std::fill_n(out, batch.sequences.size(), 0.0);
     run_sums(
         batch, false, [](std::size_t, std::size_t) { return SumOutputs{}; },
-        [&](std::size_t i, const SumTrellis& trellis) {
-            out[i] = trellis.underflow ? log_space_partition(ChainGraph(batch.potentials, batch.sequences[i]))
-                                       : trellis.log_total;
+        [&](std::size_t i, bool underflow, double total) {
+            out[i] = underflow ? log_space_partition(ChainGraph(batch.potentials, batch.sequences[i])) : total;
         });
 }
 
 void marginals(const Batch& batch, std::span<double* const> out) {
     run_sums(
         batch, true, [&](std::size_t i, std::size_t) { return SumOutputs{out[i], nullptr, nullptr}; },
-        [&](std::size_t i, const SumTrellis& trellis) {
-            if (trellis.underflow)
+        [&](std::size_t i, bool underflow, double) {
+            if (underflow)
                 log_space_marginals(ChainGraph(batch.potentials, batch.sequences[i]), out[i], nullptr, nullptr);
         });
 }
@@ -227,8 +352,8 @@ void edge_marginals(const Batch& batch, std::span<double* const> out) {
     const std::size_t K = batch.potentials.n_labels;
     run_sums(
         batch, true, [&](std::size_t i, std::size_t) { return SumOutputs{nullptr, out[i], nullptr}; },
-        [&](std::size_t i, const SumTrellis& trellis) {
-            if (!trellis.underflow) return;
+        [&](std::size_t i, bool underflow, double) {
+            if (!underflow) return;
             std::fill_n(out[i], (batch.sequences[i].length - 1) * K * K, 0.0);
             log_space_marginals(ChainGraph(batch.potentials, batch.sequences[i]), nullptr, out[i], nullptr);
         });
@@ -240,10 +365,10 @@ void total_edge_marginals(const Batch& batch, double* out) {
     const std::size_t K = batch.potentials.n_labels, padded = padded_size(K);
     const Packed shared(batch.potentials, padded, kernels().pack_sum);
     std::vector<double> scaled(K * padded, 0.0), exact(K * K, 0.0);
-    constexpr std::size_t kBlock = 256;
-    std::vector<double> tables(kBlock * K * padded);
-    for (std::size_t begin = 0; begin < batch.sequences.size(); begin += kBlock) {
-        const std::size_t end = std::min(batch.sequences.size(), begin + kBlock);
+    const std::size_t n_tables = std::clamp<std::size_t>((std::size_t{1} << 23) / (K * padded), 4, 256);
+    std::vector<double> tables(n_tables * K * padded);
+    for (std::size_t begin = 0; begin < batch.sequences.size(); begin += n_tables) {
+        const std::size_t end = std::min(batch.sequences.size(), begin + n_tables);
         Batch block = batch;
         block.sequences.assign(batch.sequences.begin() + static_cast<std::ptrdiff_t>(begin),
                                batch.sequences.begin() + static_cast<std::ptrdiff_t>(end));
@@ -252,7 +377,7 @@ void total_edge_marginals(const Batch& batch, double* out) {
         run_sums(
             block, true,
             [&](std::size_t i, std::size_t) { return SumOutputs{nullptr, nullptr, tables.data() + i * K * padded}; },
-            [&](std::size_t i, const SumTrellis& trellis) { redo[i] = trellis.underflow; });
+            [&](std::size_t i, bool underflow, double) { redo[i] = underflow; });
         for (std::size_t i = 0; i < block.sequences.size(); ++i) {
             if (block.sequences[i].length < 2) continue;
             if (redo[i])
@@ -267,17 +392,21 @@ void total_edge_marginals(const Batch& batch, double* out) {
 }
 
 void max_marginals(const Batch& batch, std::span<double* const> out) {
-    run_max(
-        batch, [&](std::size_t i, double* scores, double* scratch, std::size_t padded, PackedTransitions& transitions) {
-            kernels().max_backward(batch.potentials, transitions, padded, batch.sequences[i], scores, scratch, out[i]);
-        });
+    run_max(batch, kNotInBlocks, [&](std::size_t i, const Viterbi& v) {
+        kernels().max_backward(batch.potentials, v.transitions, v.padded, batch.sequences[i], v.scores.data, v.scratch,
+                               out[i]);
+    });
 }
 
 void argmax(const Batch& batch, std::span<std::int32_t* const> labels, double* best) {
     std::fill_n(best, batch.sequences.size(), 0.0);
-    run_max(batch, [&](std::size_t i, double* scores, double*, std::size_t padded, PackedTransitions& transitions) {
-        best[i] = kernels().max_trace(batch.potentials, transitions, padded, batch.sequences[i], scores, labels[i]);
-    });
+    run_max(
+        batch,
+        [&](std::size_t i, PackedTransitions& transitions, std::size_t padded, Buffer& buffer) {
+            best[i] = trace_in_blocks(batch.potentials, transitions, padded, batch.sequences[i], buffer, labels[i]);
+            return true;
+        },
+        [&](std::size_t i, const Viterbi& v) { best[i] = trace(batch.potentials, batch.sequences[i], v, labels[i]); });
 }
 
 void entropy(const Batch& batch, double* out) {
@@ -457,12 +586,12 @@ std::vector<KBestResult> kbest(const Batch& batch, std::size_t k, KBestMethod me
         });
         return results;
     }
-    run_max(batch, [&](std::size_t i, double* scores, double*, std::size_t padded, PackedTransitions& transitions) {
+    run_max(batch, kNotInBlocks, [&](std::size_t i, const Viterbi& v) {
         const Sequence& s = batch.sequences[i];
         std::vector<std::int32_t> best(s.length);
-        const double top = kernels().max_trace(batch.potentials, transitions, padded, s, scores, best.data());
+        const double top = trace(batch.potentials, s, v, best.data());
         if (top == kLogZero) return;
-        results[i] = best_first(ChainGraph(batch.potentials, s, padded), scores, top, best, k);
+        results[i] = best_first(ChainGraph(batch.potentials, s, v.padded), v.scores.data, top, best, k);
     });
     return results;
 }

@@ -220,18 +220,16 @@ TW_INLINE Pack local_scores(const Potentials& p, const Sequence& s, size_t t, si
     return t == 0 ? load_row(p.start, offset, p.n_labels, 0.0) + v : v;
 }
 
-TW_INLINE double* local_row(const SumTrellis& s, size_t t, size_t padded, bool keep) {
-    return s.local + (keep ? t : t % kPreparedRows) * padded;
-}
+TW_INLINE double* row_of(const Rows& rows, size_t t, size_t padded) { return rows.data + (t & rows.mask) * padded; }
 
 // local = exp(scores - row maximum) for positions begin .. end - 1; the maxima go into log_scale. First all maxima,
 // then all exponentials, so that no exponential waits for a reduction; few rows at a time, so that they are used while
 // in cache.
-void prepare_local(const Potentials& p, size_t padded, bool keep, SumTrellis& s, size_t begin, size_t end) {
+void prepare_local(const Potentials& p, size_t padded, SumTrellis& s, size_t begin, size_t end) {
     double shifts[kPreparedRows];
     Mask tiny = fill(0.0) < fill(0.0);
     for (size_t t = begin; t < end; ++t) {
-        double* row = local_row(s, t, padded, keep);
+        double* row = row_of(s.local, t, padded);
         Pack best = fill(-kInfinity);
         for (size_t k = 0; k < padded; k += W) {
             Pack v = local_scores(p, s.sequence, t, k);
@@ -244,7 +242,7 @@ void prepare_local(const Potentials& p, size_t padded, bool keep, SumTrellis& s,
         s.log_scale += shifts[t - begin];
     }
     for (size_t t = begin; t < end; ++t) {
-        double* row = local_row(s, t, padded, keep);
+        double* row = row_of(s.local, t, padded);
         const Pack shift = fill(shifts[t - begin]);
         for (size_t k = 0; k < padded; k += W) {
             const Pack v = load(row + k) - shift;
@@ -286,13 +284,9 @@ struct Range {
 
 // ---- rescaled sum-product -------------------------------------------------------------------------------------------
 
-TW_INLINE double* alpha_row(const SumTrellis& s, size_t t, size_t padded, bool keep) {
-    return s.alpha + (keep ? t : t & 1) * padded;
-}
-
 template <size_t N>
-void sum_forward_range(const Potentials& p, PackedTransitions& moves, size_t padded, bool keep, SumTrellis* s,
-                       size_t begin, size_t end) {
+void sum_forward_range(const Potentials& p, PackedTransitions& moves, size_t padded, SumTrellis* s, size_t begin,
+                       size_t end) {
     Range range;
     Pack scales[N];
     for (size_t n = 0; n < N; ++n) scales[n] = fill(1.0);
@@ -305,9 +299,9 @@ void sum_forward_range(const Potentials& p, PackedTransitions& moves, size_t pad
         double* to[N];
         const double* locals[N];
         for (size_t n = 0; n < N; ++n) {
-            from[n] = alpha_row(s[n], t - 1, padded, keep);
-            to[n] = alpha_row(s[n], t, padded, keep);
-            locals[n] = local_row(s[n], t, padded, keep);
+            from[n] = row_of(s[n].alpha, t - 1, padded);
+            to[n] = row_of(s[n].alpha, t, padded);
+            locals[n] = row_of(s[n].local, t, padded);
             s[n].log_scale += moves.shift;
             // Taken from the row before, applied to the next: off the chain of dependent steps.
             if (t % kRescaleEvery == 0) scales[n] = fill(rescaling(from[n], padded, s[n].log_scale));
@@ -327,40 +321,46 @@ void sum_forward_range(const Potentials& p, PackedTransitions& moves, size_t pad
 
 // Positions begin .. end - 1 of N sequences, a few rows prepared and used at a time.
 template <size_t N>
-void sum_forward_blocks(const Potentials& p, PackedTransitions& moves, size_t padded, bool keep, SumTrellis* s,
-                        size_t begin, size_t end) {
+void sum_forward_blocks(const Potentials& p, PackedTransitions& moves, size_t padded, SumTrellis* s, size_t begin,
+                        size_t end) {
     while (begin < end) {
         const size_t aligned = begin - begin % kPreparedRows + kPreparedRows;
         const size_t stop = aligned < end ? aligned : end;
-        for (size_t n = 0; n < N; ++n) prepare_local(p, padded, keep, s[n], begin, stop);
+        for (size_t n = 0; n < N; ++n) prepare_local(p, padded, s[n], begin, stop);
         if (begin == 0)
             for (size_t n = 0; n < N; ++n) {
-                const double* local = local_row(s[n], 0, padded, keep);
-                double* row = alpha_row(s[n], 0, padded, keep);
+                const double* local = row_of(s[n].local, 0, padded);
+                double* row = row_of(s[n].alpha, 0, padded);
                 for (size_t k = 0; k < padded; k += W) store(row + k, load(local + k));
             }
-        sum_forward_range<N>(p, moves, padded, keep, s, begin == 0 ? 1 : begin, stop);
+        sum_forward_range<N>(p, moves, padded, s, begin == 0 ? 1 : begin, stop);
         begin = stop;
     }
 }
 
-void sum_forward(const Potentials& p, PackedTransitions& moves, size_t padded, bool keep, SumTrellis* s, size_t count) {
-    for (size_t n = 0; n < count; ++n) {
-        s[n].log_scale = 0.0;
-        s[n].underflow = !p.per_step && moves.underflow;
-    }
-    size_t together = 0;
+TW_INLINE size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
+void sum_forward(const Potentials& p, PackedTransitions& moves, size_t padded, SumTrellis* s, size_t count,
+                 size_t begin, size_t end) {
+    if (begin == 0)
+        for (size_t n = 0; n < count; ++n) {
+            s[n].log_scale = 0.0;
+            s[n].underflow |= !p.per_step && moves.underflow;
+        }
     if (count == kSideBySide) {
-        together = s[count - 1].sequence.length;
-        sum_forward_blocks<kSideBySide>(p, moves, padded, keep, s, 0, together);
+        const size_t together = least(end, s[count - 1].sequence.length);
+        sum_forward_blocks<kSideBySide>(p, moves, padded, s, begin, together);
+        begin = together;
     }
-    for (size_t n = 0; n < count; ++n) {
-        sum_forward_blocks<1>(p, moves, padded, keep, s + n, together, s[n].sequence.length);
-        const double* last = alpha_row(s[n], s[n].sequence.length - 1, padded, keep);
-        Pack total = fill(0.0);
-        for (size_t k = 0; k < padded; k += W) total = total + load(last + k);
-        s[n].log_total = log(reduce_add(total)) + s[n].log_scale;
-    }
+    for (size_t n = 0; n < count; ++n)
+        sum_forward_blocks<1>(p, moves, padded, s + n, begin, least(end, s[n].sequence.length));
+}
+
+double sum_total(const SumTrellis& s, size_t padded) {
+    const double* last = row_of(s.alpha, s.sequence.length - 1, padded);
+    Pack total = fill(0.0);
+    for (size_t k = 0; k < padded; k += W) total = total + load(last + k);
+    return log(reduce_add(total)) + s.log_scale;
 }
 
 // Marginals of one position; `beta` is its backward row. Returns 1 / (alpha . beta).
@@ -424,7 +424,7 @@ void sum_backward_range(const Potentials& p, PackedTransitions& moves, size_t pa
             gammas[n] = gamma_row(s[n], t, padded);
             next[n] = gamma_row(s[n], t - 1, padded);
             betas[n] = beta_row(s[n], padded);
-            locals[n] = s[n].local + (t - 1) * padded;
+            locals[n] = row_of(s[n].local, t - 1, padded);
             double unused = 0.0;
             scales[n] = fill(t % kRescaleEvery == 0 ? rescaling(gammas[n], padded, unused) : 1.0);
         }
@@ -436,7 +436,7 @@ void sum_backward_range(const Potentials& p, PackedTransitions& moves, size_t pa
                                          store(betas[n] + k, beta);
                                      });
         for (size_t n = 0; n < N; ++n) {
-            const double* alpha = s[n].alpha + (t - 1) * padded;
+            const double* alpha = row_of(s[n].alpha, t - 1, padded);
             double* marginals = out[n].marginals ? out[n].marginals + (t - 1) * K : nullptr;
             const double factor = write_marginals(alpha, betas[n], K, padded, marginals);
             if (out[n].edge_marginals)
@@ -450,85 +450,98 @@ void sum_backward_range(const Potentials& p, PackedTransitions& moves, size_t pa
         for (size_t n = 0; n < N; ++n) s[n].underflow = true;
 }
 
+// The last position of a sequence, where the backward pass begins.
+void sum_backward_last(const Potentials& p, size_t padded, SumTrellis& s, const SumOutputs& out) {
+    const size_t K = p.n_labels, last = s.sequence.length - 1;
+    double* beta = beta_row(s, padded);
+    double* gamma = gamma_row(s, last, padded);
+    const double* local = row_of(s.local, last, padded);
+    for (size_t k = 0; k < padded; ++k) beta[k] = k < K ? 1.0 : 0.0;
+    for (size_t k = 0; k < padded; ++k) gamma[k] = local[k];
+    write_marginals(row_of(s.alpha, last, padded), beta, K, padded, out.marginals ? out.marginals + last * K : nullptr);
+}
+
 void sum_backward(const Potentials& p, PackedTransitions& moves, size_t padded, SumTrellis* s, const SumOutputs* out,
-                  size_t count) {
-    const size_t K = p.n_labels;
-    const size_t together = count == kSideBySide ? s[count - 1].sequence.length : 1;
+                  size_t count, size_t begin, size_t end) {
+    const size_t together = count == kSideBySide ? s[count - 1].sequence.length - 1 : begin;
     for (size_t n = 0; n < count; ++n) {
-        const size_t last = s[n].sequence.length - 1;
-        double* beta = beta_row(s[n], padded);
-        double* gamma = gamma_row(s[n], last, padded);
-        for (size_t k = 0; k < padded; ++k) beta[k] = k < K ? 1.0 : 0.0;
-        for (size_t k = 0; k < padded; ++k) gamma[k] = s[n].local[last * padded + k];
-        write_marginals(s[n].alpha + last * padded, beta, K, padded,
-                        out[n].marginals ? out[n].marginals + last * K : nullptr);
-        sum_backward_range<1>(p, moves, padded, s + n, out + n, last, together - 1);
+        const size_t length = s[n].sequence.length;
+        if (end >= length) sum_backward_last(p, padded, s[n], out[n]);
+        sum_backward_range<1>(p, moves, padded, s + n, out + n, end >= length ? length - 1 : end, together);
     }
-    if (count == kSideBySide) sum_backward_range<kSideBySide>(p, moves, padded, s, out, together - 1, 0);
+    if (count == kSideBySide) sum_backward_range<kSideBySide>(p, moves, padded, s, out, together, 0);
 }
 
 // ---- Viterbi --------------------------------------------------------------------------------------------------------
 
 template <size_t N>
 void max_forward_range(const Potentials& p, PackedTransitions& moves, size_t padded, const Sequence* s,
-                       double* const* scores, size_t begin, size_t end) {
+                       const Rows* scores, size_t begin, size_t end) {
     for (size_t t = begin; t < end; ++t) {
         if (p.per_step) pack_max(p, t - 1, padded, moves);
         const double* from[N];
-        for (size_t n = 0; n < N; ++n) from[n] = scores[n] + (t - 1) * padded;
+        double* to[N];
+        for (size_t n = 0; n < N; ++n) {
+            from[n] = row_of(scores[n], t - 1, padded);
+            to[n] = row_of(scores[n], t, padded);
+        }
         advance<PackedMaxPlus, N>(from, moves.forward, padded, p.n_labels,
-                                  [&](size_t n, size_t k, Pack best) TW_INLINE_LAMBDA {
-                                      store(scores[n] + t * padded + k, best + local_scores(p, s[n], t, k));
-                                  });
+                                  [&](size_t n, size_t k, Pack best)
+                                      TW_INLINE_LAMBDA { store(to[n] + k, best + local_scores(p, s[n], t, k)); });
     }
 }
 
-void max_forward(const Potentials& p, PackedTransitions& moves, size_t padded, const Sequence* s, double* const* scores,
-                 size_t count) {
-    for (size_t n = 0; n < count; ++n)
-        for (size_t k = 0; k < padded; k += W) store(scores[n] + k, local_scores(p, s[n], 0, k));
-    size_t together = 1;
+void max_forward(const Potentials& p, PackedTransitions& moves, size_t padded, const Sequence* s, const Rows* scores,
+                 size_t count, size_t begin, size_t end) {
+    if (begin == 0) {
+        for (size_t n = 0; n < count; ++n)
+            for (size_t k = 0; k < padded; k += W) store(scores[n].data + k, local_scores(p, s[n], 0, k));
+        begin = 1;
+    }
     if (count == kSideBySide) {
-        together = s[count - 1].length;
-        max_forward_range<kSideBySide>(p, moves, padded, s, scores, 1, together);
+        const size_t together = least(end, s[count - 1].length);
+        max_forward_range<kSideBySide>(p, moves, padded, s, scores, begin, together);
+        begin = together > begin ? together : begin;
     }
-    for (size_t n = 0; n < count; ++n) max_forward_range<1>(p, moves, padded, s + n, scores + n, together, s[n].length);
+    for (size_t n = 0; n < count; ++n)
+        max_forward_range<1>(p, moves, padded, s + n, scores + n, begin, least(end, s[n].length));
 }
 
-// The best last label (the lowest of equals), end scores included.
-TW_INLINE size_t best_last(const Potentials& p, const double* row, size_t padded, double& best) {
+double max_last(const Potentials& p, size_t padded, const Sequence& s, const Rows& scores, std::int32_t* labels) {
+    const double* row = row_of(scores, s.length - 1, padded);
     Pack top = fill(-kInfinity);
     for (size_t k = 0; k < padded; k += W) top = maximum(top, load(row + k) + load_row(p.end, k, p.n_labels, 0.0));
-    best = reduce_max(top);
+    const double best = reduce_max(top);
+    labels[s.length - 1] = 0;
     for (size_t k = 0; k < padded; k += W) {
         const size_t lane = first(load(row + k) + load_row(p.end, k, p.n_labels, 0.0) == fill(best));
-        if (lane < W) return k + lane;
+        if (lane < W) {  // the lowest of equals
+            labels[s.length - 1] = (std::int32_t)(k + lane);
+            break;
+        }
     }
-    return 0;
+    return best;
 }
 
-double max_trace(const Potentials& p, PackedTransitions& moves, size_t padded, const Sequence& s, const double* scores,
-                 std::int32_t* labels) {
-    const size_t K = p.n_labels, T = s.length;
-    double best;
-    size_t y = best_last(p, scores + (T - 1) * padded, padded, best);
-    labels[T - 1] = (std::int32_t)y;
-    if (best == -kInfinity) return best;
-    for (size_t t = T - 1; t > 0; --t) {
+void max_trace(const Potentials& p, PackedTransitions& moves, size_t padded, const Sequence& s, const Rows& scores,
+               std::int32_t* labels, size_t begin, size_t end) {
+    const size_t K = p.n_labels;
+    size_t y = (size_t)labels[end - 1];
+    for (size_t t = end - 1; t > 0 && t >= begin; --t) {
         if (p.per_step) pack_max(p, t - 1, padded, moves);
         // Which row entries are wanted depends on the label found: fetch whole rows well before.
         const size_t ahead = t > kTraceAhead ? t - kTraceAhead : 0;
         for (size_t k = 0; k < K; k += 8) prefetch(s.unary + ahead * K + k);
-        for (size_t k = 0; k < padded; k += 8) prefetch(scores + ahead * padded + k);
+        for (size_t k = 0; k < padded; k += 8) prefetch(row_of(scores, ahead, padded) + k);
         // The predecessor is the first whose sum, rounded as the forward pass rounded it, is the recorded score.
         const double local = s.unary[t * K + y];
-        const Pack wanted = fill(scores[t * padded + y]);
-        const double* before = scores + (t - 1) * padded;
+        const Pack wanted = fill(row_of(scores, t, padded)[y]);
+        const double* before = row_of(scores, t - 1, padded);
         const double* arriving = moves.backward + y * padded;
         for (size_t block = 0; block < padded; block += 64) {  // no branch per pack: it could not be predicted
-            const size_t end = padded < block + 64 ? padded : block + 64;
+            const size_t stop = least(padded, block + 64);
             std::uint64_t found = 0;
-            for (size_t k = block; k < end; k += W)
+            for (size_t k = block; k < stop; k += W)
                 found |= equal_bits((load(before + k) + load(arriving + k)) + fill(local), wanted) << (k - block);
             if (found) {
                 y = block + lowest_bit(found);
@@ -537,7 +550,6 @@ double max_trace(const Potentials& p, PackedTransitions& moves, size_t padded, c
         }
         labels[t - 1] = (std::int32_t)y;
     }
-    return best;
 }
 
 void max_backward(const Potentials& p, PackedTransitions& moves, size_t padded, const Sequence& s, const double* scores,
@@ -590,10 +602,9 @@ double probe_max_plus(size_t rounds) {
 
 extern const Kernels TW_JOIN(kernels_, TW_ISA);
 const Kernels TW_JOIN(kernels_, TW_ISA) = {
-    TW_STRING(TW_ISA), W,         first_invalid, log_sum_exp,        softmax,
-    exponentials,      pack_sum,  pack_max,      sum_forward,        sum_backward,
-    max_forward,       max_trace, max_backward,  probe_multiply_add, probe_exponential,
-    probe_max_plus,
+    TW_STRING(TW_ISA), W,         first_invalid, log_sum_exp,        softmax,           exponentials,
+    pack_sum,          pack_max,  sum_forward,   sum_backward,       sum_total,         max_forward,
+    max_last,          max_trace, max_backward,  probe_multiply_add, probe_exponential, probe_max_plus,
 };
 
 }  // namespace tw

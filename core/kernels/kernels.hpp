@@ -38,14 +38,20 @@ struct PackedTransitions {
     bool underflow;    // a finite score too small for the rescaled recursion: use log space
 };
 
+// Rows of a sequence, [positions][padded]. Position t is row t & mask: all rows are kept, or the latest 2^n of them.
+struct Rows {
+    double* data;
+    std::size_t mask;
+};
+inline constexpr std::size_t kKeepAll = ~std::size_t{0};
+
 // The state of one sequence in the rescaled sum-product recursion.
 struct SumTrellis {
     Sequence sequence;
-    double* local;     // [length][padded], or kPreparedRows: exp(unary - row maximum), start and end folded in
-    double* alpha;     // [length][padded], or two rows when only the total is wanted
+    Rows local;        // exp(unary - row maximum), start and end folded in; at least kPreparedRows are kept
+    Rows alpha;        // forward values; at least two rows are kept
     double* scratch;   // 3 padded rows for the backward pass
     double log_scale;  // sum of row maxima, and of the powers of two taken out
-    double log_total;  // log partition; -inf when every path is forbidden
     bool underflow;    // a value left the safe range: the answer must come from log space
 };
 
@@ -68,19 +74,26 @@ struct Kernels {
     void (*pack_sum)(const Potentials&, std::size_t step, std::size_t padded, PackedTransitions&);
     void (*pack_max)(const Potentials&, std::size_t step, std::size_t padded, PackedTransitions&);
 
-    // Rescaled sum-product (Rabiner 1989, sec. V-A) over 1 or kSideBySide sequences, lengths descending.
-    void (*sum_forward)(const Potentials&, PackedTransitions&, std::size_t padded, bool keep, SumTrellis*,
-                        std::size_t count);
+    // Rescaled sum-product (Rabiner 1989, sec. V-A) over 1 or kSideBySide sequences, lengths descending. Forward goes
+    // over positions begin .. end - 1 (each sequence up to its own length), given the row before; backward over the
+    // same positions from the last to the first, given what it left in scratch. Sequences side by side are taken whole.
+    void (*sum_forward)(const Potentials&, PackedTransitions&, std::size_t padded, SumTrellis*, std::size_t count,
+                        std::size_t begin, std::size_t end);
     void (*sum_backward)(const Potentials&, PackedTransitions&, std::size_t padded, SumTrellis*, const SumOutputs*,
-                         std::size_t count);
+                         std::size_t count, std::size_t begin, std::size_t end);
+    // Log partition after the whole forward pass; -inf when every path is forbidden.
+    double (*sum_total)(const SumTrellis&, std::size_t padded);
 
-    // Viterbi scores (eq. 2.39): scores[s] is [length][padded].
-    void (*max_forward)(const Potentials&, PackedTransitions&, std::size_t padded, const Sequence*,
-                        double* const* scores, std::size_t count);
-    // The best labelling, read off the scores: back-pointers are recomputed along it. Returns its score.
-    double (*max_trace)(const Potentials&, PackedTransitions&, std::size_t padded, const Sequence&,
-                        const double* scores, std::int32_t* labels);
-    // Turns Viterbi scores into max-marginals; out is [length][n_labels], scratch 2 padded rows.
+    // Viterbi scores (eq. 2.39) of positions begin .. end - 1.
+    void (*max_forward)(const Potentials&, PackedTransitions&, std::size_t padded, const Sequence*, const Rows* scores,
+                        std::size_t count, std::size_t begin, std::size_t end);
+    // The best last label and its score.
+    double (*max_last)(const Potentials&, std::size_t padded, const Sequence&, const Rows& scores,
+                       std::int32_t* labels);
+    // Labels of positions begin - 1 .. end - 2, given that of end - 1: back-pointers are recomputed along the path.
+    void (*max_trace)(const Potentials&, PackedTransitions&, std::size_t padded, const Sequence&, const Rows& scores,
+                      std::int32_t* labels, std::size_t begin, std::size_t end);
+    // Turns all Viterbi scores into max-marginals; out is [length][n_labels], scratch 2 padded rows.
     void (*max_backward)(const Potentials&, PackedTransitions&, std::size_t padded, const Sequence&,
                          const double* scores, double* scratch, double* out);
 
