@@ -6,7 +6,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -42,13 +44,22 @@ void require_scores(const Array& scores, const char* message) {
     require(kernels().first_invalid(scores.data(), scores.size()) == scores.size(), message);
 }
 
-// Hands a vector over to NumPy without copying.
+// Hands memory over to NumPy without copying.
 template <class T>
-nb::ndarray<nb::numpy, T> to_numpy(std::vector<T>&& values, std::initializer_list<std::size_t> shape) {
-    auto* owner = new std::vector<T>(std::move(values));
-    const nb::capsule capsule(owner, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+nb::ndarray<nb::numpy, T> to_numpy(std::unique_ptr<T[]>&& values, std::initializer_list<std::size_t> shape) {
     static T nothing{};
-    return nb::ndarray<nb::numpy, T>(owner->empty() ? &nothing : owner->data(), shape, capsule);
+    T* data = values.release();
+    const nb::capsule owner(data ? static_cast<void*>(data) : &nothing, [](void* p) noexcept {
+        if (p != &nothing) delete[] static_cast<T*>(p);
+    });
+    return nb::ndarray<nb::numpy, T>(data ? data : &nothing, shape, owner);
+}
+
+template <class T>
+nb::ndarray<nb::numpy, T> to_numpy(const std::vector<T>& values, std::initializer_list<std::size_t> shape) {
+    auto copy = std::make_unique_for_overwrite<T[]>(values.size());
+    std::copy(values.begin(), values.end(), copy.get());
+    return to_numpy(std::move(copy), shape);
 }
 
 void bind_chain(nb::module_& m);

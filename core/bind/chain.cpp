@@ -89,8 +89,8 @@ nb::list kbest(const ChainBatch& self, std::size_t k, bool astar) {
     nb::list out;
     for (std::size_t i = 0; i < results.size(); ++i) {
         const std::size_t n = results[i].scores.size(), length = self.batch().sequences[i].length;
-        out.append(nb::make_tuple(to_numpy(std::move(results[i].labels), {n, length}),
-                                  to_numpy(std::move(results[i].scores), {n})));
+        out.append(
+            nb::make_tuple(to_numpy(std::move(results[i].labels), {n, length}), to_numpy(results[i].scores, {n})));
     }
     return out;
 }
@@ -130,9 +130,8 @@ public:
         const std::size_t K = start_.size();
         std::vector<double> labels(K), transitions(K * K), attributes(n_attributes_ * K);
         pass_->read(labels.data(), transitions.data(), attributes.data());
-        return nb::make_tuple(pass_->log_partition(), to_numpy(std::move(labels), {K}),
-                              to_numpy(std::move(transitions), {K, K}),
-                              to_numpy(std::move(attributes), {n_attributes_, K}));
+        return nb::make_tuple(pass_->log_partition(), to_numpy(labels, {K}), to_numpy(transitions, {K, K}),
+                              to_numpy(attributes, {n_attributes_, K}));
     }
 
 private:

@@ -69,7 +69,7 @@ nb::ndarray<nb::numpy, double> scalar_vectors(const ChainBatch& self, const std:
     else
         throw std::invalid_argument("unknown semiring: " + name);
     const std::size_t size = values.size();
-    return to_numpy(std::move(values), {size});
+    return to_numpy(values, {size});
 }
 
 std::vector<std::vector<double>> kbest_vectors(const ChainBatch& self, std::size_t k, bool reverse) {

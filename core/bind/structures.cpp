@@ -97,7 +97,7 @@ nb::list kbest(const Structure& self, std::size_t k, bool astar) {
     nb::list out;
     for (auto& [labels, score] : found) {
         const std::size_t n = labels.size();
-        out.append(nb::make_tuple(to_numpy(std::move(labels), {n}), score));
+        out.append(nb::make_tuple(to_numpy(labels, {n}), score));
     }
     return out;
 }
@@ -114,7 +114,7 @@ nb::list sample(const Structure& self, std::size_t n, Vector uniforms) {
     nb::list out;
     for (auto& labels : drawn) {
         const std::size_t size = labels.size();
-        out.append(to_numpy(std::move(labels), {size}));
+        out.append(to_numpy(labels, {size}));
     }
     return out;
 }

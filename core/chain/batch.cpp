@@ -534,9 +534,10 @@ KBestResult viterbi_lists(const Potentials& potentials, const Sequence& sequence
     // The lattice rounds its sums differently; order by the scores that are reported.
     std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     KBestResult result;
+    result.labels = std::make_unique_for_overwrite<std::int32_t[]>(found.size() * sequence.length);
     for (const auto& [score, labels] : found) {
+        std::copy(labels.begin(), labels.end(), result.labels.get() + result.scores.size() * sequence.length);
         result.scores.push_back(score);
-        result.labels.insert(result.labels.end(), labels.begin(), labels.end());
     }
     return result;
 }
@@ -557,13 +558,13 @@ KBestResult best_first(const ChainGraph& graph, double* scores, double top, cons
 
     KBestResult result;
     const auto& paths = search.paths();
-    result.labels.resize(paths.size() * length);
-    std::copy(best.begin(), best.end(), result.labels.begin());
+    result.labels = std::make_unique_for_overwrite<std::int32_t[]>(paths.size() * length);
+    std::copy(best.begin(), best.end(), result.labels.get());
     for (std::size_t i = 0; i < paths.size(); ++i) {
         result.scores.push_back(top - paths[i].loss);
         if (i == 0) continue;
-        std::int32_t* row = result.labels.data() + i * length;
-        const std::int32_t* parent = result.labels.data() + paths[i].parent * length;
+        std::int32_t* row = result.labels.get() + i * length;
+        const std::int32_t* parent = result.labels.get() + paths[i].parent * length;
         const std::size_t kept = length + 1 - paths[i].keep;    // positions from here on come from the parent
         const std::size_t joined = length + 1 - paths[i].join;  // positions before this come from the best
         std::copy(parent + kept, parent + length, row + kept);

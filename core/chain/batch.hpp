@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -47,7 +48,7 @@ void sample(const Batch&, std::size_t n, std::span<const double* const> uniforms
 enum class KBestMethod { kAstar, kViterbi };
 struct KBestResult {
     std::vector<double> scores;
-    std::vector<std::int32_t> labels;  // [scores.size()][length]
+    std::unique_ptr<std::int32_t[]> labels;  // [scores.size()][length]
 };
 std::vector<KBestResult> kbest(const Batch&, std::size_t k, KBestMethod method);
 

@@ -150,6 +150,13 @@ private:
         for (std::size_t i = 0; i + 1 < best_.size(); ++i) {
             const double top = value_(best_[i]);
             const std::size_t usual = best_[i + 1];
+            // Most nodes offer nothing once the bound is low. Counting first has no branch, so it vectorises.
+            std::size_t n_good = 0;
+            graph_.incoming(best_[i], [&](std::size_t u, double score) {
+                n_good += static_cast<std::size_t>(top - (value_(u) + score) <= bound_) &
+                          static_cast<std::size_t>(u != usual);
+            });
+            if (n_good == 0) continue;
             graph_.incoming(best_[i], [&](std::size_t u, double score) {
                 const double loss = top - (value_(u) + score);
                 if (loss <= bound_ && u != usual) shared_.push_back({std::max(0.0, loss), i, static_cast<Node>(u)});
