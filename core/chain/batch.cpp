@@ -213,7 +213,7 @@ void run_sums(const Batch& batch, bool backward, Outputs outputs, Finish finish)
             double* alpha = free + kept.local_rows * padded;
             double* scratch = alpha + kept.alpha_rows * padded;
             trellises[n] = {
-                batch.sequences[group[n]], {free, kept.local_mask}, {alpha, kept.alpha_mask}, scratch, 0.0, false};
+                batch.sequences[group[n]], {free, kept.local_mask}, {alpha, kept.alpha_mask}, scratch, {}, 0.0, false};
             wanted[n] = outputs(group[n], worker);
         }
         double totals[kSideBySide];

@@ -239,7 +239,7 @@ void prepare_local(const Potentials& p, size_t padded, SumTrellis& s, size_t beg
         }
         const double shift = reduce_max(best);
         shifts[t - begin] = shift == -kInfinity ? 0.0 : shift;  // no label possible: the totals come out as zero
-        s.log_scale += shifts[t - begin];
+        s.log_scale.add(shifts[t - begin]);
     }
     for (size_t t = begin; t < end; ++t) {
         double* row = row_of(s.local, t, padded);
@@ -253,9 +253,9 @@ void prepare_local(const Potentials& p, size_t padded, SumTrellis& s, size_t beg
     s.underflow |= any(tiny);
 }
 
-// The power of two that brings the largest value of a row back to about one; its inverse's logarithm is added to
-// log_scale. Exact, so that rescaling never rounds.
-TW_INLINE double rescaling(const double* row, size_t padded, double& log_scale) {
+// The power of two that brings the largest value of a row back to about one; what it takes out is added to log2_scale.
+// Exact, so that rescaling never rounds.
+TW_INLINE double rescaling(const double* row, size_t padded, double& log2_scale) {
     Pack best = fill(0.0);
     for (size_t k = 0; k < padded; k += W) best = maximum(best, load(row + k));
     const double largest = reduce_max(best);
@@ -266,7 +266,7 @@ TW_INLINE double rescaling(const double* row, size_t padded, double& log_scale) 
     const std::uint64_t inverse = (std::uint64_t)(1023 - exponent) << 52;
     double scale;
     std::memcpy(&scale, &inverse, sizeof scale);
-    log_scale += (double)exponent * 0.69314718055994530942;
+    log2_scale += (double)exponent;
     return scale;
 }
 
@@ -302,9 +302,9 @@ void sum_forward_range(const Potentials& p, PackedTransitions& moves, size_t pad
             from[n] = row_of(s[n].alpha, t - 1, padded);
             to[n] = row_of(s[n].alpha, t, padded);
             locals[n] = row_of(s[n].local, t, padded);
-            s[n].log_scale += moves.shift;
+            s[n].log_scale.add(moves.shift);
             // Taken from the row before, applied to the next: off the chain of dependent steps.
-            if (t % kRescaleEvery == 0) scales[n] = fill(rescaling(from[n], padded, s[n].log_scale));
+            if (t % kRescaleEvery == 0) scales[n] = fill(rescaling(from[n], padded, s[n].log2_scale));
         }
         advance<PackedSumProduct, N>(from, moves.forward, padded, p.n_labels,
                                      [&](size_t n, size_t k, Pack sum) TW_INLINE_LAMBDA {
@@ -344,7 +344,8 @@ void sum_forward(const Potentials& p, PackedTransitions& moves, size_t padded, S
                  size_t begin, size_t end) {
     if (begin == 0)
         for (size_t n = 0; n < count; ++n) {
-            s[n].log_scale = 0.0;
+            s[n].log_scale = {};
+            s[n].log2_scale = 0.0;
             s[n].underflow |= !p.per_step && moves.underflow;
         }
     if (count == kSideBySide) {
@@ -360,7 +361,8 @@ double sum_total(const SumTrellis& s, size_t padded) {
     const double* last = row_of(s.alpha, s.sequence.length - 1, padded);
     Pack total = fill(0.0);
     for (size_t k = 0; k < padded; k += W) total = total + load(last + k);
-    return log(reduce_add(total)) + s.log_scale;
+    const double log_2 = 0.69314718055994530942;
+    return (log(reduce_add(total)) + s.log2_scale * log_2) + s.log_scale.value();
 }
 
 // Marginals of one position; `beta` is its backward row. Returns 1 / (alpha . beta).

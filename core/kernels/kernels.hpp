@@ -45,14 +45,27 @@ struct Rows {
 };
 inline constexpr std::size_t kKeepAll = ~std::size_t{0};
 
+// A sum that carries its rounding error along (Neumaier 1974): a million terms lose no digits.
+struct CompensatedSum {
+    double sum = 0.0, error = 0.0;
+    void add(double x) {
+        const double next = sum + x;
+        const bool larger = (sum < 0.0 ? -sum : sum) >= (x < 0.0 ? -x : x);
+        error += larger ? (sum - next) + x : (x - next) + sum;
+        sum = next;
+    }
+    double value() const { return sum + error; }
+};
+
 // The state of one sequence in the rescaled sum-product recursion.
 struct SumTrellis {
     Sequence sequence;
-    Rows local;        // exp(unary - row maximum), start and end folded in; at least kPreparedRows are kept
-    Rows alpha;        // forward values; at least two rows are kept
-    double* scratch;   // 3 padded rows for the backward pass
-    double log_scale;  // sum of row maxima, and of the powers of two taken out
-    bool underflow;    // a value left the safe range: the answer must come from log space
+    Rows local;                // exp(unary - row maximum), start and end folded in; at least kPreparedRows are kept
+    Rows alpha;                // forward values; at least two rows are kept
+    double* scratch;           // 3 padded rows for the backward pass
+    CompensatedSum log_scale;  // the row maxima and transition maxima taken out
+    double log2_scale;         // the powers of two taken out: whole numbers, summed exactly
+    bool underflow;            // a value left the safe range: the answer must come from log space
 };
 
 struct SumOutputs {                // any may be null

@@ -42,13 +42,13 @@ public:
     // of scores keep their digits however large a constant the caller's scores contain.
     double centre() {
         centres_.assign(s_.length, 0.0);
-        double total = 0.0;
+        CompensatedSum total;
         std::vector<double> best(s_.length, -std::numeric_limits<double>::infinity());
         for (std::size_t t = 0; t < s_.length; ++t)
             for (std::size_t k = 0; k < k_; ++k) best[t] = std::max(best[t], local(t, k));
         for (std::size_t t = 0; t < s_.length; ++t)
-            if (std::isfinite(best[t])) total += centres_[t] = best[t];
-        return total;
+            if (std::isfinite(best[t])) total.add(centres_[t] = best[t]);
+        return total.value();
     }
 
     template <class Visit>
@@ -98,13 +98,13 @@ public:
     }
 
     double centre() {  // as ChainGraph's
-        double total = 0.0;
+        CompensatedSum total;
         for (std::size_t t = 0; t < length_; ++t) {
             const auto row = unary_.subspan(t * k_, k_);
             const double best = *std::max_element(row.begin(), row.end());
-            if (std::isfinite(best)) total += centres_[t] = best;
+            if (std::isfinite(best)) total.add(centres_[t] = best);
         }
-        return total;
+        return total.value();
     }
 
     std::size_t n_nodes() const { return first_.back() + 1; }

@@ -79,3 +79,15 @@ def test_a_long_sequence_without_a_labelling_is_refused():
     for question in (chain.argmax, chain.marginals):
         with pytest.raises(tw.Unsatisfiable, match="35000"):
             question()
+
+
+def test_log_partition_loses_no_digits_over_many_positions():
+    chain = long_chain(70_000)
+    moves, scores = np.exp(chain.transitions.astype(np.longdouble)), chain.unary.astype(np.longdouble)
+    alpha, log_scale = np.exp(chain.start + scores[0]), np.longdouble(0)
+    for row in np.exp(scores[1:]):
+        alpha = (alpha @ moves) * row
+        largest = alpha.max()
+        alpha, log_scale = alpha / largest, log_scale + np.log(largest)
+    expected = float(log_scale + np.log((alpha * np.exp(chain.end)).sum()))
+    np.testing.assert_allclose(chain.log_partition(), expected, rtol=1e-15)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ChainBatch"]
 
+_ROWS_FED = 1024  # positions handed to an expectation pass at a time
+
 
 class ChainBatch:
     """Chains that share their transitions, and the questions of `Chain` asked of all of them.
@@ -214,7 +216,9 @@ class ChainBatch:
             raise InvalidInput(f"{self._name('attributes', i)} must have shape ({len(rows)}, F), found {matrix.shape}.")
         n_attributes = 0 if matrix is None else matrix.shape[1]
         sweep = ExpectationPass(self.transitions, self.start, self.end, n_attributes)
-        sweep.feed(rows, matrix, last=True)
+        for begin in range(0, len(rows), _ROWS_FED):  # what is fed is copied: in pieces, memory does not grow
+            part = slice(begin, begin + _ROWS_FED)
+            sweep.feed(rows[part], None if matrix is None else matrix[part], last=begin + _ROWS_FED >= len(rows))
         return sweep.result()
 
     # ---- single labellings ---------------------------------------------------------------------------------------
