@@ -41,7 +41,7 @@ format: $(VENV)/.lint
 test-asan: .venv-asan/.built
 	TRELLISWORK_KERNELS=$(KERNELS) ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so) $$(gcc -print-file-name=libstdc++.so)" \
-	.venv-asan/bin/python -m pytest -q -m "not slow" -p no:cacheprovider
+	.venv-asan/bin/python -m pytest -q -m "not slow" -p no:cacheprovider --capture=sys
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

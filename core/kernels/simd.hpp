@@ -35,7 +35,8 @@ constexpr double kInfinity =
 #if defined(__GNUC__) || defined(__clang__)
 
 typedef double Pack __attribute__((vector_size(W * 8)));
-typedef std::int64_t Mask __attribute__((vector_size(W * 8)));
+typedef std::int64_t Mask __attribute__((vector_size(W * 8)));   // all bits of a lane, or none
+typedef std::uint64_t Word __attribute__((vector_size(W * 8)));  // the representation of a pack
 
 TW_INLINE Pack load(const double* p) {
     Pack v;
@@ -45,17 +46,19 @@ TW_INLINE Pack load(const double* p) {
 TW_INLINE void store(double* p, Pack v) { std::memcpy(p, &v, sizeof v); }
 TW_INLINE Pack fill(double x) { return x - Pack{}; }
 TW_INLINE Pack select(Mask m, Pack yes, Pack no) { return m ? yes : no; }
-TW_INLINE Mask bits(Pack v) { return (Mask)v; }
-TW_INLINE Pack from_bits(Mask m) { return (Pack)m; }
+TW_INLINE Word bits(Pack v) { return (Word)v; }
+TW_INLINE Pack from_bits(Word w) { return (Pack)w; }
 
 #else
 
-struct Mask;
 struct Pack {
     double lane[W];
 };
 struct Mask {
     std::int64_t lane[W];
+};
+struct Word {
+    std::uint64_t lane[W];
 };
 #define TW_EACH(result, expression)                                        \
     do {                                                                   \
@@ -111,14 +114,14 @@ TW_INLINE Mask operator~(Mask a) {
     TW_EACH(r, ~a.lane[i]);
     return r;
 }
-TW_INLINE Mask operator+(Mask a, Mask b) {
-    Mask r;
+TW_INLINE Word operator+(Word a, Word b) {
+    Word r;
     TW_EACH(r, a.lane[i] + b.lane[i]);
     return r;
 }
-TW_INLINE Mask operator<<(Mask a, int n) {
-    Mask r;
-    TW_EACH(r, (std::int64_t)((std::uint64_t)a.lane[i] << n));
+TW_INLINE Word operator<<(Word a, int n) {
+    Word r;
+    TW_EACH(r, a.lane[i] << n);
     return r;
 }
 TW_INLINE Pack load(const double* p) {
@@ -137,14 +140,14 @@ TW_INLINE Pack select(Mask m, Pack yes, Pack no) {
     TW_EACH(r, m.lane[i] ? yes.lane[i] : no.lane[i]);
     return r;
 }
-TW_INLINE Mask bits(Pack v) {
-    Mask r;
+TW_INLINE Word bits(Pack v) {
+    Word r;
     std::memcpy(&r, &v, sizeof r);
     return r;
 }
-TW_INLINE Pack from_bits(Mask m) {
+TW_INLINE Pack from_bits(Word w) {
     Pack r;
-    std::memcpy(&r, &m, sizeof r);
+    std::memcpy(&r, &w, sizeof r);
     return r;
 }
 #undef TW_EACH
@@ -305,7 +308,7 @@ TW_INLINE Pack exponential(Pack x) {
     const Pack r2 = r * r;
     const Pack q = (fill(1.0 / 24.0) + r * fill(1.0 / 120.0)) + r2 * fill(1.0 / 720.0);
     const Pack tail = r + r2 * ((fill(0.5) + r * fill(1.0 / 6.0)) + r2 * q);
-    const Mask exponent = (bits(shifted) << 48) & Mask(bits(fill(-kInfinity)));  // the sixteenths are in the root
+    const Word exponent = (bits(shifted) << 48) & bits(fill(-kInfinity));  // the sixteenths are in the root
     const Pack power = from_bits(bits(root) + exponent);
     const Pack result = power * tail + power;
 #else

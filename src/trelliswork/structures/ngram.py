@@ -9,15 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from trelliswork import _core
-from trelliswork.errors import InvalidInput, Unsatisfiable
+from trelliswork.errors import InvalidInput
 from trelliswork.structures import checks
 from trelliswork.structures.checks import FloatArray, LabelArray
+from trelliswork.structures.lattice import LatticeStructure
 from trelliswork.structures.results import Expectations, Labeling
 
 __all__ = ["NGramChain"]
 
 
-class NGramChain:
+class NGramChain(LatticeStructure[Labeling]):
     """A chain of order M: the score of a label may depend on the M labels before it.
 
     The score of ``y`` is the sum of ``unary[t, y[t]]`` and, from position M on, of ``ngram[y[t - M], ..., y[t]]``.
@@ -38,16 +39,19 @@ class NGramChain:
     [0, 1, 0, 0]
     """
 
+    _path_name = "labelling"
+    _where_to_look = "n-grams that end there"
+
     def __init__(self, unary: npt.ArrayLike, ngram: npt.ArrayLike) -> None:
         self.ngram = checks.as_scores("ngram", ngram)
         if self.ngram.ndim < 2 or len(set(self.ngram.shape)) != 1 or self.ngram.shape[0] == 0:
             raise InvalidInput(f"ngram must have shape (K, K), (K, K, K), ...; found {self.ngram.shape}.")
-        self.n_labels = self.ngram.shape[0]
+        n_labels = self.ngram.shape[0]
         rows = checks.as_numbers("unary", unary)
         self.unary = checks.as_scores(
             "unary",
-            rows.reshape(0, self.n_labels) if rows.shape == (0,) else rows,
-            (None, self.n_labels),
+            rows.reshape(0, n_labels) if rows.shape == (0,) else rows,
+            (None, n_labels),
             " for this ngram",
         )
         self._core = _core.NGramChain(self.unary, self.ngram) if len(self.unary) else None
@@ -68,58 +72,14 @@ class NGramChain:
         """How many labels back a score may look, M."""
         return self.ngram.ndim - 1
 
-    def argmax(self) -> Labeling:
-        """Return the best labelling and its score; see `Chain.argmax`."""
-        return self.kbest(1)[0]
-
-    def kbest(self, k: int, method: str = "astar") -> list[Labeling]:
-        """Return the ``k`` best labellings, distinct and best first; see `Chain.kbest`."""
-        k = checks.as_count("k", k)
-        astar = checks.as_method(method) == "astar"
-        if self._core is None:
-            return [Labeling(np.empty(0, dtype=np.int32), 0.0)]
-        found = self._core.kbest(min(k, 2**62), astar)
-        if not found:
-            self._refuse_impossible()
-        return [Labeling(labels, score) for labels, score in found]
-
-    def max_marginals(self) -> FloatArray:
-        """Return the best score of a labelling with each label at each position; see `Chain.max_marginals`."""
-        out = np.empty_like(self.unary)
-        if self._core is not None:
-            self._core.max_marginals(out)
-        return out
-
-    def log_partition(self) -> float:
-        """Return the log of the sum over all labellings of exp(score); -inf when all are forbidden."""
-        return 0.0 if self._core is None else float(self._core.log_partition())
-
-    def marginals(self) -> FloatArray:
-        """Return the probability of every label at every position, (T, K)."""
-        return self._marginals()[0]
-
-    def edge_marginals(self) -> FloatArray:
-        """Return the probability of every pair of neighbouring labels, (T - 1, K, K)."""
-        return self._marginals()[1]
+    @property
+    def n_labels(self) -> int:
+        """Number of labels, K."""
+        return int(self.ngram.shape[0])
 
     def ngram_marginals(self) -> FloatArray:
         """Return the probability of every n-gram of M + 1 labels, (T - M, K, ..., K)."""
         return self._marginals()[2]
-
-    def _marginals(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        self._require_possible()
-        T, K = self.unary.shape
-        unary = np.zeros((T, K))
-        edges = np.zeros((max(T - 1, 0), K, K))
-        ngrams = np.zeros((max(T - self.order, 0), *self.ngram.shape))
-        if self._core is not None:
-            self._core.marginals(unary, edges, ngrams)
-        return unary, edges, ngrams
-
-    def entropy(self) -> float:
-        """Return the entropy of the distribution over labellings, in nats."""
-        self._require_possible()
-        return 0.0 if self._core is None else float(self._core.entropy())
 
     def expected_counts(self, attributes: npt.ArrayLike | None = None) -> Expectations:
         """Return the log partition and expected counts, from the marginals; see `Chain.expected_counts`."""
@@ -131,12 +91,8 @@ class NGramChain:
 
     def sample(self, n: int = 1, random_state: Any = None) -> LabelArray:
         """Draw ``n`` labellings from the distribution, an (n, T) array; see `Chain.sample`."""
-        n = checks.as_count("n", n, least=0)
-        self._require_possible()
-        generator = checks.as_generator(random_state)
-        if self._core is None or n == 0:
-            return np.empty((n, self.n_positions), dtype=np.int32)
-        return np.stack(self._core.sample(n, generator.random(n * self.n_positions)))
+        drawn = self._draw(n, random_state, numbers_each=self.n_positions)
+        return np.array(drawn, dtype=np.int32).reshape(len(drawn), self.n_positions)
 
     def score(self, labels: npt.ArrayLike) -> float:
         """Return the score of a labelling, -inf if it is forbidden."""
@@ -144,11 +100,6 @@ class NGramChain:
         total = self.unary[np.arange(len(y)), y].sum()
         windows = [y[i : len(y) - self.order + i] for i in range(self.order + 1)]
         return float(total + (self.ngram[tuple(windows)].sum() if len(y) > self.order else 0.0))
-
-    def log_prob(self, labels: npt.ArrayLike) -> float:
-        """Return the log-probability of a labelling, never above zero; -inf if it is forbidden."""
-        self._require_possible()
-        return min(self.score(labels) - self.log_partition(), 0.0)
 
     def span_probability(self, start: int, labels: Sequence[Any]) -> float:
         """Return the probability that positions from ``start`` on carry ``labels``; see `Chain.span_probability`."""
@@ -193,13 +144,8 @@ class NGramChain:
         limited._require_possible()
         return limited
 
-    def _require_possible(self) -> None:
-        if self.log_partition() == -np.inf:
-            self._refuse_impossible()
+    def _answer(self, path: LabelArray, score: float) -> Labeling:
+        return Labeling(path, score)
 
-    def _refuse_impossible(self) -> None:
-        place = 0 if self._core is None else self._core.first_dead_end()
-        raise Unsatisfiable(
-            f"every labelling is forbidden: no label can be reached at position {place}. "
-            "Look at the -inf scores there, and at the n-grams that end there."
-        )
+    def _part_marginals_shape(self) -> tuple[int, ...]:
+        return max(self.n_positions - self.order, 0), *self.ngram.shape

@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from trelliswork import _core
-from trelliswork.errors import InvalidInput, Unsatisfiable
+from trelliswork.errors import InvalidInput
 from trelliswork.structures import checks
 from trelliswork.structures.checks import FloatArray
+from trelliswork.structures.lattice import LatticeStructure
 from trelliswork.structures.results import Segmentation
 
 __all__ = ["SegmentChain"]
@@ -18,7 +19,7 @@ __all__ = ["SegmentChain"]
 SegmentArray = npt.NDArray[np.int32]
 
 
-class SegmentChain:
+class SegmentChain(LatticeStructure[Segmentation]):
     """Segmentations of T positions into labelled segments of at most L positions (Sarawagi and Cohen 2004).
 
     The score of a segmentation is ``start`` of its first label, the scores of its segments, ``transitions`` between
@@ -46,6 +47,9 @@ class SegmentChain:
     >>> best.segments.tolist(), best.score
     ([[0, 2, 1], [2, 3, 0]], 4.0)
     """
+
+    _path_name = "segmentation"
+    _where_to_look = "transitions"
 
     def __init__(
         self,
@@ -91,40 +95,6 @@ class SegmentChain:
         """Number of labels, K."""
         return int(self.segment_scores.shape[2])
 
-    def argmax(self) -> Segmentation:
-        """Return the best segmentation and its score."""
-        return self.kbest(1)[0]
-
-    def kbest(self, k: int, method: str = "astar") -> list[Segmentation]:
-        """Return the ``k`` best segmentations, distinct and best first; see `Chain.kbest`."""
-        k = checks.as_count("k", k)
-        astar = checks.as_method(method) == "astar"
-        if self._core is None:
-            return [Segmentation(np.empty((0, 3), dtype=np.int32), 0.0)]
-        found = self._core.kbest(min(k, 2**62), astar)
-        if not found:
-            self._refuse_impossible()
-        return [Segmentation(rows.reshape(-1, 3), score) for rows, score in found]
-
-    def max_marginals(self) -> FloatArray:
-        """Return, for every position and label, the best score of a segmentation that labels it so, (T, K)."""
-        out = np.empty((self.n_positions, self.n_labels))
-        if self._core is not None:
-            self._core.max_marginals(out)
-        return out
-
-    def log_partition(self) -> float:
-        """Return the log of the sum over all segmentations of exp(score); -inf when all are forbidden."""
-        return 0.0 if self._core is None else float(self._core.log_partition())
-
-    def marginals(self) -> FloatArray:
-        """Return the probability of every label at every position, (T, K)."""
-        return self._marginals()[0]
-
-    def edge_marginals(self) -> FloatArray:
-        """Return the probability of a boundary after position t between every pair of labels, (T - 1, K, K)."""
-        return self._marginals()[1]
-
     def segment_marginals(self) -> FloatArray:
         """Return the probability of every segment, (T, L, K), indexed as ``segment_scores``."""
         return self._marginals()[2]
@@ -135,29 +105,9 @@ class SegmentChain:
         length = segment[1] - segment[0]
         return float(self.segment_marginals()[segment[0], length - 1, segment[2]]) if length <= self.longest else 0.0
 
-    def _marginals(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        self._require_possible()
-        T, L, K = self.segment_scores.shape
-        unary = np.zeros((T, K))
-        boundaries = np.zeros((max(T - 1, 0), K, K))
-        segments = np.zeros((T, L, K))
-        if self._core is not None:
-            self._core.marginals(unary, boundaries, segments)
-        return unary, boundaries, segments
-
-    def entropy(self) -> float:
-        """Return the entropy of the distribution over segmentations, in nats."""
-        self._require_possible()
-        return 0.0 if self._core is None else float(self._core.entropy())
-
     def sample(self, n: int = 1, random_state: Any = None) -> list[SegmentArray]:
         """Draw ``n`` segmentations, each an array of rows (start, stop, label); see `Chain.sample`."""
-        n = checks.as_count("n", n, least=0)
-        self._require_possible()
-        generator = checks.as_generator(random_state)
-        if self._core is None:
-            return [np.empty((0, 3), dtype=np.int32) for _ in range(n)]
-        drawn = self._core.sample(n, generator.random(n * 2 * self.n_positions))
+        drawn = self._draw(n, random_state, numbers_each=2 * self.n_positions)
         return [rows.reshape(-1, 3) for rows in drawn]
 
     def score(self, segments: npt.ArrayLike) -> float:
@@ -171,11 +121,6 @@ class SegmentChain:
             return -np.inf
         total = self.start[labels[0]] + self.segment_scores[begins, lengths - 1, labels].sum()
         return float(total + self.transitions[labels[:-1], labels[1:]].sum() + self.end[labels[-1]])
-
-    def log_prob(self, segments: npt.ArrayLike) -> float:
-        """Return the log-probability of a segmentation, never above zero; -inf if it is forbidden."""
-        self._require_possible()
-        return min(self.score(segments) - self.log_partition(), 0.0)
 
     def augmented(self, gold: npt.ArrayLike, cost: str | npt.ArrayLike = "hamming", scale: float = 1.0) -> Self:
         """Return the chain with ``scale`` times the cost of every position's label against ``gold`` added.
@@ -242,13 +187,8 @@ class SegmentChain:
             raise InvalidInput(f"segments must follow one another from 0 to {self.n_positions}; found {rows.tolist()}.")
         return rows.astype(np.int32)
 
-    def _require_possible(self) -> None:
-        if self.log_partition() == -np.inf:
-            self._refuse_impossible()
+    def _answer(self, path: SegmentArray, score: float) -> Segmentation:
+        return Segmentation(path.reshape(-1, 3), score)
 
-    def _refuse_impossible(self) -> None:
-        place = 0 if self._core is None else self._core.first_dead_end()
-        raise Unsatisfiable(
-            f"every segmentation is forbidden: none gets past position {place}. Look at the -inf scores of segments "
-            "that cover it, and at the transitions."
-        )
+    def _part_marginals_shape(self) -> tuple[int, ...]:
+        return self.segment_scores.shape
