@@ -63,12 +63,13 @@ private:
 class Packed {
 public:
     using Pack = void (*)(const Potentials&, std::size_t, std::size_t, PackedTransitions&);
-    Packed(const Potentials& p, std::size_t padded, Pack pack) {
+    Packed(const Potentials& p, std::size_t padded, Pack pack, Bound bound = Bound::kLower) {
         const std::size_t size = padded * padded;
         transitions.forward = buffer_.get(2 * size);
         transitions.backward = transitions.forward + size;
         transitions.shift = 0.0;
-        transitions.underflow = false;
+        transitions.bound = bound;
+        transitions.tiny = false;
         if (!p.per_step) pack(p, 0, padded, transitions);
     }
     PackedTransitions transitions;
@@ -190,6 +191,20 @@ double sum_in_blocks(const Potentials& p, PackedTransitions& transitions, std::s
     }
 }
 
+// Whether scores taken for forbidden, because they were too small, can matter: not if the total is the same with
+// something larger in their place. The probability of all paths that use one is then below the rounding of the total.
+bool tiny_scores_matter(const Potentials& p, std::size_t padded, const Sequence& sequence, double total) {
+    if (total == kLogZero) return true;
+    Packed upper(p, padded, kernels().pack_sum, Bound::kUpper);
+    std::vector<double> rows((kPreparedRows + 2) * padded);
+    SumTrellis trellis{
+        sequence, {rows.data(), kPreparedRows - 1}, {rows.data() + kPreparedRows * padded, 1}, nullptr, {}, 0.0, false,
+        false};
+    kernels().sum_forward(p, upper.transitions, padded, &trellis, 1, 0, sequence.length);
+    const double excess = kernels().sum_total(trellis, padded) - total;
+    return trellis.underflow || !(excess <= 1e-14 + 4e-15 * std::abs(total));
+}
+
 // Forward, and where outputs are wanted backward, of all groups. finish(index, underflow, log partition) sees every
 // sequence once.
 template <class Outputs, class Finish>
@@ -212,8 +227,14 @@ void run_sums(const Batch& batch, bool backward, Outputs outputs, Finish finish)
         for (std::size_t n = 0; n < group.size(); ++n, free += rows * padded) {
             double* alpha = free + kept.local_rows * padded;
             double* scratch = alpha + kept.alpha_rows * padded;
-            trellises[n] = {
-                batch.sequences[group[n]], {free, kept.local_mask}, {alpha, kept.alpha_mask}, scratch, {}, 0.0, false};
+            trellises[n] = {batch.sequences[group[n]],
+                            {free, kept.local_mask},
+                            {alpha, kept.alpha_mask},
+                            scratch,
+                            {},
+                            0.0,
+                            false,
+                            false};
             wanted[n] = outputs(group[n], worker);
         }
         double totals[kSideBySide];
@@ -226,7 +247,11 @@ void run_sums(const Batch& batch, bool backward, Outputs outputs, Finish finish)
             for (std::size_t n = 0; n < group.size(); ++n) totals[n] = kernels().sum_total(trellises[n], padded);
             if (backward) kernels().sum_backward(p, transitions, padded, trellises, wanted, group.size(), 0, longest);
         });
-        for (std::size_t n = 0; n < group.size(); ++n) finish(group[n], trellises[n].underflow, totals[n]);
+        for (std::size_t n = 0; n < group.size(); ++n) {
+            const SumTrellis& t = trellises[n];
+            const bool underflow = t.underflow || (t.tiny && tiny_scores_matter(p, padded, t.sequence, totals[n]));
+            finish(group[n], underflow, totals[n]);
+        }
     });
 }
 

@@ -18,12 +18,13 @@ namespace {
 
 using std::size_t;
 
-// Nonzero values of a row must stay in [kSmallest, kLargest]. Local factors and transitions are at least kSmallest too,
-// so one step makes at least 1e-300: whatever is zero is forbidden, never underflown. Outside the range the sequence is
-// redone in log space.
+// Nonzero values of a row must stay in [kSmallest, kLargest]. Local factors and transitions are zero or at least
+// kSmallest too, so one step makes at least 1e-300: what was not zero never becomes zero. Outside the range the
+// sequence is redone in log space.
 constexpr double kSmallest = 1e-100;
 constexpr double kLargest = 1e100;
 constexpr double kSmallestLog = -230.0;  // just above log(kSmallest)
+constexpr double kUpperTiny = 1e-90;     // three of them and a rescaling still make a normal number
 constexpr size_t kRescaleEvery = 8;
 constexpr size_t kTraceAhead = 12;  // rows fetched before they are needed when a path is read off
 
@@ -118,6 +119,11 @@ TW_INLINE const double* transitions_of(const Potentials& p, size_t step) {
     return p.transitions + (p.per_step ? step * p.n_labels * p.n_labels : 0);
 }
 
+// e^v, and what the bound puts in the place of a score that is too small.
+TW_INLINE Pack bounded_exponential(Pack v, Mask tiny, Bound bound) {
+    return select(tiny, fill(bound == Bound::kUpper ? kUpperTiny : 0.0), exponential(v));
+}
+
 void transpose(PackedTransitions& out, size_t padded) {
     for (size_t a = 0; a < padded; ++a)
         for (size_t b = 0; b < padded; ++b) out.backward[b * padded + a] = out.forward[a * padded + b];
@@ -130,12 +136,13 @@ void pack_sum(const Potentials& p, size_t step, size_t padded, PackedTransitions
     for (size_t i = 0; i < K * K; ++i) shift = scores[i] > shift ? scores[i] : shift;
     if (shift == -kInfinity) shift = 0.0;
     out.shift = shift;
-    out.underflow = false;
+    out.tiny = false;
     for (size_t a = 0; a < padded; ++a) {
         for (size_t b = 0; b < padded; b += W) {
             const Pack v = (a < K ? load_row(scores + a * K, b, K, -kInfinity) : fill(-kInfinity)) - fill(shift);
-            out.underflow |= any((v < fill(kSmallestLog)) & (v > fill(-kInfinity)));
-            store(out.forward + a * padded + b, exponential(v));
+            const Mask tiny = (v < fill(kSmallestLog)) & (v > fill(-kInfinity));
+            out.tiny |= any(tiny);
+            store(out.forward + a * padded + b, bounded_exponential(v, tiny, out.bound));
         }
     }
     transpose(out, padded);
@@ -145,7 +152,7 @@ void pack_max(const Potentials& p, size_t step, size_t padded, PackedTransitions
     const size_t K = p.n_labels;
     const double* scores = transitions_of(p, step);
     out.shift = 0.0;
-    out.underflow = false;
+    out.tiny = false;
     for (size_t a = 0; a < padded; ++a)
         for (size_t b = 0; b < padded; b += W)
             store(out.forward + a * padded + b, a < K ? load_row(scores + a * K, b, K, -kInfinity) : fill(-kInfinity));
@@ -225,7 +232,7 @@ TW_INLINE double* row_of(const Rows& rows, size_t t, size_t padded) { return row
 // local = exp(scores - row maximum) for positions begin .. end - 1; the maxima go into log_scale. First all maxima,
 // then all exponentials, so that no exponential waits for a reduction; few rows at a time, so that they are used while
 // in cache.
-void prepare_local(const Potentials& p, size_t padded, SumTrellis& s, size_t begin, size_t end) {
+void prepare_local(const Potentials& p, size_t padded, Bound bound, SumTrellis& s, size_t begin, size_t end) {
     double shifts[kPreparedRows];
     Mask tiny = fill(0.0) < fill(0.0);
     for (size_t t = begin; t < end; ++t) {
@@ -246,11 +253,12 @@ void prepare_local(const Potentials& p, size_t padded, SumTrellis& s, size_t beg
         const Pack shift = fill(shifts[t - begin]);
         for (size_t k = 0; k < padded; k += W) {
             const Pack v = load(row + k) - shift;
-            tiny = tiny | ((v < fill(kSmallestLog)) & (v > fill(-kInfinity)));
-            store(row + k, exponential(v));
+            const Mask small = (v < fill(kSmallestLog)) & (v > fill(-kInfinity));
+            tiny = tiny | small;
+            store(row + k, bounded_exponential(v, small, bound));
         }
     }
-    s.underflow |= any(tiny);
+    s.tiny |= any(tiny);
 }
 
 // The power of two that brings the largest value of a row back to about one; what it takes out is added to log2_scale.
@@ -271,6 +279,9 @@ TW_INLINE double rescaling(const double* row, size_t padded, double& log2_scale)
 }
 
 TW_INLINE Pack smallest_nonzero(Pack smallest, Pack v) { return select((v > fill(0.0)) & (v < smallest), v, smallest); }
+
+// An upper bound may grow: what is not zero is kept from becoming zero.
+TW_INLINE Pack raised(Pack v) { return select(v > fill(0.0), maximum(v, fill(kUpperTiny)), v); }
 
 // Watches values for leaving the safe range.
 struct Range {
@@ -293,7 +304,7 @@ void sum_forward_range(const Potentials& p, PackedTransitions& moves, size_t pad
     for (size_t t = begin; t < end; ++t) {
         if (p.per_step) {
             pack_sum(p, t - 1, padded, moves);
-            s[0].underflow |= moves.underflow;
+            s[0].tiny |= moves.tiny;
         }
         const double* from[N];
         double* to[N];
@@ -308,7 +319,8 @@ void sum_forward_range(const Potentials& p, PackedTransitions& moves, size_t pad
         }
         advance<PackedSumProduct, N>(from, moves.forward, padded, p.n_labels,
                                      [&](size_t n, size_t k, Pack sum) TW_INLINE_LAMBDA {
-                                         const Pack v = sum * (load(locals[n] + k) * scales[n]);
+                                         Pack v = sum * (load(locals[n] + k) * scales[n]);
+                                         if (moves.bound == Bound::kUpper) v = raised(v);
                                          range.see(v);
                                          store(to[n] + k, v);
                                      });
@@ -326,7 +338,7 @@ void sum_forward_blocks(const Potentials& p, PackedTransitions& moves, size_t pa
     while (begin < end) {
         const size_t aligned = begin - begin % kPreparedRows + kPreparedRows;
         const size_t stop = aligned < end ? aligned : end;
-        for (size_t n = 0; n < N; ++n) prepare_local(p, padded, s[n], begin, stop);
+        for (size_t n = 0; n < N; ++n) prepare_local(p, padded, moves.bound, s[n], begin, stop);
         if (begin == 0)
             for (size_t n = 0; n < N; ++n) {
                 const double* local = row_of(s[n].local, 0, padded);
@@ -346,7 +358,7 @@ void sum_forward(const Potentials& p, PackedTransitions& moves, size_t padded, S
         for (size_t n = 0; n < count; ++n) {
             s[n].log_scale = {};
             s[n].log2_scale = 0.0;
-            s[n].underflow |= !p.per_step && moves.underflow;
+            s[n].tiny |= !p.per_step && moves.tiny;
         }
     if (count == kSideBySide) {
         const size_t together = least(end, s[count - 1].sequence.length);

@@ -30,12 +30,18 @@ struct Potentials {
     const double* end;    // [n_labels]
 };
 
+// Scores far below the best of their row (by more than 230) stand for probabilities that a rescaled recursion cannot
+// carry. They are taken for forbidden, which bounds a total from below, or for 1e-90, which bounds it from above: where
+// the two agree, no path with such a score matters.
+enum class Bound { kLower, kUpper };
+
 // Transition matrices ready for the recursions, [padded][padded]. For sums: exp(score - shift).
 struct PackedTransitions {
     double* forward;   // [from][to]
     double* backward;  // [to][from]
     double shift;      // added back once per step
-    bool underflow;    // a finite score too small for the rescaled recursion: use log space
+    Bound bound;       // what stands for a finite score too small for the rescaled recursion
+    bool tiny;         // there is such a score
 };
 
 // Rows of a sequence, [positions][padded]. Position t is row t & mask: all rows are kept, or the latest 2^n of them.
@@ -65,6 +71,7 @@ struct SumTrellis {
     double* scratch;           // 3 padded rows for the backward pass
     CompensatedSum log_scale;  // the row maxima and transition maxima taken out
     double log2_scale;         // the powers of two taken out: whole numbers, summed exactly
+    bool tiny;                 // a score was too small and taken as the bound says
     bool underflow;            // a value left the safe range: the answer must come from log space
 };
 

