@@ -1,0 +1,34 @@
+"""The demonstration: what it prints and draws."""
+
+import pytest
+
+from trelliswork.cli import demo
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo")
+    with pytest.MonkeyPatch.context() as patch:
+        lines = []
+        patch.setattr("builtins.print", lambda *parts: lines.append(" ".join(map(str, parts))))
+        code = demo.main([str(folder)])
+    return code, lines, folder
+
+
+def test_it_ends_well(shown):
+    assert shown[0] == 0
+
+
+def test_the_model_is_better_than_remembering_words(shown):
+    scores = next(line for line in shown[1] if "token accuracy" in line)
+    model, words = (float(part.rstrip("%,.\n")) for part in scores.split() if part.rstrip(",.\n").endswith("%"))
+    assert model > words + 10
+
+
+def test_every_fresh_word_is_tagged(shown):
+    tagged = [line.split() for line in shown[1] if line.startswith("    ")]
+    assert [word for word, _ in tagged] == [word for line in demo.FRESH_LINES for word in line.split()]
+
+
+def test_the_trellis_is_a_picture(shown):
+    assert (shown[2] / "trellis.png").read_bytes().startswith(b"\x89PNG")
