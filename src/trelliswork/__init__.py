@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from trelliswork import corpora as corpora
+    from trelliswork import evaluation as evaluation
     from trelliswork import plots as plots
     from trelliswork.errors import InvalidInput, TrellisworkError, Unsatisfiable
     from trelliswork.estimators.hmm import HMM
@@ -51,7 +52,7 @@ _HOME = {
     "forward_backward": "structures.semirings",
     "scheme_constraints": "structures.schemes",
 }
-_MODULES = {"corpora": "corpora", "plots": "plots", "semirings": "structures.semirings"}
+_MODULES = {"corpora": "corpora", "evaluation": "evaluation", "plots": "plots", "semirings": "structures.semirings"}
 
 __all__ = [
     "HMM",
@@ -73,6 +74,7 @@ __all__ = [
     "Unsatisfiable",
     "beam_search",
     "corpora",
+    "evaluation",
     "forward",
     "forward_backward",
     "plots",
