@@ -119,10 +119,20 @@ TW_INLINE const double* transitions_of(const Potentials& p, size_t step) {
     return p.transitions + (p.per_step ? step * p.n_labels * p.n_labels : 0);
 }
 
-// e^v, and what the bound puts in the place of a score that is too small.
-TW_INLINE Pack bounded_exponential(Pack v, Mask tiny, Bound bound) {
-    return select(tiny, fill(bound == Bound::kUpper ? kUpperTiny : 0.0), exponential(v));
-}
+// e^v of scores from which the best was taken out. Scores that are too small vanish, or become what an upper bound puts
+// in their place; the largest of them is kept, and is finite only if one was.
+struct BoundedExponential {
+    Bound bound;
+    Pack largest_tiny = fill(-kInfinity);
+    TW_INLINE Pack operator()(Pack v) {
+        const Mask vanishes = v < fill(kSmallestLog);
+        largest_tiny = select(vanishes, maximum(largest_tiny, v), largest_tiny);
+        const Pack e = exponential_unless(vanishes, v);
+        if (bound == Bound::kLower) return e;
+        return select(vanishes & (v > fill(-kInfinity)), fill(kUpperTiny), e);
+    }
+    TW_INLINE bool tiny() const { return any(largest_tiny > fill(-kInfinity)); }
+};
 
 void transpose(PackedTransitions& out, size_t padded) {
     for (size_t a = 0; a < padded; ++a)
@@ -136,15 +146,14 @@ void pack_sum(const Potentials& p, size_t step, size_t padded, PackedTransitions
     for (size_t i = 0; i < K * K; ++i) shift = scores[i] > shift ? scores[i] : shift;
     if (shift == -kInfinity) shift = 0.0;
     out.shift = shift;
-    out.tiny = false;
+    BoundedExponential factor{out.bound};
     for (size_t a = 0; a < padded; ++a) {
         for (size_t b = 0; b < padded; b += W) {
             const Pack v = (a < K ? load_row(scores + a * K, b, K, -kInfinity) : fill(-kInfinity)) - fill(shift);
-            const Mask tiny = (v < fill(kSmallestLog)) & (v > fill(-kInfinity));
-            out.tiny |= any(tiny);
-            store(out.forward + a * padded + b, bounded_exponential(v, tiny, out.bound));
+            store(out.forward + a * padded + b, factor(v));
         }
     }
+    out.tiny = factor.tiny();
     transpose(out, padded);
 }
 
@@ -233,32 +242,43 @@ TW_INLINE double* row_of(const Rows& rows, size_t t, size_t padded) { return row
 // then all exponentials, so that no exponential waits for a reduction; few rows at a time, so that they are used while
 // in cache.
 void prepare_local(const Potentials& p, size_t padded, Bound bound, SumTrellis& s, size_t begin, size_t end) {
+    const size_t K = p.n_labels;
     double shifts[kPreparedRows];
-    Mask tiny = fill(0.0) < fill(0.0);
     for (size_t t = begin; t < end; ++t) {
         double* row = row_of(s.local, t, padded);
+        const double* scores = s.sequence.unary + t * K;
         Pack best = fill(-kInfinity);
-        for (size_t k = 0; k < padded; k += W) {
-            Pack v = local_scores(p, s.sequence, t, k);
-            if (t + 1 == s.sequence.length) v = v + load_row(p.end, k, p.n_labels, 0.0);
-            best = maximum(best, v);
-            store(row + k, v);
+        size_t k = 0;
+        if (t == 0 || t + 1 == s.sequence.length) {  // start and end scores
+            for (; k < padded; k += W) {
+                Pack v = local_scores(p, s.sequence, t, k);
+                if (t + 1 == s.sequence.length) v = v + load_row(p.end, k, K, 0.0);
+                best = maximum(best, v);
+                store(row + k, v);
+            }
+        } else {
+            for (; k + W <= K; k += W) {
+                const Pack v = load(scores + k);
+                best = maximum(best, v);
+                store(row + k, v);
+            }
+            for (; k < padded; k += W) {
+                const Pack v = load_row(scores, k, K, -kInfinity);
+                best = maximum(best, v);
+                store(row + k, v);
+            }
         }
         const double shift = reduce_max(best);
         shifts[t - begin] = shift == -kInfinity ? 0.0 : shift;  // no label possible: the totals come out as zero
         s.log_scale.add(shifts[t - begin]);
     }
+    BoundedExponential factor{bound};
     for (size_t t = begin; t < end; ++t) {
         double* row = row_of(s.local, t, padded);
         const Pack shift = fill(shifts[t - begin]);
-        for (size_t k = 0; k < padded; k += W) {
-            const Pack v = load(row + k) - shift;
-            const Mask small = (v < fill(kSmallestLog)) & (v > fill(-kInfinity));
-            tiny = tiny | small;
-            store(row + k, bounded_exponential(v, small, bound));
-        }
+        for (size_t k = 0; k < padded; k += W) store(row + k, factor(load(row + k) - shift));
     }
-    s.tiny |= any(tiny);
+    s.tiny |= factor.tiny();
 }
 
 // The power of two that brings the largest value of a row back to about one; what it takes out is added to log2_scale.
@@ -305,6 +325,7 @@ void sum_forward_range(const Potentials& p, PackedTransitions& moves, size_t pad
         if (p.per_step) {
             pack_sum(p, t - 1, padded, moves);
             s[0].tiny |= moves.tiny;
+            s[0].log_scale.add(moves.shift);
         }
         const double* from[N];
         double* to[N];
@@ -313,7 +334,6 @@ void sum_forward_range(const Potentials& p, PackedTransitions& moves, size_t pad
             from[n] = row_of(s[n].alpha, t - 1, padded);
             to[n] = row_of(s[n].alpha, t, padded);
             locals[n] = row_of(s[n].local, t, padded);
-            s[n].log_scale.add(moves.shift);
             // Taken from the row before, applied to the next: off the chain of dependent steps.
             if (t % kRescaleEvery == 0) scales[n] = fill(rescaling(from[n], padded, s[n].log2_scale));
         }
@@ -327,8 +347,10 @@ void sum_forward_range(const Potentials& p, PackedTransitions& moves, size_t pad
         if (t % kRescaleEvery == 0)
             for (size_t n = 0; n < N; ++n) scales[n] = fill(1.0);
     }
-    if (range.left())
-        for (size_t n = 0; n < N; ++n) s[n].underflow = true;
+    for (size_t n = 0; n < N; ++n) {
+        if (!p.per_step && begin < end) s[n].log_scale.add(moves.shift * (double)(end - begin));
+        s[n].underflow |= range.left();
+    }
 }
 
 // Positions begin .. end - 1 of N sequences, a few rows prepared and used at a time.

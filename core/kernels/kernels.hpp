@@ -51,13 +51,12 @@ struct Rows {
 };
 inline constexpr std::size_t kKeepAll = ~std::size_t{0};
 
-// A sum that carries its rounding error along (Neumaier 1974): a million terms lose no digits.
+// A sum that carries its rounding error along (Knuth's two-sum, which has no branch): a million terms lose no digits.
 struct CompensatedSum {
     double sum = 0.0, error = 0.0;
     void add(double x) {
-        const double next = sum + x;
-        const bool larger = (sum < 0.0 ? -sum : sum) >= (x < 0.0 ? -x : x);
-        error += larger ? (sum - next) + x : (x - next) + sum;
+        const double next = sum + x, added = next - sum;
+        error += (sum - (next - added)) + (x - added);
         sum = next;
     }
     double value() const { return sum + error; }

@@ -282,11 +282,10 @@ TW_INLINE std::uint64_t equal_bits(Pack a, Pack b) {
 #endif
 }
 
-// e^x for x <= 0 (up to 700 is also right), within 4 units in the last place; 0 below -708, and for -inf.
-// Range reduction by multiples of log 2 / 2^k in two parts (Cody and Waite), a polynomial on what is left.
-// What becomes of x below -708 on the way does not matter: the last step puts zero there.
-TW_INLINE Pack exponential(Pack x) {
-    const Mask vanishes = x < fill(-708.0);
+// e^x for x <= 0 (up to 700 is also right), within 4 units in the last place; 0 where x `vanishes`, which must include
+// all x below -708. Range reduction by multiples of log 2 / 2^k in two parts (Cody and Waite), a polynomial on what is
+// left. What becomes of an x that vanishes on the way does not matter: the last step puts zero there.
+TW_INLINE Pack exponential_unless(Mask vanishes, Pack x) {
     const Pack magic = fill(6755399441055744.0);  // 1.5 * 2^52: adding it rounds to an integer in the low bits
 #if defined(__AVX512F__)
     // Sixteenths of log 2, their powers from a table in two registers: |r| < 0.022, and degree 6 is enough.
@@ -336,6 +335,8 @@ TW_INLINE Pack exponential(Pack x) {
 #endif
     return select(vanishes, fill(0.0), result);
 }
+
+TW_INLINE Pack exponential(Pack x) { return exponential_unless(x < fill(-708.0), x); }
 
 }  // namespace
 }  // namespace tw
