@@ -593,8 +593,9 @@ KBestResult best_first(const ChainGraph& graph, double* scores, double top, cons
         const std::size_t kept = length + 1 - paths[i].keep;    // positions from here on come from the parent
         const std::size_t joined = length + 1 - paths[i].join;  // positions before this come from the best
         std::copy(parent + kept, parent + length, row + kept);
-        for (std::size_t j = 0; j < paths[i].fresh.size(); ++j)
-            row[kept - 1 - j] = static_cast<std::int32_t>(graph.label(paths[i].fresh[j]));
+        const auto fresh = search.fresh(paths[i]);
+        for (std::size_t j = 0; j < fresh.size(); ++j)
+            row[kept - 1 - j] = static_cast<std::int32_t>(graph.label(fresh[j]));
         std::copy(best.begin(), best.begin() + static_cast<std::ptrdiff_t>(std::min(joined, length)), row);
     }
     return result;

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -91,19 +93,19 @@ public:
     struct Path {  // parent[0 .. keep) + fresh + best_path[join .. end)
         double loss;
         std::size_t parent, keep, join;
-        std::vector<Node> fresh;
+        std::size_t first_fresh, n_fresh;  // in a pool: see fresh()
     };
 
     BestFirst(const Graph& graph, Value value, std::vector<Node> best_path, std::size_t k)
-        : graph_(graph), value_(value), best_(std::move(best_path)), k_(k), bound_(kUnbounded) {
-        paths_.push_back({0.0, 0, 0, 0, {}});
-        own_.emplace_back();
+        : graph_(graph), value_(value), best_(std::move(best_path)), k_(k), bound_(kUnbounded), slots_(1024, kNowhere) {
+        paths_.push_back({0.0, 0, 0, 0, 0, 0});
         collect_shared_detours();
-        offer(0, true, 0);
+        offer_shared(0, 0);
         while (paths_.size() < k_ && !heap_.empty()) follow_best_detour();
     }
 
     const std::vector<Path>& paths() const { return paths_; }
+    std::span<const Node> fresh(const Path& path) const { return {fresh_.data() + path.first_fresh, path.n_fresh}; }
 
     // Nodes of path i, sink first.
     std::vector<Node> nodes(std::size_t i) const {
@@ -115,33 +117,78 @@ public:
 private:
     static constexpr Node kNowhere = ~Node{0};
     static constexpr std::size_t kOffPath = ~std::size_t{0};
+    static constexpr std::size_t kShared = ~std::size_t{0};
     static constexpr double kUnbounded = std::numeric_limits<double>::max();  // an infinite loss is a forbidden edge
 
     struct Detour {
         double loss;
-        std::size_t at;  // on the best path: index of the node that is entered differently; else index into fresh
+        std::size_t at;  // index on the best path of the node that is entered differently
         Node from;       // the other predecessor
     };
 
-    struct Offer {  // the next detour of one path's list
+    struct Offer {  // the next detour of a list: the best path's, or that of one fresh node
         double loss;
         std::size_t path;
-        bool shared;
+        std::size_t at;  // index into fresh; kShared for the best path's list
         std::size_t index;
     };
 
-    // The predecessor listed first among the best.
-    Node best_predecessor(Node v) const {
-        Node best = 0;
-        double top = kLogZero;
+    // A node off the best path: where best edges lead from it, and the other ways to enter it, least loss first. Many
+    // paths go through the same few, so they are looked at once.
+    struct Known {
+        Node node, next;
+        std::size_t next_place;  // of next on the best path, or kOffPath
+        std::size_t begin, end;  // into exits_
+    };
+    struct Exit {
+        double loss;
+        Node from;
+    };
+
+    const Known& known(Node v) {
+        std::size_t slot = find_slot(v);
+        if (slots_[slot] == kNowhere) {
+            if (2 * (known_.size() + 1) > slots_.size()) {
+                grow_slots();
+                slot = find_slot(v);
+            }
+            slots_[slot] = static_cast<Node>(known_.size());
+            known_.push_back(look_at(v));
+        }
+        return known_[slots_[slot]];
+    }
+
+    std::size_t find_slot(Node v) const {
+        std::size_t slot = (v * std::size_t{0x9E3779B1u}) & (slots_.size() - 1);
+        while (slots_[slot] != kNowhere && known_[slots_[slot]].node != v) slot = (slot + 1) & (slots_.size() - 1);
+        return slot;
+    }
+
+    void grow_slots() {
+        slots_.assign(2 * slots_.size(), kNowhere);
+        for (std::size_t i = 0; i < known_.size(); ++i) slots_[find_slot(known_[i].node)] = static_cast<Node>(i);
+    }
+
+    Known look_at(Node v) {
+        Known info{v, 0, kOffPath, exits_.size(), 0};
+        double best = kLogZero;  // the predecessor listed first among the best
         graph_.incoming(v, [&](std::size_t u, double score) {
             const double total = value_(u) + score;
-            if (total > top) {
-                top = total;
-                best = static_cast<Node>(u);
+            if (total > best) {
+                best = total;
+                info.next = static_cast<Node>(u);
             }
         });
-        return best;
+        info.next_place = place(info.next);
+        const double top = value_(v);
+        graph_.incoming(v, [&](std::size_t u, double score) {
+            const double loss = top - (value_(u) + score);
+            if (loss <= bound_ && u != info.next) exits_.push_back({std::max(0.0, loss), static_cast<Node>(u)});
+        });
+        info.end = exits_.size();
+        std::stable_sort(exits_.begin() + static_cast<std::ptrdiff_t>(info.begin), exits_.end(),
+                         [](const Exit& x, const Exit& y) { return x.loss < y.loss; });
+        return info;
     }
 
     void collect_shared_detours() {
@@ -197,13 +244,18 @@ private:
         return found == a;
     }
 
-    // Puts the first detour of a list at or after `index` that the path may take on the heap.
-    void offer(std::size_t path, bool shared, std::size_t index) {
-        if (shared)
-            while (index < shared_.size() && shared_[index].at < paths_[path].join) ++index;
-        const std::vector<Detour>& list = shared ? shared_ : own_[path];
-        if (index >= list.size() || paths_[path].loss + list[index].loss > bound_) return;
-        heap_.push_back({paths_[path].loss + list[index].loss, path, shared, index});
+    // Puts the next detour of a list that the path may take on the heap, unless it is worse than k known paths.
+    void offer_shared(std::size_t path, std::size_t index) {
+        while (index < shared_.size() && shared_[index].at < paths_[path].join) ++index;
+        if (index < shared_.size()) push({paths_[path].loss + shared_[index].loss, path, kShared, index});
+    }
+    void offer_exit(std::size_t path, std::size_t at, std::size_t index) {
+        const Known& info = known(fresh_[paths_[path].first_fresh + at]);
+        if (info.begin + index < info.end) push({paths_[path].loss + exits_[info.begin + index].loss, path, at, index});
+    }
+    void push(const Offer& offer) {
+        if (offer.loss > bound_) return;
+        heap_.push_back(offer);
         std::push_heap(heap_.begin(), heap_.end(), [this](const Offer& a, const Offer& b) { return later(a, b); });
     }
 
@@ -211,61 +263,43 @@ private:
         std::pop_heap(heap_.begin(), heap_.end(), [this](const Offer& a, const Offer& b) { return later(a, b); });
         const Offer taken = heap_.back();
         heap_.pop_back();
-        paths_.push_back(make_path(taken));
-        own_.emplace_back(own_detours(paths_.back()));
-        const std::size_t made = paths_.size() - 1;
-        offer(taken.path, taken.shared, taken.index + 1);
-        offer(made, true, 0);
-        offer(made, false, 0);
+        const std::size_t made = paths_.size();
+        Path path{taken.loss, taken.path, keep(taken), 0, fresh_.size(), 0};
+        path.join = walk(entered_from(taken), fresh_);
+        path.n_fresh = fresh_.size() - path.first_fresh;
+        paths_.push_back(path);
+        if (taken.at == kShared)
+            offer_shared(taken.path, taken.index + 1);
+        else
+            offer_exit(taken.path, taken.at, taken.index + 1);
+        offer_shared(made, 0);
+        for (std::size_t i = 0; i < path.n_fresh; ++i) offer_exit(made, i, 0);
     }
 
-    const Detour& detour(const Offer& o) const { return o.shared ? shared_[o.index] : own_[o.path][o.index]; }
+    Node entered_from(const Offer& o) {
+        if (o.at == kShared) return shared_[o.index].from;
+        return exits_[known(fresh_[paths_[o.path].first_fresh + o.at]).begin + o.index].from;
+    }
 
     std::size_t keep(const Offer& o) const {
         const Path& base = paths_[o.path];
-        const std::size_t at = detour(o).at;
-        return base.keep + (o.shared ? base.fresh.size() + at - base.join : at) + 1;
+        if (o.at == kShared) return base.keep + base.n_fresh + shared_[o.index].at - base.join + 1;
+        return base.keep + o.at + 1;
     }
 
-    Path make_path(const Offer& o) const {
-        Path path{o.loss, o.path, keep(o), 0, {}};
-        Node v = detour(o).from;
-        while ((path.join = place(v)) == kOffPath) {
-            path.fresh.push_back(v);
-            v = best_predecessor(v);
+    // Best edges from v until the best path: appends the nodes off it, returns the index of the node on it.
+    std::size_t walk(Node v, std::vector<Node>& out) {
+        std::size_t where = place(v);
+        while (where == kOffPath) {
+            out.push_back(v);
+            const Known& info = known(v);
+            v = info.next;
+            where = info.next_place;
         }
-        return path;
+        return where;
     }
 
-    std::vector<Detour> own_detours(const Path& path) const {
-        std::vector<Detour> detours;
-        const double bound = bound_ - path.loss;  // what is worse than k known paths is not wanted
-        for (std::size_t i = 0; i < path.fresh.size(); ++i) {
-            const double top = value_(path.fresh[i]);
-            const std::size_t usual = i + 1 < path.fresh.size() ? path.fresh[i + 1] : best_[path.join];
-            graph_.incoming(path.fresh[i], [&](std::size_t u, double score) {
-                const double loss = top - (value_(u) + score);
-                if (loss <= bound && u != usual) detours.push_back({std::max(0.0, loss), i, static_cast<Node>(u)});
-            });
-        }
-        const auto earlier = [&](const Detour& a, const Detour& b) {
-            if (a.loss != b.loss) return a.loss < b.loss;
-            if (a.at == b.at) return a.from != b.from && listed_first(path.fresh[a.at], a.from, b.from);
-            const Detour& first = a.at < b.at ? a : b;
-            const Node usual = first.at + 1 < path.fresh.size() ? path.fresh[first.at + 1] : best_[path.join];
-            const bool detour_first = listed_first(path.fresh[first.at], first.from, usual);
-            return &first == &a ? detour_first : !detour_first;
-        };
-        if (detours.size() > k_) {
-            std::nth_element(detours.begin(), detours.begin() + static_cast<std::ptrdiff_t>(k_), detours.end(),
-                             earlier);
-            detours.resize(k_);
-        }
-        std::sort(detours.begin(), detours.end(), earlier);
-        return detours;
-    }
-
-    bool later(const Offer& a, const Offer& b) const {
+    bool later(const Offer& a, const Offer& b) {
         if (a.loss != b.loss) return a.loss > b.loss;
         const std::vector<Node> first = offered_nodes(a), second = offered_nodes(b);
         for (std::size_t i = 1; i < std::min(first.size(), second.size()); ++i)
@@ -273,17 +307,16 @@ private:
         return false;
     }
 
-    std::vector<Node> offered_nodes(const Offer& o) const {  // only needed to break exact ties
+    std::vector<Node> offered_nodes(const Offer& o) {  // only needed to break exact ties
         std::vector<Node> out;
         append_prefix(o.path, keep(o), out);
-        const Path path = make_path(o);
-        out.insert(out.end(), path.fresh.begin(), path.fresh.end());
-        out.insert(out.end(), best_.begin() + static_cast<std::ptrdiff_t>(path.join), best_.end());
+        const std::size_t join = walk(entered_from(o), out);
+        out.insert(out.end(), best_.begin() + static_cast<std::ptrdiff_t>(join), best_.end());
         return out;
     }
 
     std::size_t best_length(std::size_t i) const {
-        return paths_[i].keep + paths_[i].fresh.size() + best_.size() - paths_[i].join;
+        return paths_[i].keep + paths_[i].n_fresh + best_.size() - paths_[i].join;
     }
 
     // The first `count` nodes of path i.
@@ -293,7 +326,8 @@ private:
         for (auto it = chain.rbegin(); it != chain.rend(); ++it) {
             const Path& path = paths_[*it];
             out.resize(path.keep);
-            out.insert(out.end(), path.fresh.begin(), path.fresh.end());
+            const auto own = fresh(path);
+            out.insert(out.end(), own.begin(), own.end());
             out.insert(out.end(), best_.begin() + static_cast<std::ptrdiff_t>(path.join), best_.end());
         }
         out.resize(count);
@@ -305,8 +339,11 @@ private:
     std::size_t k_;
     double bound_;  // no path of a greater loss is among the k best
     std::vector<Path> paths_;
-    std::vector<Detour> shared_;            // of the best path, the k least, in order
-    std::vector<std::vector<Detour>> own_;  // of each path's fresh nodes
+    std::vector<Detour> shared_;  // of the best path, the k least, in order
+    std::vector<Node> fresh_;     // of all paths, one after the other
+    std::vector<Known> known_;
+    std::vector<Exit> exits_;
+    std::vector<Node> slots_;  // a hash table into known_
     std::vector<Offer> heap_;
 };
 

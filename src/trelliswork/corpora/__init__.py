@@ -1,5 +1,121 @@
-"""Labelled text that the library ships; importing this package reads no file and needs no NumPy."""
+"""Labelled text: a corpus that the library ships, readers and writers of the usual files, and label schemes.
 
-from trelliswork.corpora.ingredients import Corpus, ingredients
+Readers are generators that hold one sentence at a time. They take a path, an open file or ``"-"``, decompress gzip,
+and name the file and the line of whatever is wrong. Importing this package reads no file and needs no NumPy.
 
-__all__ = ["Corpus", "ingredients"]
+========================  ==============================================================
+CoNLL columns             `read_columns`, `write_columns`
+CoNLL-U                   `read_conllu`, `write_conllu`
+JSON lines                `read_jsonl`, `write_jsonl`
+plain text                `read_text`, `token_offsets`
+spans of characters       `align_spans`, `spans_from_labels`
+label schemes             `spans`, `labels_from_spans`, `convert_labels`, `validate_labels`, `suggest_scheme`
+the shipped corpus        `ingredients`
+========================  ==============================================================
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from trelliswork.corpora.ingredients import Corpus, ingredients  # not lazy: a module has the same name
+
+if TYPE_CHECKING:
+    from trelliswork.corpora.columns import Sentence, read_columns, write_columns
+    from trelliswork.corpora.conllu import ConlluSentence, EmptyNode, FusedToken, Word, read_conllu, write_conllu
+    from trelliswork.corpora.jsonlines import Example, read_jsonl, write_jsonl
+    from trelliswork.corpora.labels import (
+        LabelProblem,
+        Span,
+        convert_labels,
+        labels_from_spans,
+        spans,
+        suggest_scheme,
+        validate_labels,
+    )
+    from trelliswork.corpora.text import (
+        Alignment,
+        Misaligned,
+        TextLine,
+        align_spans,
+        find_offsets,
+        read_text,
+        spans_from_labels,
+        token_offsets,
+    )
+
+# Public name -> module of this package that defines it; loaded when first used.
+_HOME = {
+    "Alignment": "text",
+    "ConlluSentence": "conllu",
+    "EmptyNode": "conllu",
+    "Example": "jsonlines",
+    "FusedToken": "conllu",
+    "LabelProblem": "labels",
+    "Misaligned": "text",
+    "Sentence": "columns",
+    "Span": "labels",
+    "TextLine": "text",
+    "Word": "conllu",
+    "align_spans": "text",
+    "convert_labels": "labels",
+    "find_offsets": "text",
+    "labels_from_spans": "labels",
+    "read_columns": "columns",
+    "read_conllu": "conllu",
+    "read_jsonl": "jsonlines",
+    "read_text": "text",
+    "spans": "labels",
+    "spans_from_labels": "text",
+    "suggest_scheme": "labels",
+    "token_offsets": "text",
+    "validate_labels": "labels",
+    "write_columns": "columns",
+    "write_conllu": "conllu",
+    "write_jsonl": "jsonlines",
+}
+
+__all__ = [
+    "Alignment",
+    "ConlluSentence",
+    "Corpus",
+    "EmptyNode",
+    "Example",
+    "FusedToken",
+    "LabelProblem",
+    "Misaligned",
+    "Sentence",
+    "Span",
+    "TextLine",
+    "Word",
+    "align_spans",
+    "convert_labels",
+    "find_offsets",
+    "ingredients",
+    "labels_from_spans",
+    "read_columns",
+    "read_conllu",
+    "read_jsonl",
+    "read_text",
+    "spans",
+    "spans_from_labels",
+    "suggest_scheme",
+    "token_offsets",
+    "validate_labels",
+    "write_columns",
+    "write_conllu",
+    "write_jsonl",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'trelliswork.corpora' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"trelliswork.corpora.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
