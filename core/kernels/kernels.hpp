@@ -52,14 +52,15 @@ struct Rows {
 inline constexpr std::size_t kKeepAll = ~std::size_t{0};
 
 // A sum that carries its rounding error along (Knuth's two-sum, which has no branch): a million terms lose no digits.
+// Always inlined: a copy compiled for a wide instruction set must not be shared by the linker.
 struct CompensatedSum {
     double sum = 0.0, error = 0.0;
-    void add(double x) {
+    [[gnu::always_inline]] void add(double x) {
         const double next = sum + x, added = next - sum;
         error += (sum - (next - added)) + (x - added);
         sum = next;
     }
-    double value() const { return sum + error; }
+    [[gnu::always_inline]] double value() const { return sum + error; }
 };
 
 // The state of one sequence in the rescaled sum-product recursion.
