@@ -21,13 +21,27 @@ namespace tw {
 
 inline constexpr double kLogZero = -std::numeric_limits<double>::infinity();
 
+// What a semiring asks of its carrier beyond + and x. The kernels specialise it for packs of doubles (kernels.cpp), so
+// the same semiring types run there on many values at once; hence also the inlining, which keeps code compiled for a
+// wide instruction set out of what the linker may share.
+template <class V>
+struct Arithmetic {
+    [[gnu::always_inline]] static V larger(V a, V b) noexcept { return a < b ? b : a; }
+};
+
 // (R, +, x, 0, 1): totals of exponentiated scores. Row 1.
 struct SumProduct {
     using Value = double;
     static Value zero() noexcept { return 0.0; }
     static Value one() noexcept { return 1.0; }
-    static Value plus(Value a, Value b) noexcept { return a + b; }
-    static Value times(Value a, Value b) noexcept { return a * b; }
+    template <class V>
+    [[gnu::always_inline]] static V plus(V a, V b) noexcept {
+        return a + b;
+    }
+    template <class V>
+    [[gnu::always_inline]] static V times(V a, V b) noexcept {
+        return a * b;
+    }
     static Value sum(std::span<const Value> values) noexcept {
         Value total = 0.0;
         for (const Value v : values) total += v;
@@ -41,8 +55,14 @@ struct MaxProduct {
     using Value = double;
     static Value zero() noexcept { return 0.0; }
     static Value one() noexcept { return 1.0; }
-    static Value plus(Value a, Value b) noexcept { return a < b ? b : a; }
-    static Value times(Value a, Value b) noexcept { return a * b; }
+    template <class V>
+    [[gnu::always_inline]] static V plus(V a, V b) noexcept {
+        return Arithmetic<V>::larger(a, b);
+    }
+    template <class V>
+    [[gnu::always_inline]] static V times(V a, V b) noexcept {
+        return a * b;
+    }
     static Value sum(std::span<const Value> values) noexcept {
         Value best = 0.0;
         for (const Value v : values) best = plus(best, v);
@@ -57,8 +77,14 @@ struct MaxPlus {
     using Value = double;
     static Value zero() noexcept { return kLogZero; }
     static Value one() noexcept { return 0.0; }
-    static Value plus(Value a, Value b) noexcept { return a < b ? b : a; }
-    static Value times(Value a, Value b) noexcept { return a + b; }
+    template <class V>
+    [[gnu::always_inline]] static V plus(V a, V b) noexcept {
+        return Arithmetic<V>::larger(a, b);
+    }
+    template <class V>
+    [[gnu::always_inline]] static V times(V a, V b) noexcept {
+        return a + b;
+    }
     static Value sum(std::span<const Value> values) noexcept {
         Value best = kLogZero;
         for (const Value v : values) best = plus(best, v);

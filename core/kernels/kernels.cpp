@@ -1,11 +1,13 @@
 // The vectorised recursions. Compiled once per instruction set with TW_ISA and TW_WIDTH set; see kernels.hpp.
 //
-// Nothing here may come from a C++ library template: an inline function compiled for AVX-512 and merged by the linker
-// into baseline code would crash older processors. Hence raw pointers, and simd.hpp's unnamed namespace.
+// Nothing here may call a C++ library template: an inline function compiled for AVX-512 and merged by the linker into
+// baseline code would crash older processors. Hence raw pointers, and simd.hpp's unnamed namespace; of semiring.hpp
+// only what is always inlined is used.
 #include "kernels.hpp"
 
 #include <math.h>
 
+#include "../semiring.hpp"
 #include "simd.hpp"
 
 #define TW_JOIN2(a, b) a##b
@@ -14,6 +16,12 @@
 #define TW_STRING(a) TW_STRING2(a)
 
 namespace tw {
+
+template <>  // a different type for every width, so no two copies of the kernels share it
+struct Arithmetic<Pack> {
+    static TW_INLINE Pack larger(Pack a, Pack b) noexcept { return maximum(a, b); }
+};
+
 namespace {
 
 using std::size_t;
@@ -27,22 +35,6 @@ constexpr double kSmallestLog = -230.0;  // just above log(kSmallest)
 constexpr double kUpperTiny = 1e-90;     // three of them and a rescaling still make a normal number
 constexpr size_t kRescaleEvery = 8;
 constexpr size_t kTraceAhead = 12;  // rows fetched before they are needed when a path is read off
-
-// ---- semirings on packs: the same operations as semiring.hpp's types, a pack at a time ------------------------------
-
-struct PackedSumProduct {
-    static constexpr double zero = 0.0;
-    static TW_INLINE Pack plus_times(Pack sum, Pack a, Pack b) { return sum + a * b; }
-    static TW_INLINE Pack plus(Pack a, Pack b) { return a + b; }
-    static TW_INLINE Pack times(Pack a, Pack b) { return a * b; }
-};
-
-struct PackedMaxPlus {
-    static constexpr double zero = -kInfinity;
-    static TW_INLINE Pack plus_times(Pack best, Pack a, Pack b) { return maximum(best, a + b); }
-    static TW_INLINE Pack plus(Pack a, Pack b) { return maximum(a, b); }
-    static TW_INLINE Pack times(Pack a, Pack b) { return a + b; }
-};
 
 // ---- small things on arrays -----------------------------------------------------------------------------------------
 
@@ -175,7 +167,7 @@ TW_INLINE void advance_block(const double* const* from, const double* moves, siz
                              Finish finish) {
     constexpr size_t kChains = N == 1 ? 4 : 1;  // one sequence alone: independent partial sums hide the latency
     Pack part[kChains * N * B];
-    unrolled<kChains * N * B>([&](auto i) TW_INLINE_LAMBDA { part[i.value] = fill(S::zero); });
+    unrolled<kChains * N * B>([&](auto i) TW_INLINE_LAMBDA { part[i.value] = fill(S::zero()); });
     // Rows and matrices are padded with zeros to a multiple of 4: no remainder, and the sums stay in registers.
     for (size_t a = 0; a < n_labels; a += kChains)
         unrolled<kChains>([&](auto c) TW_INLINE_LAMBDA {
@@ -186,7 +178,7 @@ TW_INLINE void advance_block(const double* const* from, const double* moves, siz
                 const Pack value = fill(from[n.value][a + c.value]);
                 unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
                     constexpr size_t i = (c.value * N + n.value) * B + b.value;
-                    part[i] = S::plus_times(part[i], value, move[b.value]);
+                    part[i] = S::plus(part[i], S::times(value, move[b.value]));
                 });
             });
         });
@@ -337,13 +329,13 @@ void sum_forward_range(const Potentials& p, PackedTransitions& moves, size_t pad
             // Taken from the row before, applied to the next: off the chain of dependent steps.
             if (t % kRescaleEvery == 0) scales[n] = fill(rescaling(from[n], padded, s[n].log2_scale));
         }
-        advance<PackedSumProduct, N>(from, moves.forward, padded, p.n_labels,
-                                     [&](size_t n, size_t k, Pack sum) TW_INLINE_LAMBDA {
-                                         Pack v = sum * (load(locals[n] + k) * scales[n]);
-                                         if (moves.bound == Bound::kUpper) v = raised(v);
-                                         range.see(v);
-                                         store(to[n] + k, v);
-                                     });
+        advance<SumProduct, N>(from, moves.forward, padded, p.n_labels,
+                               [&](size_t n, size_t k, Pack sum) TW_INLINE_LAMBDA {
+                                   Pack v = sum * (load(locals[n] + k) * scales[n]);
+                                   if (moves.bound == Bound::kUpper) v = raised(v);
+                                   range.see(v);
+                                   store(to[n] + k, v);
+                               });
         if (t % kRescaleEvery == 0)
             for (size_t n = 0; n < N; ++n) scales[n] = fill(1.0);
     }
@@ -464,13 +456,12 @@ void sum_backward_range(const Potentials& p, PackedTransitions& moves, size_t pa
             double unused = 0.0;
             scales[n] = fill(t % kRescaleEvery == 0 ? rescaling(gammas[n], padded, unused) : 1.0);
         }
-        advance<PackedSumProduct, N>(gammas, moves.backward, padded, K,
-                                     [&](size_t n, size_t k, Pack beta) TW_INLINE_LAMBDA {
-                                         const Pack v = beta * (load(locals[n] + k) * scales[n]);
-                                         range.see(v);
-                                         store(next[n] + k, v);
-                                         store(betas[n] + k, beta);
-                                     });
+        advance<SumProduct, N>(gammas, moves.backward, padded, K, [&](size_t n, size_t k, Pack beta) TW_INLINE_LAMBDA {
+            const Pack v = beta * (load(locals[n] + k) * scales[n]);
+            range.see(v);
+            store(next[n] + k, v);
+            store(betas[n] + k, beta);
+        });
         for (size_t n = 0; n < N; ++n) {
             const double* alpha = row_of(s[n].alpha, t - 1, padded);
             double* marginals = out[n].marginals ? out[n].marginals + (t - 1) * K : nullptr;
@@ -521,9 +512,9 @@ void max_forward_range(const Potentials& p, PackedTransitions& moves, size_t pad
             from[n] = row_of(scores[n], t - 1, padded);
             to[n] = row_of(scores[n], t, padded);
         }
-        advance<PackedMaxPlus, N>(from, moves.forward, padded, p.n_labels,
-                                  [&](size_t n, size_t k, Pack best)
-                                      TW_INLINE_LAMBDA { store(to[n] + k, best + local_scores(p, s[n], t, k)); });
+        advance<MaxPlus, N>(from, moves.forward, padded, p.n_labels,
+                            [&](size_t n, size_t k, Pack best)
+                                TW_INLINE_LAMBDA { store(to[n] + k, best + local_scores(p, s[n], t, k)); });
     }
 }
 
@@ -601,8 +592,8 @@ void max_backward(const Potentials& p, PackedTransitions& moves, size_t padded, 
         for (size_t k = 0; k < padded; k += W) store(gamma + k, load(beta + k) + local_scores(p, s, t, k));
         if (p.per_step) pack_max(p, t - 1, padded, moves);
         const double* from[1] = {gamma};
-        advance<PackedMaxPlus, 1>(from, moves.backward, padded, K,
-                                  [&](size_t, size_t k, Pack best) TW_INLINE_LAMBDA { store(beta + k, best); });
+        advance<MaxPlus, 1>(from, moves.backward, padded, K,
+                            [&](size_t, size_t k, Pack best) TW_INLINE_LAMBDA { store(beta + k, best); });
     }
 }
 
