@@ -149,9 +149,11 @@ def hmm(shape: tuple[int, int, int], implementation: str) -> dict[str, Callable[
 def check_agreement(unary: np.ndarray, transitions: np.ndarray) -> None:
     """Make sure that what is timed is the same answer: log partition and marginals equal pytorch-crf's.
 
-    In double precision: in single, its marginals are 3% off at 10,000 positions.
+    In double precision; how far its marginals are off in single precision, as it is timed, is printed.
     """
-    model, _, gold = crf_layer(unary, transitions)
+    model, emissions, gold = crf_layer(unary, transitions)
+    single = emissions.clone().requires_grad_(True)
+    model(single, gold).backward()
     scores = torch.tensor(unary, requires_grad=True)
     model = model.double()
     with torch.no_grad():
@@ -163,6 +165,8 @@ def check_agreement(unary: np.ndarray, transitions: np.ndarray) -> None:
     np.testing.assert_allclose(log_prob.detach(), batch.score(zeros) - batch.log_partition(), rtol=1e-9)
     marginals = np.eye(unary.shape[2])[gold] - scores.grad.numpy()
     np.testing.assert_allclose(np.stack(batch.marginals()), marginals, rtol=0, atol=1e-8)
+    off = np.abs(np.eye(unary.shape[2])[gold] - single.grad.numpy() - marginals).max()
+    print(f"\n{unary.shape}: pytorch-crf's marginals in single precision are off by up to {off:.1e}")
 
 
 if __name__ == "__main__":
