@@ -7,6 +7,12 @@ NB_MODULE(_core, m) {
     tw::bind::bind_chain(m);
     tw::bind::bind_structures(m);
     tw::bind::bind_semirings(m);
+    tw::bind::bind_sources(m);
+    tw::bind::bind_features(m);
+    tw::bind::bind_oracle(m);
+    tw::bind::bind_training(m);
+    tw::bind::bind_learners(m);
+    tw::bind::bind_tagging(m);
 
     m.def("kernels", [] { return std::string(tw::kernels().name); }, "Instruction set of the kernels in use.");
     m.def("kernel_width", [] { return tw::kernels().width; }, "Doubles in one vector of the kernels in use.");

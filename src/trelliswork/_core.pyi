@@ -87,6 +87,31 @@ def kbest_vectors(chain: ChainBatch, k: int, reverse: bool) -> list[list[float]]
 
 def python_vectors(chain: ChainBatch, plus: Callable, times: Callable, zero: object | None, one: object | None, lift: Callable, reverse: bool) -> list: ...
 
+class Source:
+    """Sequences of tokens whose attributes can be asked for."""
+
+    @property
+    def n_sequences(self) -> int: ...
+
+    def length(self, arg: int, /) -> int: ...
+
+class Oracle:
+    """
+    Examples with gold structures, and questions about them at given weights.
+    """
+
+    @property
+    def n_examples(self) -> int: ...
+
+    @property
+    def n_weights(self) -> int: ...
+
+    def loss(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], n_jobs: int = 1, precise: bool = True) -> float:
+        """The loss of all examples; its gradient is written into `gradient`."""
+
+    def curvature(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], diagonal: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], n_jobs: int = 1) -> None:
+        """A diagonal estimate of the second derivative, written into `diagonal`."""
+
 def kernels() -> str:
     """Instruction set of the kernels in use."""
 

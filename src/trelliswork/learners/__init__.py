@@ -1,0 +1,1 @@
+"""Learners: training algorithms, each written once against the oracle."""

@@ -1,0 +1,78 @@
+"""What a learner and the one who called it say to each other while training goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from trelliswork import _core
+
+__all__ = ["Iteration", "Learner", "OnIteration", "Trained"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One finished iteration, as `on_iteration` is told of it.
+
+    Attributes
+    ----------
+    number : int
+        Counting from 1, over all phases and over a resumed run.
+    objective : float
+        What is being minimised, penalty included; an estimate while the phase is stochastic.
+    phase : str
+        What the learner is doing, for example ``"sgd"`` or ``"lbfgs"``.
+    seconds : float
+        Since training began.
+    weights : callable
+        Returns a copy of the weights as they are now.
+    state : callable
+        Returns all that a later run needs to go on from here to the identical result: names and arrays.
+    facts : dict
+        Further numbers worth a line in a log, for example ``gradient_norm``.
+    """
+
+    number: int
+    objective: float
+    phase: str
+    seconds: float
+    weights: Callable[[], FloatArray]
+    state: Callable[[], dict[str, npt.NDArray[Any]]]
+    facts: Mapping[str, float] = field(default_factory=dict)
+
+
+OnIteration = Callable[[Iteration], bool | None]  # True stops training
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What training ended with."""
+
+    weights: FloatArray
+    objective: float
+    n_iter: int
+    converged: bool
+    message: str
+
+
+class Learner(Protocol):
+    """A training algorithm: plain keyword parameters, and `train`."""
+
+    def train(
+        self,
+        oracle: _core.Oracle,
+        *,
+        weights: FloatArray | None = None,
+        state: Mapping[str, npt.NDArray[Any]] | None = None,
+        n_jobs: int = 1,
+        seed: int = 0,
+        on_iteration: OnIteration | None = None,
+    ) -> Trained:
+        """Train from ``weights`` (zeros), or go on from ``state``. KeyboardInterrupt passes through."""
+        ...
