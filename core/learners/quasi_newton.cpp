@@ -35,19 +35,19 @@ QuasiNewton::QuasiNewton(Oracle& oracle, const Penalty& penalty, const QuasiNewt
       precise_(settings.tol < kSingleLimit && weights.size() < kWorthThreads) {}  // small: nothing to be saved
 
 void QuasiNewton::step(std::size_t n_jobs) {
-    if (outcome_ != Outcome::kRunning) return;
-    if (!started_) start(n_jobs);
-    if (outcome_ != Outcome::kRunning) return;
-    double slope = find_direction(n_jobs);
-    if (!(slope < 0.0) && history_.size() > 0) {  // rounding, or everything was restricted: begin afresh
-        history_.clear();
-        slope = find_direction(n_jobs);
+    if (!started_ && outcome_ == Outcome::kRunning) start(n_jobs);
+    for (const std::size_t before = iterations_; outcome_ == Outcome::kRunning && iterations_ == before;) {
+        double slope = find_direction(n_jobs);
+        if (!(slope < 0.0) && history_.size() > 0) {  // rounding, or everything was restricted: begin afresh
+            history_.clear();
+            slope = find_direction(n_jobs);
+        }
+        Trial trial;
+        if (slope < 0.0 && search(slope, n_jobs, trial))
+            accept(trial, n_jobs);
+        else
+            give_up(slope, n_jobs);
     }
-    Trial trial;
-    if (slope < 0.0 && search(slope, n_jobs, trial))
-        accept(trial, n_jobs);
-    else
-        give_up(slope, n_jobs);
 }
 
 double QuasiNewton::gap() const {

@@ -106,6 +106,12 @@ class Oracle:
     @property
     def n_weights(self) -> int: ...
 
+    def set_cost_scale(self, nu: float) -> None:
+        """The factor of the cost added to wrong structures; 0 for none."""
+
+    def l1_factors(self) -> NDArray[numpy.float64]:
+        """How much each weight counts in |w|_1."""
+
     def loss(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], n_jobs: int = 1, precise: bool = True) -> float:
         """The loss of all examples; its gradient is written into `gradient`."""
 
