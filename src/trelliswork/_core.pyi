@@ -112,6 +112,60 @@ class Oracle:
     def curvature(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], diagonal: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], n_jobs: int = 1) -> None:
         """A diagonal estimate of the second derivative, written into `diagonal`."""
 
+def checksum(data: object) -> int:
+    """
+    64 bits that change when the bytes do; part of the model file's format.
+    """
+
+def hash_bytes(text: bytes, seed: int = 0) -> int:
+    """The key of a string."""
+
+def key_table(keys: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple:
+    """Keys and slots of the table in which attribute i has keys[i]."""
+
+class KeySource(Source):
+    """Attributes given by their keys."""
+
+    def __init__(self, lengths: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], keys: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, pair_counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, pair_keys: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> None: ...
+
+class Model:
+    """A trained model: immutable, usable from many threads at once."""
+
+    def __init__(self, tensors: dict, n_labels: int, hash_bits: int = 0, expand: str = 'auto') -> None: ...
+
+    @property
+    def n_labels(self) -> int: ...
+
+    @property
+    def n_attributes(self) -> int: ...
+
+    @property
+    def n_weights(self) -> int: ...
+
+    @property
+    def has_pairs(self) -> bool: ...
+
+    @property
+    def transitions(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def start(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def end(self) -> NDArray[numpy.float64]: ...
+
+    def scores(self, source: Source, n_jobs: int = 1) -> tuple: ...
+
+    def argmax(self, source: Source, n_jobs: int = 1) -> NDArray[numpy.int32]: ...
+
+    def marginals(self, source: Source, n_jobs: int = 1) -> NDArray[numpy.float64]: ...
+
+    def known(self, source: Source, n_jobs: int = 1) -> tuple[int, int]: ...
+
+    def contributions(self, source: Source, sequence: int, pair: bool = False) -> tuple: ...
+
+    def name(self, number: int, pair: bool = False) -> object: ...
+
 def kernels() -> str:
     """Instruction set of the kernels in use."""
 
