@@ -1,6 +1,6 @@
 """The errors this library raises: one family, each also the built-in error a caller would expect to catch."""
 
-__all__ = ["InvalidInput", "TrellisworkError", "Unsatisfiable"]
+__all__ = ["InvalidInput", "InvalidModel", "TrellisworkError", "Unsatisfiable"]
 
 
 class TrellisworkError(Exception):
@@ -13,3 +13,7 @@ class InvalidInput(TrellisworkError, ValueError):
 
 class Unsatisfiable(InvalidInput):
     """Every structure is forbidden; the message says where the last possibility was lost."""
+
+
+class InvalidModel(InvalidInput):
+    """A model file is damaged, of another kind, or from a later release; the message says which."""
