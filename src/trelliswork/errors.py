@@ -1,6 +1,10 @@
 """The errors this library raises: one family, each also the built-in error a caller would expect to catch."""
 
+<<<<<<< HEAD
 __all__ = ["ConvergenceWarning", "InvalidInput", "TrellisworkError", "Unsatisfiable"]
+=======
+__all__ = ["InvalidInput", "InvalidModel", "TrellisworkError", "Unsatisfiable"]
+>>>>>>> model
 
 
 class TrellisworkError(Exception):
@@ -15,5 +19,10 @@ class Unsatisfiable(InvalidInput):
     """Every structure is forbidden; the message says where the last possibility was lost."""
 
 
+<<<<<<< HEAD
 class ConvergenceWarning(UserWarning):
     """Training ended before it had converged; the message says why and what to do."""
+=======
+class InvalidModel(InvalidInput):
+    """A model file is damaged, of another kind, or from a later release; the message says which."""
+>>>>>>> model
