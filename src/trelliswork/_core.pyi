@@ -3,7 +3,7 @@ The compiled core of trelliswork; use the public names of the package instead.
 """
 
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, overload
 
 import numpy
 from numpy.typing import NDArray
@@ -87,6 +87,9 @@ def kbest_vectors(chain: ChainBatch, k: int, reverse: bool) -> list[list[float]]
 
 def python_vectors(chain: ChainBatch, plus: Callable, times: Callable, zero: object | None, one: object | None, lift: Callable, reverse: bool) -> list: ...
 
+def hash_bytes(text: str) -> int:
+    """The 64-bit key of a name, as model files hold it."""
+
 class Source:
     """Sequences of tokens whose attributes can be asked for."""
 
@@ -94,6 +97,42 @@ class Source:
     def n_sequences(self) -> int: ...
 
     def length(self, arg: int, /) -> int: ...
+
+    def lengths(self) -> NDArray[numpy.int64]: ...
+
+    def attributes(self, first: int, last: int) -> tuple:
+        """
+        Those of sequences first .. last - 1 that meet a label, and those that meet a pair of labels: each as (starts by token, keys, values or None when all are 1).
+        """
+
+    def name(self, sequence: int, token: int, i: int, pair: bool = False) -> str:
+        """The readable name of the i-th attribute of a token."""
+
+class AttributeSource(Source):
+    """Named attributes of tokens: dicts, or lists of strings."""
+
+    def __init__(self, X: object, names: bool = False, where: str = 'X', first: int = 0) -> None: ...
+
+class MatrixSource(Source):
+    """Rows of a matrix: column j is the attribute x[j]."""
+
+    @overload
+    def __init__(self, rows: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    @overload
+    def __init__(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    @overload
+    def __init__(self, indptr: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int, offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    @overload
+    def __init__(self, indptr: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int, offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    @overload
+    def __init__(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int, offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    @overload
+    def __init__(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int, offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
 class Oracle:
     """
