@@ -13,8 +13,8 @@ import pytest
 import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
-from reference.attributes import attributes_of
 
+from reference.attributes import attributes_of
 from trelliswork._core import AttributeSource, MatrixSource, hash_bytes
 
 text = st.text(st.characters(exclude_categories=("Cs",)), max_size=5)
@@ -103,7 +103,7 @@ class TestAttributeSource:
     def test_bytes_are_read_as_utf8(self):
         plain = read(AttributeSource([[["ä", "b:ö"]]], names=True))
         assert read(AttributeSource([[["ä".encode(), b"b:\xc3\xb6"]]], names=True)) == plain
-        assert read(AttributeSource([[{"b".encode(): "ö".encode()}]], names=True))[0][0][0] == plain[0][0][1]
+        assert read(AttributeSource([[{b"b": "ö".encode()}]], names=True))[0][0][0] == plain[0][0][1]
 
     def test_a_zero_character_does_not_end_a_name(self):
         assert read(AttributeSource([[["a\0b"]]], names=True))[0][0][0][:2] == ("a\0b", hash_bytes("a\0b"))
@@ -306,7 +306,7 @@ class TestMatrixSource:
     )
     def test_a_broken_sparse_matrix_is_refused(self, indptr, indices, n_columns):
         indptr, indices = np.array(indptr, dtype=np.int64), np.array(indices, dtype=np.int64)
-        with pytest.raises(ValueError, match="indptr must rise|out of range|offsets must"):
+        with pytest.raises(ValueError, match=r"indptr must rise|out of range|offsets must"):
             MatrixSource(indptr, indices, np.ones(len(indices)), n_columns, np.array([0, max(len(indptr) - 1, 0)]))
 
 
