@@ -2,7 +2,7 @@
 The compiled core of trelliswork; use the public names of the package instead.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, overload
 
 import numpy
@@ -133,6 +133,47 @@ class MatrixSource(Source):
 
     @overload
     def __init__(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int, offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+class Columns:
+    """Tokens as rows of text columns, sequence after sequence."""
+
+    @property
+    def n_sequences(self) -> int: ...
+
+    @property
+    def n_rows(self) -> int: ...
+
+    @property
+    def n_columns(self) -> int: ...
+
+    def lengths(self) -> NDArray[numpy.int64]:
+        """How many tokens each sequence has."""
+
+    def sequence(self, i: int) -> list:
+        """
+        The tokens of a sequence: strings if there is one column, else tuples of strings.
+        """
+
+    def where(self, row: int) -> str:
+        """What a message calls this row: its file and line, or its place in X."""
+
+    def labels(self, column: int, known: Sequence[str] = []) -> tuple[numpy.ndarray, list[str]]:
+        """
+        The values of a column as numbers in order of first sight, continuing `known`, and the table of values.
+        """
+
+    def without(self, column: int) -> Columns:
+        """The same rows without one column; the text is shared."""
+
+def parse_columns(data: bytes, separator: str | None = None, comments: str | None = None, keep_docstart: bool = False, name: str = '', first_line: int = 1, n_columns: int = 0) -> Columns:
+    """
+    The rows of a column file. Rules and errors are those of trelliswork.corpora.read_columns.
+    """
+
+def columns_from_lists(X: Iterable) -> Columns:
+    """
+    Rows from sequences of strings, or of tuples of strings that all have the same width.
+    """
 
 class Oracle:
     """
