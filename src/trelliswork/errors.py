@@ -1,6 +1,6 @@
 """The errors this library raises: one family, each also the built-in error a caller would expect to catch."""
 
-__all__ = ["InvalidInput", "TrellisworkError", "Unsatisfiable"]
+__all__ = ["ConvergenceWarning", "InvalidInput", "TrellisworkError", "Unsatisfiable"]
 
 
 class TrellisworkError(Exception):
@@ -13,3 +13,7 @@ class InvalidInput(TrellisworkError, ValueError):
 
 class Unsatisfiable(InvalidInput):
     """Every structure is forbidden; the message says where the last possibility was lost."""
+
+
+class ConvergenceWarning(UserWarning):
+    """Training ended before it had converged; the message says why and what to do."""
