@@ -15,7 +15,7 @@ from typing import IO, Any, TypeAlias
 
 from trelliswork.errors import InvalidInput
 
-__all__ = ["Source", "Target", "name_of", "numbered_lines", "reading_bytes", "writing"]
+__all__ = ["Source", "Target", "name_of", "numbered_lines", "reading_bytes", "replacing", "writing"]
 
 Source: TypeAlias = str | os.PathLike[str] | IO[str] | IO[bytes]
 Target: TypeAlias = str | os.PathLike[str] | IO[str] | IO[bytes]
@@ -325,7 +325,7 @@ def _writable(target: Target, encoding: str) -> Iterator[IO[str]]:
         path = os.path.realpath(target)
         replace = os.path.isfile(path) or not os.path.exists(path)
         with (
-            _replacing(path) if replace else open(path, "wb") as binary,
+            replacing(path) if replace else open(path, "wb") as binary,
             _compressing(binary, os.fspath(target)) as plain,
             _encoding(plain, encoding) as file,
         ):
@@ -333,7 +333,7 @@ def _writable(target: Target, encoding: str) -> Iterator[IO[str]]:
 
 
 @contextmanager
-def _replacing(path: str) -> Iterator[IO[bytes]]:
+def replacing(path: str) -> Iterator[IO[bytes]]:
     """A new file that takes the place of the path when all went well, and disappears when not."""
     folder, base = os.path.split(path)
     temporary = os.path.join(folder, f".{base}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
