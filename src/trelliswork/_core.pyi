@@ -2,7 +2,7 @@
 The compiled core of trelliswork; use the public names of the package instead.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from typing import Annotated
 
 import numpy
@@ -95,47 +95,6 @@ class Source:
 
     def length(self, arg: int, /) -> int: ...
 
-class Columns:
-    """Tokens as rows of text columns, sequence after sequence."""
-
-    @property
-    def n_sequences(self) -> int: ...
-
-    @property
-    def n_rows(self) -> int: ...
-
-    @property
-    def n_columns(self) -> int: ...
-
-    def lengths(self) -> NDArray[numpy.int64]:
-        """How many tokens each sequence has."""
-
-    def sequence(self, i: int) -> list:
-        """
-        The tokens of a sequence: strings if there is one column, else tuples of strings.
-        """
-
-    def where(self, row: int) -> str:
-        """What a message calls this row: its file and line, or its place in X."""
-
-    def labels(self, column: int, known: Sequence[str] = []) -> tuple[numpy.ndarray, list[str]]:
-        """
-        The values of a column as numbers in order of first sight, continuing `known`, and the table of values.
-        """
-
-    def without(self, column: int) -> Columns:
-        """The same rows without one column; the text is shared."""
-
-def parse_columns(data: bytes, separator: str | None = None, comments: str | None = None, keep_docstart: bool = False, name: str = '', first_line: int = 1, n_columns: int = 0) -> Columns:
-    """
-    The rows of a column file. Rules and errors are those of trelliswork.corpora.read_columns.
-    """
-
-def columns_from_lists(X: Iterable) -> Columns:
-    """
-    Rows from sequences of strings, or of tuples of strings that all have the same width.
-    """
-
 class Oracle:
     """
     Examples with gold structures, and questions about them at given weights.
@@ -153,59 +112,96 @@ class Oracle:
     def curvature(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], diagonal: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], n_jobs: int = 1) -> None:
         """A diagonal estimate of the second derivative, written into `diagonal`."""
 
-def checksum(data: object) -> int:
-    """
-    64 bits that change when the bytes do; part of the model file's format.
-    """
-
-def hash_bytes(text: bytes, seed: int = 0) -> int:
-    """The key of a string."""
-
-def key_table(keys: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple:
-    """Keys and slots of the table in which attribute i has keys[i]."""
-
 class KeySource(Source):
-    """Attributes given by their keys."""
+    """Attributes given as arrays of keys."""
 
-    def __init__(self, lengths: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], keys: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, pair_counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, pair_keys: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> None: ...
+    def __init__(self, lengths: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], keys: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, pair_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, pair_keys: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, pair_values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> None: ...
 
-class Model:
-    """A trained model: immutable, usable from many threads at once."""
+class Examples:
+    """A training set as it is read: attributes as numbers, and labels."""
 
-    def __init__(self, tensors: dict, n_labels: int, hash_bits: int = 0, expand: str = 'auto') -> None: ...
+    def __init__(self, hash_bits: int = 0, keep_names: bool = True) -> None: ...
+
+    def add(self, source: Source, codes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, sequence_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, token_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, n_jobs: int = 1) -> None:
+        """
+        Add the sequences of a source with the labels that their tokens may carry.
+        """
 
     @property
-    def n_labels(self) -> int: ...
+    def n_sequences(self) -> int: ...
+
+    @property
+    def n_tokens(self) -> int: ...
 
     @property
     def n_attributes(self) -> int: ...
 
     @property
-    def n_weights(self) -> int: ...
+    def memory_bytes(self) -> int: ...
+
+class DevSet:
+    """Sequences that are tagged while training goes on."""
 
     @property
-    def has_pairs(self) -> bool: ...
+    def n_tokens(self) -> int: ...
+
+    def argmax(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_jobs: int = 1) -> NDArray[numpy.int32]:
+        """The best label of every token, all sequences one after the other."""
+
+class ChainOracle(Oracle):
+    """The oracle of first-order chains."""
+
+    def __init__(self, examples: Examples, n_labels: int, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], min_count: int = 1, combinations: str = 'seen', transitions: bool = True, allowed_transitions: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, allowed_start: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, allowed_end: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, cost: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None, general: bool = False) -> None: ...
+
+    def export(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> dict:
+        """The tensors of a model with these weights."""
+
+    def weights_from(self, tensors: dict) -> NDArray[numpy.float64]:
+        """Weights that start from another model; attributes are matched by key."""
+
+    def dev(self, source: Source, n_jobs: int = 1) -> DevSet: ...
+
+    def working(self) -> WorkingWeights:
+        """A copy of the weights for stochastic steps."""
+
+    def set_cost_scale(self, scale: float) -> None:
+        """
+        How much of the cost is added to the score of a wrong labelling (softmax-margin).
+        """
 
     @property
-    def transitions(self) -> NDArray[numpy.float64]: ...
+    def l1_factors(self) -> NDArray[numpy.float64]: ...
 
     @property
-    def start(self) -> NDArray[numpy.float64]: ...
+    def n_labels(self) -> int: ...
 
     @property
-    def end(self) -> NDArray[numpy.float64]: ...
+    def n_parameters(self) -> int:
+        """Weights, one per attribute and label."""
 
-    def scores(self, source: Source, n_jobs: int = 1) -> tuple: ...
+    @property
+    def memory_bytes(self) -> int: ...
 
-    def argmax(self, source: Source, n_jobs: int = 1) -> NDArray[numpy.int32]: ...
+    @property
+    def fast(self) -> bool:
+        """Whether the layout made for speed is in use."""
 
-    def marginals(self, source: Source, n_jobs: int = 1) -> NDArray[numpy.float64]: ...
+class WorkingWeights:
+    """Weights that stochastic steps change in place."""
 
-    def known(self, source: Source, n_jobs: int = 1) -> tuple[int, int]: ...
+    def load(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
-    def contributions(self, source: Source, sequence: int, pair: bool = False) -> tuple: ...
+    def store(self) -> NDArray[numpy.float64]: ...
 
-    def name(self, number: int, pair: bool = False) -> object: ...
+    def descend(self, examples: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], step: float) -> float: ...
+
+    def multiply(self, factor: float) -> None: ...
+
+    @property
+    def scale(self) -> float: ...
+
+    @property
+    def squared_norm(self) -> float: ...
 
 def kernels() -> str:
     """Instruction set of the kernels in use."""
