@@ -180,6 +180,45 @@ def columns_from_lists(X: Iterable) -> Columns:
     Rows from sequences of strings, or of tuples of strings that all have the same width.
     """
 
+class Extractor:
+    """Compiled templates: from rows of columns to attributes."""
+
+    def __init__(self, views: Sequence[tuple[str, int, Sequence[tuple[str, int, str]], str, int]], templates: Sequence[tuple[str, bool, bool, Sequence[tuple[int, int, str]]]], resources: Sequence[str]) -> None: ...
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns the templates need."""
+
+    @property
+    def n_label_templates(self) -> int: ...
+
+    @property
+    def n_pair_templates(self) -> int: ...
+
+class ColumnSource(Source):
+    """Rows of columns, seen through templates."""
+
+    def __init__(self, columns: Columns, extractor: Extractor) -> None: ...
+
+    def attribute_arrays(self, first: int, last: int, pair: bool = False) -> tuple:
+        """
+        Starts of the tokens, keys and values (none when all are 1) of the attributes of some sequences.
+        """
+
+    def attribute_names(self, sequence: int, pair: bool = False) -> list[list[str]]:
+        """The names of the attributes of each token of a sequence."""
+
+def search_pattern(pattern: str, text: str, wapiti: bool = False) -> str | None:
+    """
+    The leftmost match of a regular expression of templates in a text, or None.
+    """
+
+def value_key(text: str) -> int:
+    """The hash that keys are made of; never 0."""
+
+def combine_keys(a: int, b: int) -> int:
+    """The key of a combination, in this order."""
+
 class Oracle:
     """
     Examples with gold structures, and questions about them at given weights.
