@@ -1,10 +1,21 @@
 """The errors this library raises: one family, each also the built-in error a caller would expect to catch."""
 
 <<<<<<< HEAD
+<<<<<<< HEAD
 __all__ = ["ConvergenceWarning", "InvalidInput", "TrellisworkError", "Unsatisfiable"]
 =======
 __all__ = ["InvalidInput", "InvalidModel", "TrellisworkError", "Unsatisfiable"]
 >>>>>>> model
+=======
+__all__ = [
+    "ConvergenceWarning",
+    "InvalidInput",
+    "InvalidModel",
+    "TrellisworkError",
+    "UnknownAttributes",
+    "Unsatisfiable",
+]
+>>>>>>> labeler
 
 
 class TrellisworkError(Exception):
@@ -20,9 +31,22 @@ class Unsatisfiable(InvalidInput):
 
 
 <<<<<<< HEAD
+<<<<<<< HEAD
 class ConvergenceWarning(UserWarning):
     """Training ended before it had converged; the message says why and what to do."""
 =======
 class InvalidModel(InvalidInput):
     """A model file is damaged, of another kind, or from a later release; the message says which."""
 >>>>>>> model
+=======
+class InvalidModel(InvalidInput):
+    """A model file is damaged, of another kind, or from a later release; the message says which."""
+
+
+class ConvergenceWarning(UserWarning):
+    """Training ended before it had converged; the message says why and what to do."""
+
+
+class UnknownAttributes(UserWarning):
+    """Most attributes of the input are unknown to the model: it was trained on other features."""
+>>>>>>> labeler
