@@ -46,6 +46,15 @@ class _Verbs(click.Group):
         command: click.Command = importlib.import_module(f"trelliswork.cli.{name}").command
         return command
 
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            result = super().invoke(context)
+            sys.stdout.flush()
+        except BrokenPipeError:  # here already: click would make it exit code 1
+            _forget_output()
+            raise click.exceptions.Exit(BROKEN_PIPE) from None
+        return result
+
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(VERBS.items()))
@@ -79,7 +88,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         warnings.showwarning = _show_warning
         try:
             code = cli.main(args=None if arguments is None else list(arguments), prog_name="trelliswork", **_QUIETLY)
-            sys.stdout.flush()
         except BaseException as error:
             return _exit_code(error)
         return code if isinstance(code, int) else 0
@@ -97,9 +105,6 @@ def _exit_code(error: BaseException) -> int:
     if isinstance(error, click.ClickException):
         error.show()
         return error.exit_code
-    if isinstance(error, BrokenPipeError):
-        _forget_output()
-        return BROKEN_PIPE
     if isinstance(error, KeyboardInterrupt | click.Abort):
         _say("interrupted")
         return INTERRUPTED
