@@ -135,7 +135,9 @@ def _converted(labels: list[str], scheme: tuple[str, str], lenient: bool, source
     for problem in validate_labels(labels, scheme[0]):
         if problem.expected is None or not lenient:
             where = f"{name_of(source)}, line {line_of(problem.position)}"  # type: ignore[operator]
-            advice = "Check --from-scheme" if problem.expected is None else "Pass --lenient to read it as conlleval does"
+            advice = (
+                "Check --from-scheme" if problem.expected is None else "Pass --lenient to read it as conlleval does"
+            )
             raise InvalidInput(f"{where}: {problem.message}. {advice}, or mend the label.")
     return convert_labels(labels, *scheme, lenient=True)
 
@@ -206,7 +208,9 @@ def _report_misaligned(example: Example, source: str) -> None:
 
     for wrong in example.misaligned:
         where = f"{name_of(source)}, line {example.line}"
-        click.echo(f"warning: {where}: the span {tuple(wrong.span)} {wrong.reason}, and is not in the labels.", err=True)
+        click.echo(
+            f"warning: {where}: the span {tuple(wrong.span)} {wrong.reason}, and is not in the labels.", err=True
+        )
 
 
 def _to_text(target: str, sentences: Iterable[Sentence]) -> int:

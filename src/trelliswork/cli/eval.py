@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from trelliswork.cli.reading import SCHEMES, Layout, format_of, layout_options, read_sentences
+from trelliswork.cli.reading import SCHEMES, Layout, format_of, layout_options, read_labelled
 from trelliswork.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from trelliswork.corpora.columns import Sentence
     from trelliswork.evaluation import Evaluation
 
 __all__ = ["command", "evaluate_model", "evaluate_tagged"]
@@ -27,7 +25,9 @@ __all__ = ["command", "evaluate_model", "evaluate_tagged"]
 @click.argument("test", metavar="TEST", default="-")
 @click.option("--tagged", is_flag=True, help="TEST is tagged: its last two columns are the gold label and the guess.")
 @click.option("--scheme", type=click.Choice([*SCHEMES, "none"], case_sensitive=False), help="How labels spell spans.")
-@click.option("--strict", is_flag=True, help="Count valid spans only; by default invalid labels are read as conlleval does.")
+@click.option(
+    "--strict", is_flag=True, help="Count valid spans only; by default invalid labels are read as conlleval does."
+)
 @click.option("--jobs", type=click.IntRange(min=1), help="Threads.  [all processors]")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @layout_options(labels=True)
@@ -80,6 +80,7 @@ def evaluate_tagged(source: str, layout: Layout, scheme: str | None = None, stri
     0.5
     """
     from trelliswork.corpora.columns import read_columns
+    from trelliswork.corpora.files import name_of
 
     if format_of(source, layout.format) != "columns":
         raise InvalidInput("--tagged reads columns. Convert the file, or score the model on it.")
@@ -90,6 +91,8 @@ def evaluate_tagged(source: str, layout: Layout, scheme: str | None = None, stri
     for sentence in read_columns(source, label=label, keep=[-1], **options):
         gold.append(sentence.labels or [])
         guess.append([row[0] for row in sentence.tokens])
+    if not gold:
+        raise InvalidInput(f"{name_of(source)}: found no sentence. There is nothing to score.")
     return _scored(gold, guess, scheme, strict, source)
 
 
@@ -113,7 +116,6 @@ def evaluate_model(
         Threads; None is one for each processor.
     """
     import trelliswork as tw
-    from trelliswork.cli.corpus import read_labelled
 
     labeler = tw.load(model)
     labeler.n_jobs = jobs
@@ -125,8 +127,6 @@ def _scored(gold: Any, guess: Any, scheme: str | None, strict: bool, source: str
     from trelliswork.corpora.files import name_of
     from trelliswork.evaluation import evaluate
 
-    if not len(gold):
-        raise InvalidInput(f"{name_of(source)}: found no sentence. There is nothing to score.")
     spelled = found_scheme(gold) if scheme is None else None if scheme.lower() == "none" else scheme
     try:
         return evaluate(gold, guess, scheme=spelled, lenient=not strict)

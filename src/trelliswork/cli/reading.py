@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from trelliswork.corpora.conllu import ConlluSentence
     from trelliswork.corpora.jsonlines import Example
 
-__all__ = ["FORMATS", "SCHEMES", "Layout", "format_of", "layout_options", "read_sentences"]
+__all__ = ["FORMATS", "SCHEMES", "Layout", "format_of", "layout_options", "read_labelled", "read_sentences"]
 
 FORMATS = ("columns", "conllu", "jsonl", "text")
 SCHEMES = ("BIO", "IOB1", "IOE1", "IOE2", "IOBES", "BILOU", "BMES")
@@ -103,10 +103,6 @@ class Layout:
         """The column of the labels as a number, for the column format."""
         return -1 if self.label is None else _position(self.label, "--label-column")
 
-    def plain(self) -> bool:
-        """Whether column files can be read without choosing among columns or decoding anything but UTF-8."""
-        return self.columns is None and self.encoding.lower().replace("_", "-") in ("utf-8", "utf8")
-
 
 def layout_options(labels: bool) -> Callable[[_Function], _Function]:
     """Add the options of `Layout` to a command, which gets them together as ``layout``.
@@ -155,6 +151,45 @@ def format_of(source: str, asked: str | None = None) -> str:
         return asked
     stem = source.lower().removesuffix(".gz")
     return _SUFFIXES.get(os.path.splitext(stem)[1], "columns")
+
+
+def read_labelled(source: str, layout: Layout) -> tuple[Any, Any]:
+    """Return all tokens and labels of a corpus, in the form that is quickest to train on and to predict from.
+
+    Parameters
+    ----------
+    source : str
+        A path, or ``"-"``.
+    layout : Layout
+        How to read it.
+
+    Returns
+    -------
+    X, y
+        Sequences of tokens, words or tuples of columns, and sequences of labels.
+    """
+    if format_of(source, layout.format) == "columns" and layout.columns is None:
+        from trelliswork.corpora.tables import read_table
+
+        X, y = read_table(
+            source,
+            layout.label_position(),
+            separator=layout.separator,
+            comments=layout.comments,
+            encoding=layout.encoding,
+        )
+    else:
+        sentences = list(read_sentences(source, layout))
+        words = all(len(row) == 1 for sentence in sentences[:1] for row in sentence.tokens)
+        X = [[row[0] for row in sentence.tokens] if words else sentence.tokens for sentence in sentences]  # type: ignore[assignment]
+        y = [sentence.labels for sentence in sentences]  # type: ignore[assignment]
+    if not len(X):
+        from trelliswork.corpora.files import name_of
+
+        raise InvalidInput(
+            f"{name_of(source)}: found no sentence. Sentences are lines of tokens, parted by blank lines."
+        )
+    return X, y
 
 
 def read_sentences(source: str, layout: Layout, labelled: bool = True) -> Iterator[Sentence]:
@@ -255,4 +290,6 @@ def _position(name: str, option: str) -> int:
     try:
         return int(name)
     except ValueError:
-        raise InvalidInput(f"{option}: {name!r} is not the number of a column. Count from 0, or from -1 back.") from None
+        raise InvalidInput(
+            f"{option}: {name!r} is not the number of a column. Count from 0, or from -1 back."
+        ) from None
