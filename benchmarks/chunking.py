@@ -34,7 +34,7 @@ NAMES = ["|".join(f"{('w', 'pos')[column]}[{offset}]" for column, offset in temp
 
 
 def data_folder() -> Path | None:
-    """Return the folder of public corpora: TRELLISWORK_DATA, or ../shared/data beside the repository; None if absent."""
+    """Return the folder of public corpora: TRELLISWORK_DATA, or ../shared/data beside the repository; None if not."""
     for folder in (os.environ.get("TRELLISWORK_DATA"), HERE.parent.parent / "shared" / "data"):
         if folder and (Path(folder) / "conll2000" / "train.txt.gz").exists():
             return Path(folder)

@@ -15,10 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import chunking
+import trelliswork as tw
 from chunking import attribute_dicts, attribute_lists, cache_folder, installed, labels, raw_file, read_sentences
 from timing import best_seconds, print_load, print_table
-
-import trelliswork as tw
 
 ITERATIONS = 30  # of the peer's training: its speed does not depend on how good its weights are
 COPIES = 4  # a file of 190,000 tokens: what starting costs, is not measured here
@@ -148,7 +147,7 @@ def wapiti(sentences: list[chunking.Sentence]) -> dict[str, float]:
             command = [program, "label", "-m", str(model), *options, str(path), os.devnull]
             subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
 
-        seconds = best_seconds(lambda: run(words), 4.0, 3) - best_seconds(lambda: run(empty), 4.0, 3)  # noqa: B023
+        seconds = best_seconds(lambda: run(words), 4.0, 3) - best_seconds(lambda: run(empty), 4.0, 3)
         rates[f"Wapiti, raw file to {way}"] = n_tokens / seconds
     return rates
 

@@ -15,12 +15,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-import chunking
 import numpy as np
+
+import chunking
+import trelliswork as tw
 from chunking import C2, cache_folder, installed, peer, raw_file, read_sentences
 from timing import best_seconds, print_load, print_table
-
-import trelliswork as tw
 from trelliswork.corpora.tables import read_table
 
 WITHIN = 1.001  # of the optimal objective

@@ -56,7 +56,7 @@ def test_text_is_cut_into_tokens(run):
 
 
 def test_spans_that_cut_a_token_are_reported_and_kept(run):
-    line = '{"text": "Anna left", "label": [[0, 4, "PER"], [6, 9, "ODD"]]}\n'.encode()
+    line = b'{"text": "Anna left", "label": [[0, 4, "PER"], [6, 9, "ODD"]]}\n'
     code, out, err = run("convert", "--format", "jsonl", "--to", "jsonl", "--json-form", "doccano", stdin=line)
     assert (code, json.loads(out)["label"]) == (0, [[0, 4, "PER"], [6, 9, "ODD"]])
     code, out, err = run("convert", "--format", "jsonl", "--to", "jsonl", stdin=line)

@@ -1,4 +1,4 @@
-"""The state of a training run in a file, to go on from after an interruption to the very model it would have ended with.
+"""The state of a training run in a file, to go on from after an interruption and end with the very same model.
 
 It is a file of the model's layout: checked when loaded, replaced whole when written, never half there.
 """

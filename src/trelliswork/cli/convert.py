@@ -1,4 +1,4 @@
-"""``trelliswork convert``: a corpus in another format, its labels in another scheme, one sentence in memory at a time."""
+"""``trelliswork convert``: a corpus in another format, labels in another scheme, one sentence in memory at a time."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def _to_conllu(target: str, sentences: Iterable[Sentence], to_columns: str | Non
         for sentence in sentences:
             if len(sentence.tokens[0]) > len(names):
                 raise InvalidInput(
-                    f"tokens have {len(sentence.tokens[0])} columns, but --to-columns names {len(names)}. Name them all."
+                    f"tokens have {len(sentence.tokens[0])} columns, but --to-columns names {len(names)}. Name all."
                 )
             words = []
             for i, row in enumerate(sentence.tokens):
@@ -218,6 +218,7 @@ def _to_text(target: str, sentences: Iterable[Sentence]) -> int:
 
     count = 0
     with writing(target) as write:
-        for count, sentence in enumerate(sentences, 1):
+        for sentence in sentences:
+            count += 1
             write(" ".join(row[0] for row in sentence.tokens) + "\n")
     return count

@@ -1,4 +1,4 @@
-"""What is shown while work goes on: a bar on a terminal, lines in a log, or nothing. All of it on the standard error."""
+"""What is shown while work goes on: a bar on a terminal, lines in a log, or nothing; all on the standard error."""
 
 from __future__ import annotations
 
@@ -61,15 +61,15 @@ class TrainingProgress:
             self._task = self._progress.add_task("indexing", total=None, facts="")
             yield
 
-    def update(self, iteration: Any, dev_score: float | None = None) -> None:
-        """Tell of one finished iteration, a `trelliswork.learners.training.Iteration`."""
+    def update(self, iteration: Any) -> None:
+        """Tell of one finished iteration, as `SequenceLabeler.fit` tells its callback."""
         number, objective, facts = iteration.number, iteration.objective, iteration.facts
         self._stamps.append((time.perf_counter(), facts.get("passes", number)))
         self._gaps.append(facts.get("gap", math.inf) / max(abs(objective), 1e-300))
         each, rate = self._pace()
         left = time_left(list(self._gaps), each, number, self._most, self._tolerance)
         said = [f"objective {objective:,.6g}"]
-        said += [] if dev_score is None else [f"dev {100 * dev_score:.2f}"]
+        said += [] if iteration.dev_score is None else [f"dev {100 * iteration.dev_score:.2f}"]
         said += [] if rate is None else [f"{rate:,.0f} tokens/s"]
         said += [] if left is None else [f"about {_duration(left)} left"]
         if self._progress is not None and self._task is not None:

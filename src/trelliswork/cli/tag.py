@@ -1,8 +1,8 @@
 """``trelliswork tag``: new text in, the same text with labels out, in blocks, so that files may be larger than memory.
 
-Columns, text, CoNLL-U and JSON lines all become blocks of column text, which the core reads, tags and writes in one call;
-this needs neither NumPy nor scikit-learn, so a line is tagged soon after the return key. Only k-best lists and JSON take
-the estimator.
+Columns, text, CoNLL-U and JSON lines all become blocks of column text, which the core reads, tags and writes in one
+call; this needs neither NumPy nor scikit-learn, so a line is tagged soon after the return key. Only k-best lists and
+JSON take the estimator.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from trelliswork.cli.reading import Layout, format_of, layout_options, read_sentences
-from trelliswork.errors import InvalidInput
 
 if TYPE_CHECKING:
     from trelliswork.corpora.columns import Sentence
