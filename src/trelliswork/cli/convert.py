@@ -122,22 +122,22 @@ def _rewritten(
         if scheme is None or sentence.labels is None:
             yield sentence
         else:
-            line = sentence.line
-            labels = _converted(sentence.labels, scheme, lenient, source, lambda i, n=line: n + i if by_line else n)  # type: ignore[misc]
+            labels = _converted(sentence.labels, scheme, lenient, source, sentence.line, by_line)
             yield sentence._replace(labels=labels)
 
 
-def _converted(labels: list[str], scheme: tuple[str, str], lenient: bool, source: str, line_of: object) -> list[str]:
-    """Labels in another scheme; what is wrong with them is said with its line."""
+def _converted(
+    labels: list[str], scheme: tuple[str, str], lenient: bool, source: str, line: int, by_line: bool
+) -> list[str]:
+    """Labels in another scheme; what is wrong with them is said with its line: the first one plus the position, if
+    every token has a line of its own."""
     from trelliswork.corpora.files import name_of
     from trelliswork.corpora.labels import convert_labels, validate_labels
 
     for problem in validate_labels(labels, scheme[0]):
         if problem.expected is None or not lenient:
-            where = f"{name_of(source)}, line {line_of(problem.position)}"  # type: ignore[operator]
-            advice = (
-                "Check --from-scheme" if problem.expected is None else "Pass --lenient to read it as conlleval does"
-            )
+            where = f"{name_of(source)}, line {line + problem.position * by_line}"
+            advice = "Check --from-scheme" if problem.expected is None else "Pass --lenient to read as conlleval does"
             raise InvalidInput(f"{where}: {problem.message}. {advice}, or mend the label.")
     return convert_labels(labels, *scheme, lenient=True)
 
@@ -196,7 +196,7 @@ def _between_jsonl(
             if form == "tokens":
                 _report_misaligned(example, source)
             if scheme is not None and example.labels is not None:
-                labels = _converted(example.labels, scheme, lenient, source, lambda _, line=example.line: line)
+                labels = _converted(example.labels, scheme, lenient, source, example.line, by_line=False)
                 example = example._replace(labels=labels)
             yield example
 

@@ -85,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0
     """
     with warnings.catch_warnings():
-        warnings.showwarning = _show_warning
+        warnings.showwarning = _show_warning  # type: ignore[assignment]
         try:
             code = cli.main(args=None if arguments is None else list(arguments), prog_name="trelliswork", **_QUIETLY)
         except BaseException as error:
