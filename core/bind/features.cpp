@@ -1,7 +1,217 @@
+// Columns of text and templates over them, as Python holds them.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/tuple.h>
+
+#include <limits>
+#include <optional>
+
+#include "../features/columns.hpp"
 #include "arrays.hpp"
 
 namespace tw::bind {
 
-void bind_features(nb::module_&) {}
+namespace {
+
+// Keeps a Python object alive for the core; it may be let go in any thread.
+std::shared_ptr<const void> keep_alive(nb::object object) {
+    PyObject* held = object.release().ptr();
+    return std::shared_ptr<const void>(held, [](const void* pointer) {
+        const nb::gil_scoped_acquire locked;
+        Py_DECREF(static_cast<PyObject*>(const_cast<void*>(pointer)));
+    });
+}
+
+std::shared_ptr<Columns> parse(nb::bytes data, ColumnsFormat format) {
+    const std::string_view text(data.c_str(), data.size());
+    auto owner = keep_alive(nb::borrow(data));
+    nb::gil_scoped_release unlocked;
+    return std::make_shared<Columns>(parse_columns(text, format, std::move(owner)));
+}
+
+// A list or tuple from any iterable but a string.
+nb::object fast_sequence(nb::handle object, const std::string& where, const char* expected) {
+    PyObject* fast = nullptr;
+    const bool text = PyUnicode_Check(object.ptr()) || PyBytes_Check(object.ptr()) || PyDict_Check(object.ptr());
+    if (!text) fast = PySequence_List(object.ptr());
+    if (!fast) {
+        if (!text) PyErr_Clear();
+        throw std::invalid_argument(where + " is " + std::string(nb::repr(nb::handle(object)).c_str()).substr(0, 80) +
+                                    ", but must be " + expected + ".");
+    }
+    return nb::steal(fast);
+}
+
+// Gathers rows from nested Python lists.
+class Gatherer {
+public:
+    void add_sequence(nb::handle tokens, std::size_t sequence) {
+        const std::string where = "X[" + std::to_string(sequence) + "]";
+        const nb::object held = as_list(tokens, where, "a sequence of tokens");
+        const Py_ssize_t n_tokens = PyList_Size(held.ptr());
+        for (Py_ssize_t t = 0; t < n_tokens; ++t) {
+            const nb::handle token(PyList_GetItem(held.ptr(), t));
+            PyUnicode_Check(token.ptr()) ? add_word(token, sequence, t) : add_row(token, sequence, t);
+        }
+        columns_.starts.push_back(columns_.n_columns ? columns_.cells.size() / columns_.n_columns : 0);
+    }
+
+    std::shared_ptr<Columns> finish() {
+        const auto text = std::make_shared<const std::string>(std::move(text_));
+        columns_.text = *text;
+        columns_.owner = text;
+        return std::make_shared<Columns>(std::move(columns_));
+    }
+
+private:
+    static nb::object as_list(nb::handle object, const std::string& where, const char* expected) {
+        if (PyList_Check(object.ptr())) return nb::borrow(object);
+        return fast_sequence(object, where, expected);
+    }
+
+    static std::string place(std::size_t sequence, Py_ssize_t token) {
+        return "X[" + std::to_string(sequence) + "][" + std::to_string(token) + "]";
+    }
+
+    void add_word(nb::handle word, std::size_t sequence, Py_ssize_t token) {
+        require_width(1, sequence, token);
+        add_cell(word, sequence, token);
+    }
+
+    void add_row(nb::handle row, std::size_t sequence, Py_ssize_t token) {
+        if (!PyTuple_Check(row.ptr()) && !PyList_Check(row.ptr()))
+            throw std::invalid_argument(place(sequence, token) + " is " +
+                                        std::string(nb::repr(row).c_str()).substr(0, 80) +
+                                        ", but must be a string or a tuple of strings.");
+        const nb::object cells = fast_sequence(row, place(sequence, token), "a tuple of strings");
+        const Py_ssize_t width = PyList_Size(cells.ptr());
+        require_width(static_cast<std::size_t>(width), sequence, token);
+        for (Py_ssize_t i = 0; i < width; ++i) add_cell(nb::handle(PyList_GetItem(cells.ptr(), i)), sequence, token);
+    }
+
+    void require_width(std::size_t width, std::size_t sequence, Py_ssize_t token) {
+        if (width == 0) throw std::invalid_argument(place(sequence, token) + " has no columns. Give every token one.");
+        if (columns_.n_columns == 0) columns_.n_columns = width;
+        if (width != columns_.n_columns)
+            throw std::invalid_argument(place(sequence, token) + " has " + std::to_string(width) +
+                                        " columns, but the tokens before it have " +
+                                        std::to_string(columns_.n_columns) + ". Give every token the same columns.");
+    }
+
+    void add_cell(nb::handle cell, std::size_t sequence, Py_ssize_t token) {
+        if (!PyUnicode_Check(cell.ptr()))
+            throw std::invalid_argument(place(sequence, token) + " has " +
+                                        std::string(nb::repr(cell).c_str()).substr(0, 80) +
+                                        " in it, but columns must be strings.");
+        Py_ssize_t size = 0;
+        const char* text = PyUnicode_AsUTF8AndSize(cell.ptr(), &size);
+        if (!text) {
+            PyErr_Clear();
+            throw std::invalid_argument(place(sequence, token) + " has a lone surrogate in it: " +
+                                        std::string(nb::repr(cell).c_str()).substr(0, 80) + ". It is no text.");
+        }
+        if (text_.size() + static_cast<std::size_t>(size) >= std::numeric_limits<std::uint32_t>::max())
+            throw std::invalid_argument("X has more than 4 GiB of text. Hand it over in parts.");
+        columns_.cells.push_back({static_cast<std::uint32_t>(text_.size()), static_cast<std::uint32_t>(size)});
+        text_.append(text, static_cast<std::size_t>(size));
+    }
+
+    Columns columns_;
+    std::string text_;
+};
+
+std::shared_ptr<Columns> columns_from_lists(nb::handle X) {
+    const nb::object sequences = fast_sequence(X, "X", "a list of sequences of tokens");
+    Gatherer gatherer;
+    const Py_ssize_t n = PyList_Size(sequences.ptr());
+    for (Py_ssize_t i = 0; i < n; ++i)
+        gatherer.add_sequence(nb::handle(PyList_GetItem(sequences.ptr(), i)), static_cast<std::size_t>(i));
+    return gatherer.finish();
+}
+
+nb::object to_str(std::string_view text) {
+    return nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+}
+
+nb::list sequence_list(const Columns& columns, std::size_t sequence) {
+    require(sequence < columns.n_sequences(), "there is no such sequence");
+    nb::list rows;
+    for (std::size_t row = columns.starts[sequence]; row < columns.starts[sequence + 1]; ++row) {
+        if (columns.n_columns == 1) {
+            rows.append(to_str(columns.cell(row, 0)));
+            continue;
+        }
+        nb::object cells = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(columns.n_columns)));
+        for (std::size_t column = 0; column < columns.n_columns; ++column)
+            PyTuple_SetItem(cells.ptr(), static_cast<Py_ssize_t>(column),
+                            to_str(columns.cell(row, column)).release().ptr());
+        rows.append(cells);
+    }
+    return rows;
+}
+
+void bind_columns(nb::module_& m) {
+    nb::class_<Columns>(m, "Columns", "Tokens as rows of text columns, sequence after sequence.")
+        .def_prop_ro("n_sequences", &Columns::n_sequences)
+        .def_prop_ro("n_rows", &Columns::n_rows)
+        .def_ro("n_columns", &Columns::n_columns)
+        .def(
+            "lengths",
+            [](const Columns& columns) {
+                std::vector<std::int64_t> lengths(columns.n_sequences());
+                for (std::size_t i = 0; i < lengths.size(); ++i)
+                    lengths[i] = static_cast<std::int64_t>(columns.starts[i + 1] - columns.starts[i]);
+                return to_numpy(lengths, {lengths.size()});
+            },
+            "How many tokens each sequence has.")
+        .def("sequence", &sequence_list, nb::arg("i"), nb::sig("def sequence(self, i: int) -> list"),
+             "The tokens of a sequence: strings if there is one column, else tuples of strings.")
+        .def(
+            "where",
+            [](const Columns& columns, std::size_t row) {
+                require(row < columns.n_rows(), "there is no such row");
+                return columns.where(row);
+            },
+            nb::arg("row"), "What a message calls this row: its file and line, or its place in X.")
+        .def(
+            "labels",
+            [](const Columns& columns, std::size_t column, std::vector<std::string> known) {
+                std::vector<std::int32_t> codes;
+                {
+                    nb::gil_scoped_release unlocked;
+                    codes = column_codes(columns, column, known);
+                }
+                nb::list table;
+                for (const std::string& value : known) table.append(to_str(value));
+                return nb::make_tuple(to_numpy(codes, {codes.size()}), table);
+            },
+            nb::arg("column"), nb::arg("known") = nb::list(),
+            nb::sig("def labels(self, column: int, known: collections.abc.Sequence[str] = []) -> tuple[numpy.ndarray, "
+                    "list[str]]"),
+            "The values of a column as numbers in order of first sight, continuing `known`, and the table of values.")
+        .def(
+            "without",
+            [](const Columns& columns, std::size_t column) {
+                return std::make_shared<Columns>(without_column(columns, column));
+            },
+            nb::arg("column"), "The same rows without one column; the text is shared.");
+    m.def(
+        "parse_columns",
+        [](nb::bytes data, std::optional<std::string> separator, std::optional<std::string> comments,
+           bool keep_docstart, std::string name, std::size_t first_line, std::size_t n_columns) {
+            return parse(std::move(data), {std::move(separator), std::move(comments), keep_docstart, std::move(name),
+                                           first_line, n_columns});
+        },
+        nb::arg("data"), nb::arg("separator") = nb::none(), nb::arg("comments") = nb::none(),
+        nb::arg("keep_docstart") = false, nb::arg("name") = "", nb::arg("first_line") = 1, nb::arg("n_columns") = 0,
+        "The rows of a column file. Rules and errors are those of trelliswork.corpora.read_columns.");
+    m.def("columns_from_lists", &columns_from_lists, nb::arg("X"),
+          nb::sig("def columns_from_lists(X: collections.abc.Iterable) -> Columns"),
+          "Rows from sequences of strings, or of tuples of strings that all have the same width.");
+}
+
+}  // namespace
+
+void bind_features(nb::module_& m) { bind_columns(m); }
 
 }  // namespace tw::bind

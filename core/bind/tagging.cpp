@@ -1,7 +1,294 @@
+// A trained model as Python holds it: its buffers are kept alive, whatever they are; no array library is needed.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+
+#include <cstring>
+#include <deque>
+#include <optional>
+
+#include "../chain/tagger.hpp"
+#include "../features/checksum.hpp"
+#include "../features/model.hpp"
 #include "arrays.hpp"
 
 namespace tw::bind {
+namespace {
 
-void bind_tagging(nb::module_&) {}
+using Keys = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Answer = nb::ndarray<nb::numpy, double>;
+using Floats = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// Borrowed memory of any object with the buffer protocol; the object stays alive and its memory in place.
+class Buffer {
+public:
+    explicit Buffer(nb::handle object) {
+        if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS) != 0) throw nb::python_error();
+    }
+    Buffer(const Buffer&) = delete;
+    Buffer& operator=(const Buffer&) = delete;
+    ~Buffer() { PyBuffer_Release(&view_); }
+
+    const Py_buffer& view() const { return view_; }
+    std::string_view bytes() const {
+        return {static_cast<const char*>(view_.buf), static_cast<std::size_t>(view_.len)};
+    }
+
+private:
+    Py_buffer view_{};
+};
+
+// The type that a buffer's format (of the struct module) says; nothing for one that no tensor has.
+std::optional<Tensor::Type> type_of(const Py_buffer& view) {
+    const char* format = view.format ? view.format : "B";
+    if (*format == '<' || *format == '=' || *format == '@') ++format;
+    if (format[0] == '\0' || format[1] != '\0') return std::nullopt;
+    switch (*format) {
+        case 'b':
+            return Tensor::Type::kInt8;
+        case 'e':
+            return Tensor::Type::kFloat16;
+        case 'f':
+            return Tensor::Type::kFloat32;
+        case '?':
+            return Tensor::Type::kUint8;
+        case 'B':
+        case 'H':
+        case 'I':
+        case 'L':
+        case 'Q':
+        case 'N':
+            switch (view.itemsize) {
+                case 1:
+                    return Tensor::Type::kUint8;
+                case 2:
+                    return Tensor::Type::kUint16;
+                case 4:
+                    return Tensor::Type::kUint32;
+                case 8:
+                    return Tensor::Type::kUint64;
+            }
+    }
+    return std::nullopt;
+}
+
+class BoundModel {
+public:
+    BoundModel(const nb::dict& tensors, std::size_t n_labels, unsigned hash_bits, const std::string& expand) {
+        require(expand == "auto" || expand == "now" || expand == "never", "expand must be 'auto', 'now' or 'never'");
+        Tensors views;
+        for (const auto& [name, object] : tensors) {
+            require(nb::isinstance<nb::str>(name), "the names of tensors must be str");
+            views.insert_or_assign(nb::cast<std::string>(name), tensor(nb::cast<std::string>(name), object));
+        }
+        nb::gil_scoped_release unlocked;
+        model_.emplace(views, n_labels, hash_bits,
+                       expand == "auto"  ? Expand::kWhenWorthwhile
+                       : expand == "now" ? Expand::kNow
+                                         : Expand::kNever);
+    }
+
+    const Model& model() const { return *model_; }
+
+    nb::tuple scores(const Source& source, std::size_t n_jobs) const {
+        const std::size_t n = chain::n_tokens(source), K = model_->n_labels();
+        auto unary = std::make_unique_for_overwrite<double[]>(n * K);
+        const std::size_t n_moves = model_->pairs() ? n * K * K : 0;
+        auto moves = std::make_unique_for_overwrite<double[]>(n_moves);
+        {
+            nb::gil_scoped_release unlocked;
+            chain::scores(*model_, source, n_jobs, unary.get(), moves.get());
+        }
+        if (!model_->pairs()) return nb::make_tuple(to_numpy(std::move(unary), {n, K}), transitions());
+        return nb::make_tuple(to_numpy(std::move(unary), {n, K}), to_numpy(std::move(moves), {n, K, K}));
+    }
+
+    nb::ndarray<nb::numpy, std::int32_t> argmax(const Source& source, std::size_t n_jobs) const {
+        const std::size_t n = chain::n_tokens(source);
+        auto labels = std::make_unique_for_overwrite<std::int32_t[]>(n);
+        {
+            nb::gil_scoped_release unlocked;
+            chain::argmax(*model_, source, n_jobs, labels.get());
+        }
+        return to_numpy(std::move(labels), {n});
+    }
+
+    Answer marginals(const Source& source, std::size_t n_jobs) const {
+        const std::size_t n = chain::n_tokens(source), K = model_->n_labels();
+        auto out = std::make_unique_for_overwrite<double[]>(n * K);
+        {
+            nb::gil_scoped_release unlocked;
+            chain::marginals(*model_, source, n_jobs, out.get());
+        }
+        return to_numpy(std::move(out), {n, K});
+    }
+
+    std::pair<std::size_t, std::size_t> known(const Source& source, std::size_t n_jobs) const {
+        nb::gil_scoped_release unlocked;
+        const chain::Known count = chain::known(*model_, source, n_jobs);
+        return {count.known, count.all};
+    }
+
+    nb::tuple contributions(const Source& source, std::size_t sequence, bool pair) const {
+        require(sequence < source.n_sequences(), "there is no such sequence");
+        std::vector<std::int64_t> tokens, places, numbers;
+        std::vector<std::int32_t> labels;
+        std::vector<double> values;
+        for (const chain::Contribution& c : chain::contributions(*model_, source, sequence, pair)) {
+            tokens.push_back(c.token);
+            places.push_back(c.place);
+            numbers.push_back(c.number);
+            labels.push_back(c.label);
+            values.push_back(c.value);
+        }
+        const std::size_t n = values.size();
+        return nb::make_tuple(to_numpy(tokens, {n}), to_numpy(places, {n}), to_numpy(numbers, {n}),
+                              to_numpy(labels, {n}), to_numpy(values, {n}));
+    }
+
+    nb::object name(std::size_t number, bool pair) const {
+        const WeightRows* rows = pair ? model_->pairs() : &model_->labels();
+        require(rows && number < rows->n_attributes(), "there is no such attribute");
+        const std::string_view text = model_->name(number, pair);
+        if (text.data() == nullptr) return nb::none();
+        PyObject* name = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
+        if (!name) throw nb::python_error();
+        return nb::steal(name);
+    }
+
+    Answer transitions() const {
+        const std::size_t K = model_->n_labels();
+        return to_numpy(std::vector<double>(model_->transitions().begin(), model_->transitions().end()), {K, K});
+    }
+    Answer start() const {
+        return to_numpy(std::vector<double>(model_->start().begin(), model_->start().end()), {model_->n_labels()});
+    }
+    Answer end() const {
+        return to_numpy(std::vector<double>(model_->end().begin(), model_->end().end()), {model_->n_labels()});
+    }
+
+private:
+    Tensor tensor(const std::string& name, nb::handle object) {
+        const Py_buffer& view = buffers_.emplace_back(object).view();
+        const auto type = type_of(view);
+        if (!type) throw std::invalid_argument("tensor '" + name + "' has a type that no model has");
+        const auto item = static_cast<std::size_t>(view.itemsize), bytes = static_cast<std::size_t>(view.len);
+        const void* data = view.buf;
+        if (reinterpret_cast<std::uintptr_t>(data) % item != 0) {
+            std::vector<std::uint64_t>& copy = aligned_.emplace_back(bytes / 8 + 1);
+            std::memcpy(copy.data(), data, bytes);
+            data = copy.data();
+        }
+        return {*type, data, bytes / item};
+    }
+
+    std::deque<Buffer> buffers_;
+    std::deque<std::vector<std::uint64_t>> aligned_;  // what did not lie on a multiple of its size
+    std::optional<Model> model_;
+};
+
+// Attributes that are known by their keys already.
+class KeySource : public Source {
+public:
+    KeySource(const Indices& lengths, const Indices& counts, const Keys& keys, const std::optional<Floats>& values,
+              const std::optional<Indices>& pair_counts, const std::optional<Keys>& pair_keys) {
+        starts_.push_back(0);
+        for (std::size_t i = 0; i < lengths.size(); ++i) {
+            require(lengths.data()[i] >= 0 && lengths.data()[i] <= std::int64_t{1} << 40, "a length is out of range");
+            starts_.push_back(starts_.back() + static_cast<std::size_t>(lengths.data()[i]));
+        }
+        fill(label_, counts, keys);
+        if (values) {
+            require(values->size() == keys.size(), "one value per key is needed");
+            label_.values.assign(values->data(), values->data() + values->size());
+        }
+        require(pair_counts.has_value() == pair_keys.has_value(), "pair_counts and pair_keys belong together");
+        if (pair_counts) fill(pair_, *pair_counts, *pair_keys);
+    }
+
+    std::size_t n_sequences() const override { return starts_.size() - 1; }
+    std::size_t length(std::size_t sequence) const override { return starts_[sequence + 1] - starts_[sequence]; }
+    void attributes(std::size_t first, std::size_t last, Attributes& out) const override {
+        out.clear();
+        copy(label_, starts_[first], starts_[last], out.label);
+        if (pair_.n_tokens() > 0) copy(pair_, starts_[first], starts_[last], out.pair);
+    }
+    std::string name(std::size_t sequence, std::size_t token, std::size_t i, bool pair) const override {
+        const AttributeList& list = pair ? pair_ : label_;
+        return std::to_string(list.keys[list.starts[starts_[sequence] + token] + i]);
+    }
+
+private:
+    void fill(AttributeList& list, const Indices& counts, const Keys& keys) const {
+        require(counts.size() == starts_.back(), "one count per token is needed");
+        std::uint64_t total = 0;
+        for (std::size_t t = 0; t < counts.size(); ++t) {
+            require(counts.data()[t] >= 0 && static_cast<std::uint64_t>(counts.data()[t]) <= keys.size() - total,
+                    "counts and keys do not fit");
+            total += static_cast<std::uint64_t>(counts.data()[t]);
+            list.starts.push_back(static_cast<std::uint32_t>(total));
+        }
+        require(total == keys.size() && total <= 0xffffffffu, "counts and keys do not fit");
+        list.keys.assign(keys.data(), keys.data() + keys.size());
+    }
+    static void copy(const AttributeList& from, std::size_t first, std::size_t last, AttributeList& to) {
+        const std::uint32_t begin = from.starts[first], end = from.starts[last];
+        for (std::size_t t = first; t < last; ++t) to.starts.push_back(from.starts[t + 1] - begin);
+        to.keys.assign(from.keys.begin() + begin, from.keys.begin() + end);
+        if (!from.values.empty()) to.values.assign(from.values.begin() + begin, from.values.begin() + end);
+    }
+
+    std::vector<std::size_t> starts_;
+    AttributeList label_, pair_;
+};
+
+nb::tuple key_table(const Keys& keys) {
+    require(keys.size() < (std::size_t{1} << 31), "too many attributes");
+    const std::size_t capacity = table_capacity(keys.size());
+    auto table_keys = std::make_unique_for_overwrite<Key[]>(capacity);
+    auto slots = std::make_unique_for_overwrite<std::uint32_t[]>(capacity);
+    fill_table({keys.data(), keys.size()}, {table_keys.get(), capacity}, {slots.get(), capacity});
+    return nb::make_tuple(to_numpy(std::move(table_keys), {capacity}), to_numpy(std::move(slots), {capacity}));
+}
+
+}  // namespace
+
+void bind_tagging(nb::module_& m) {
+    m.def(
+        "checksum",
+        [](nb::object data) {
+            const Buffer buffer(data);
+            nb::gil_scoped_release unlocked;
+            return checksum(buffer.bytes());
+        },
+        nb::arg("data"), "64 bits that change when the bytes do; part of the model file's format.");
+    m.def(
+        "hash_bytes", [](nb::bytes text, Key seed) { return hash_bytes({text.c_str(), text.size()}, seed); },
+        nb::arg("text"), nb::arg("seed") = 0, "The key of a string.");
+    m.def("key_table", key_table, nb::arg("keys"), "Keys and slots of the table in which attribute i has keys[i].");
+
+    nb::class_<KeySource, Source>(m, "KeySource", "Attributes given by their keys.")
+        .def(nb::init<const Indices&, const Indices&, const Keys&, const std::optional<Floats>&,
+                      const std::optional<Indices>&, const std::optional<Keys>&>(),
+             nb::arg("lengths"), nb::arg("counts"), nb::arg("keys"), nb::arg("values") = nb::none(),
+             nb::arg("pair_counts") = nb::none(), nb::arg("pair_keys") = nb::none());
+
+    nb::class_<BoundModel>(m, "Model", "A trained model: immutable, usable from many threads at once.")
+        .def(nb::init<const nb::dict&, std::size_t, unsigned, const std::string&>(), nb::arg("tensors"),
+             nb::arg("n_labels"), nb::arg("hash_bits") = 0, nb::arg("expand") = "auto")
+        .def_prop_ro("n_labels", [](const BoundModel& self) { return self.model().n_labels(); })
+        .def_prop_ro("n_attributes", [](const BoundModel& self) { return self.model().labels().n_attributes(); })
+        .def_prop_ro("n_weights", [](const BoundModel& self) { return self.model().labels().n_weights(); })
+        .def_prop_ro("has_pairs", [](const BoundModel& self) { return self.model().pairs() != nullptr; })
+        .def_prop_ro("transitions", &BoundModel::transitions)
+        .def_prop_ro("start", &BoundModel::start)
+        .def_prop_ro("end", &BoundModel::end)
+        .def("scores", &BoundModel::scores, nb::arg("source"), nb::arg("n_jobs") = 1)
+        .def("argmax", &BoundModel::argmax, nb::arg("source"), nb::arg("n_jobs") = 1)
+        .def("marginals", &BoundModel::marginals, nb::arg("source"), nb::arg("n_jobs") = 1)
+        .def("known", &BoundModel::known, nb::arg("source"), nb::arg("n_jobs") = 1)
+        .def("contributions", &BoundModel::contributions, nb::arg("source"), nb::arg("sequence"),
+             nb::arg("pair") = false)
+        .def("name", &BoundModel::name, nb::arg("number"), nb::arg("pair") = false);
+}
 
 }  // namespace tw::bind

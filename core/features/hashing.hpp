@@ -32,12 +32,27 @@ inline constexpr Key kHashSecret[3] = {0xa0761d6478bd642full, 0xe7037ed1a0b428db
 inline Key combine(Key a, Key b) noexcept { return fold(a ^ kHashSecret[0], b ^ kHashSecret[1]); }
 
 inline std::uint64_t load_little(const char* from, std::size_t size) noexcept {  // size <= 8
-    std::uint64_t value = 0;
     if constexpr (std::endian::native == std::endian::little) {
-        std::memcpy(&value, from, size);
-    } else {
-        for (std::size_t i = size; i-- > 0;) value = value << 8 | static_cast<unsigned char>(from[i]);
+        // Two loads that overlap instead of a copy of any size, which would be a call.
+        if (size == 8) {
+            std::uint64_t value;
+            std::memcpy(&value, from, 8);
+            return value;
+        }
+        if (size >= 4) {
+            std::uint32_t low, high;
+            std::memcpy(&low, from, 4);
+            std::memcpy(&high, from + size - 4, 4);
+            return low | static_cast<std::uint64_t>(high) << (8 * (size - 4));
+        }
+        if (size == 0) return 0;
+        const auto byte = [from](std::size_t i) {
+            return static_cast<std::uint64_t>(static_cast<unsigned char>(from[i])) << (8 * i);
+        };
+        return byte(0) | byte(size / 2) | byte(size - 1);
     }
+    std::uint64_t value = 0;
+    for (std::size_t i = size; i-- > 0;) value = value << 8 | static_cast<unsigned char>(from[i]);
     return value;
 }
 

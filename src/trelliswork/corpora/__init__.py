@@ -3,15 +3,15 @@
 Readers are generators that hold one sentence at a time. They take a path, an open file or ``"-"``, decompress gzip,
 and name the file and the line of whatever is wrong. Importing this package reads no file and needs no NumPy.
 
-========================  ==============================================================
-CoNLL columns             `read_columns`, `write_columns`
+========================  ================================================================================
+CoNLL columns             `read_columns`, `write_columns`; whole files in the core: `read_table`, `read_blocks`
 CoNLL-U                   `read_conllu`, `write_conllu`
 JSON lines                `read_jsonl`, `write_jsonl`
 plain text                `read_text`, `token_offsets`
 spans of characters       `align_spans`, `spans_from_labels`
 label schemes             `spans`, `labels_from_spans`, `convert_labels`, `validate_labels`, `suggest_scheme`
 the shipped corpus        `ingredients`
-========================  ==============================================================
+========================  ================================================================================
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         suggest_scheme,
         validate_labels,
     )
+    from trelliswork.corpora.tables import LabelTable, TokenTable, read_blocks, read_table
     from trelliswork.corpora.text import (
         Alignment,
         Misaligned,
@@ -53,18 +54,22 @@ _HOME = {
     "Example": "jsonlines",
     "FusedToken": "conllu",
     "LabelProblem": "labels",
+    "LabelTable": "tables",
     "Misaligned": "text",
     "Sentence": "columns",
     "Span": "labels",
     "TextLine": "text",
+    "TokenTable": "tables",
     "Word": "conllu",
     "align_spans": "text",
     "convert_labels": "labels",
     "find_offsets": "text",
     "labels_from_spans": "labels",
+    "read_blocks": "tables",
     "read_columns": "columns",
     "read_conllu": "conllu",
     "read_jsonl": "jsonlines",
+    "read_table": "tables",
     "read_text": "text",
     "spans": "labels",
     "spans_from_labels": "text",
@@ -84,19 +89,23 @@ __all__ = [
     "Example",
     "FusedToken",
     "LabelProblem",
+    "LabelTable",
     "Misaligned",
     "Sentence",
     "Span",
     "TextLine",
+    "TokenTable",
     "Word",
     "align_spans",
     "convert_labels",
     "find_offsets",
     "ingredients",
     "labels_from_spans",
+    "read_blocks",
     "read_columns",
     "read_conllu",
     "read_jsonl",
+    "read_table",
     "read_text",
     "spans",
     "spans_from_labels",

@@ -15,7 +15,7 @@ from typing import IO, Any, TypeAlias
 
 from trelliswork.errors import InvalidInput
 
-__all__ = ["Source", "Target", "name_of", "numbered_lines", "writing"]
+__all__ = ["Source", "Target", "name_of", "numbered_lines", "reading_bytes", "replacing", "writing"]
 
 Source: TypeAlias = str | os.PathLike[str] | IO[str] | IO[bytes]
 Target: TypeAlias = str | os.PathLike[str] | IO[str] | IO[bytes]
@@ -76,6 +76,51 @@ def numbered_lines(source: Source, encoding: str = "utf-8") -> Iterator[tuple[in
                     f"{encoding!r}; if it is UTF-16, pass encoding='utf-16'."
                 )
             yield number, line
+
+
+@contextmanager
+def reading_bytes(source: Source, encoding: str = "utf-8") -> Iterator[Callable[[int], bytes]]:
+    """Give a function that reads so many bytes of a file, or all (-1), as UTF-8; fewer come only at its end.
+
+    Parameters
+    ----------
+    source : path, file object or "-"
+        As for `numbered_lines`.
+    encoding : str
+        The encoding of the file; from another than UTF-8, and from text files, lines are encoded anew one by one.
+
+    Examples
+    --------
+    >>> import io
+    >>> with reading_bytes(io.BytesIO(b"caf\\xe9\\n"), encoding="latin-1") as read:
+    ...     read(100)
+    b'caf\\xc3\\xa9\\n'
+    """
+    name = name_of(source)
+    check_encoding(encoding)
+    with _opened(source) as file:
+        if _is_text(file) or encoding.lower().replace("_", "-") not in ("utf-8", "utf8"):
+            yield _Encoded(numbered_lines(file, encoding), name).read
+            return
+        import zlib
+
+        with _decompressed(file) as plain:
+            done = 0
+
+            def read(size: int) -> bytes:
+                nonlocal done
+                try:
+                    chunk = plain.read(size)
+                except (EOFError, zlib.error) as error:
+                    raise _damaged_after(name, done, error) from error
+                except OSError as error:
+                    if type(error).__name__ != "BadGzipFile":
+                        raise
+                    raise _damaged_after(name, done, error) from error
+                done += len(chunk)
+                return chunk
+
+            yield read
 
 
 @contextmanager
@@ -205,6 +250,36 @@ class _Raw(io.RawIOBase):
         return len(chunk)
 
 
+class _Encoded:
+    """Lines of text as one stream of UTF-8."""
+
+    def __init__(self, lines: Iterator[tuple[int, str]], name: str) -> None:
+        self._lines = lines
+        self._name = name
+        self._rest = b""
+
+    def read(self, size: int) -> bytes:
+        parts = [self._rest]
+        held = len(self._rest)
+        while held < size or size < 0:
+            number, line = next(self._lines, (0, ""))
+            if not number:
+                break
+            try:
+                # A second mark at the beginning is a character of the text; the reader behind drops the first alone.
+                part = ((_BOM if number == 1 and line.startswith(_BOM) else "") + line + "\n").encode()
+            except UnicodeEncodeError as error:
+                raise InvalidInput(
+                    f"{self._name}, line {number}: found a lone surrogate, which is no text. Remove it."
+                ) from error
+            parts.append(part)
+            held += len(part)
+        everything = b"".join(parts)
+        cut = len(everything) if size < 0 else size
+        self._rest = everything[cut:]
+        return everything[:cut]
+
+
 def _decoded(line: bytes, name: str, number: int, encoding: str) -> str:
     try:
         return line.decode(encoding)
@@ -228,6 +303,12 @@ def _damaged(name: str, number: int, error: Exception) -> InvalidInput:
     )
 
 
+def _damaged_after(name: str, n_bytes: int, error: Exception) -> InvalidInput:
+    return InvalidInput(
+        f"{name}, after {n_bytes} bytes: the gzip data are damaged or cut off ({error}). Fetch or compress it again."
+    )
+
+
 @contextmanager
 def _writable(target: Target, encoding: str) -> Iterator[IO[str]]:
     if not isinstance(target, str | os.PathLike):
@@ -244,7 +325,7 @@ def _writable(target: Target, encoding: str) -> Iterator[IO[str]]:
         path = os.path.realpath(target)
         replace = os.path.isfile(path) or not os.path.exists(path)
         with (
-            _replacing(path) if replace else open(path, "wb") as binary,
+            replacing(path) if replace else open(path, "wb") as binary,
             _compressing(binary, os.fspath(target)) as plain,
             _encoding(plain, encoding) as file,
         ):
@@ -252,7 +333,7 @@ def _writable(target: Target, encoding: str) -> Iterator[IO[str]]:
 
 
 @contextmanager
-def _replacing(path: str) -> Iterator[IO[bytes]]:
+def replacing(path: str) -> Iterator[IO[bytes]]:
     """A new file that takes the place of the path when all went well, and disappears when not."""
     folder, base = os.path.split(path)
     temporary = os.path.join(folder, f".{base}.{os.getpid()}-{os.urandom(4).hex()}.tmp")

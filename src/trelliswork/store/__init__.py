@@ -1,1 +1,34 @@
-"""The model file: saving, loading, shrinking."""
+"""The model file: saving, loading, shrinking. Nothing here needs NumPy before weights are to change.
+
+A model is a dictionary of tensors and a dictionary of settings, in one file of the safetensors layout that is mapped
+into memory rather than read; `docs/model_file.md` describes it.
+
+======================  ==================================================================
+`save`, `dumps`         tensors and settings to a file, to bytes
+`load`, `loads`         and back: tensors are views, nothing is copied
+`open_model`            a file to a model that tags
+`quantize`, `prune`     smaller models
+`sizes`, `compare`      where the bytes are; score against size
+======================  ==================================================================
+"""
+
+from trelliswork.errors import InvalidModel
+from trelliswork.store.files import OpenModel, load, open_model, save
+from trelliswork.store.format import FORMAT_VERSION, dumps, loads
+from trelliswork.store.shrinking import Comparison, compare, prune, quantize, sizes
+
+__all__ = [
+    "FORMAT_VERSION",
+    "Comparison",
+    "InvalidModel",
+    "OpenModel",
+    "compare",
+    "dumps",
+    "load",
+    "loads",
+    "open_model",
+    "prune",
+    "quantize",
+    "save",
+    "sizes",
+]

@@ -1,0 +1,222 @@
+#include "tagger.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "../parallel.hpp"
+#include "../semiring.hpp"
+#include "batch.hpp"
+
+namespace tw::chain {
+namespace {
+
+// Tokens in a block: enough sequences to advance side by side at similar lengths, few enough to stay in cache.
+constexpr std::size_t kBlockTokens = 1024;
+
+struct Block {
+    std::size_t first, last;  // sequences
+    std::size_t token;        // the first token of the first sequence
+};
+
+std::vector<Block> blocks(const Source& source) {
+    std::vector<Block> out;
+    std::size_t token = 0, in_block = kBlockTokens;
+    for (std::size_t i = 0; i < source.n_sequences(); ++i) {
+        if (in_block >= kBlockTokens) {
+            out.push_back({i, i, token});
+            in_block = 0;
+        }
+        token += source.length(i);
+        in_block += source.length(i) + 1;  // one more: a million empty sequences are many blocks too
+        out.back().last = i + 1;
+    }
+    return out;
+}
+
+// Runs work(block, its number, decoder) for every block; each worker has a decoder of its own.
+template <class Work>
+void each_block(const Model& model, const Source& source, std::size_t n_jobs, Work work) {
+    model.expect(n_tokens(source));
+    const std::vector<Block> all = blocks(source);
+    std::vector<Decoder> decoders;
+    const std::size_t n_workers = std::clamp<std::size_t>(n_jobs, 1, std::max<std::size_t>(1, all.size()));
+    decoders.reserve(n_workers);
+    for (std::size_t i = 0; i < n_workers; ++i) decoders.emplace_back(model);
+    parallel_for(all.size(), n_workers, [&](std::size_t b, std::size_t worker) { work(all[b], b, decoders[worker]); });
+}
+
+struct Answers {
+    std::int32_t* labels;
+    double* marginals;  // or null
+};
+
+// Decodes every block into answers(block, scratch); throws if all labellings of a sequence are forbidden.
+template <class Where>
+void decode_all(const Model& model, const Source& source, std::size_t n_jobs, Where answers) {
+    std::vector<std::size_t> dead;  // by block, so that the first is named whichever thread finds it
+    const std::size_t none = source.n_sequences();
+    dead.assign(blocks(source).size(), none);
+    each_block(model, source, n_jobs, [&](const Block& block, std::size_t b, Decoder& decoder) {
+        std::vector<std::int32_t> scratch;
+        const Answers out = answers(block, scratch);
+        const std::size_t found = decoder.decode(source, block.first, block.last, out.labels, out.marginals);
+        if (found != block.last) dead[b] = found;
+    });
+    for (const std::size_t sequence : dead)
+        if (sequence != none)
+            throw std::invalid_argument("sequence " + std::to_string(sequence) +
+                                        ": the constraints of the model forbid every labelling of it");
+}
+
+Potentials potentials(const Model& model) {
+    return {model.n_labels(), model.transitions().data(), false, model.start().data(), model.end().data()};
+}
+
+}  // namespace
+
+std::size_t n_tokens(const Source& source) {
+    std::size_t total = 0;
+    for (std::size_t i = 0; i < source.n_sequences(); ++i) total += source.length(i);
+    return total;
+}
+
+void Decoder::score(const Source& source, std::size_t first, std::size_t last) {
+    source.attributes(first, last, attributes_);
+    const std::size_t K = model_.n_labels(), n = attributes_.label.n_tokens();
+    lengths_.clear();
+    for (std::size_t i = first; i < last; ++i) {
+        lengths_.push_back(source.length(i));
+        if (K > (std::size_t{1} << 31) / std::max<std::size_t>(1, lengths_.back()))
+            throw std::invalid_argument("too many positions times labels: at most 2^31");
+    }
+    unary_.resize(n * K + Model::kSlack);
+    model_.unary(attributes_.label, found_, unary_.data());
+    if (!attributes_.label.values.empty() && kernels().first_invalid(unary_.data(), n * K) != n * K)
+        throw std::invalid_argument("a value of an attribute is NaN or infinite");
+    if (!model_.pairs()) return;
+    const std::size_t size = n * K * K;
+    per_step_.resize(size + Model::kSlack);
+    if (attributes_.pair.n_tokens() != n) {  // a source without pair attributes need not list that there are none
+        attributes_.pair.clear();
+        attributes_.pair.starts.assign(n + 1, 0);
+    }
+    model_.per_step(attributes_.pair, found_, per_step_.data());
+    if (!attributes_.pair.values.empty() && kernels().first_invalid(per_step_.data(), size) != size)
+        throw std::invalid_argument("a value of an attribute is NaN or infinite");
+}
+
+std::size_t Decoder::decode(const Source& source, std::size_t first, std::size_t last, std::int32_t* labels,
+                            double* marginals_out) {
+    score(source, first, last);
+    if (model_.pairs()) return decode_per_step(first, last, labels, marginals_out);
+    const std::size_t K = model_.n_labels();
+    Batch batch{potentials(model_), {}, 1};
+    std::vector<std::int32_t*> label_rows;
+    std::vector<double*> marginal_rows;
+    std::size_t token = 0;
+    for (const std::size_t length : lengths_) {
+        batch.sequences.push_back({unary_.data() + token * K, length});
+        label_rows.push_back(labels + token);
+        if (marginals_out) marginal_rows.push_back(marginals_out + token * K);
+        token += length;
+    }
+    std::vector<double> best(lengths_.size(), 0.0);
+    chain::argmax(batch, label_rows, best.data());
+    const auto dead = std::find(best.begin(), best.end(), kLogZero);
+    if (dead == best.end() && marginals_out) chain::marginals(batch, marginal_rows);
+    return first + static_cast<std::size_t>(dead - best.begin());
+}
+
+// Where transitions change from step to step, every sequence is a batch of its own.
+std::size_t Decoder::decode_per_step(std::size_t first, std::size_t last, std::int32_t* labels, double* marginals_out) {
+    const std::size_t K = model_.n_labels();
+    std::size_t token = 0;
+    for (std::size_t i = first; i < last; ++i) {
+        const std::size_t length = lengths_[i - first];
+        if (length == 0) continue;
+        Batch batch{potentials(model_), {{unary_.data() + token * K, length}}, 1};
+        batch.potentials.transitions = per_step_.data() + (token + 1) * K * K;
+        batch.potentials.per_step = true;
+        std::int32_t* label_row = labels + token;
+        double* marginal_row = marginals_out ? marginals_out + token * K : nullptr;
+        double best = 0.0;
+        chain::argmax(batch, {&label_row, 1}, &best);
+        if (best == kLogZero) return i;
+        if (marginals_out) chain::marginals(batch, {&marginal_row, 1});
+        token += length;
+    }
+    return last;
+}
+
+void scores(const Model& model, const Source& source, std::size_t n_jobs, double* unary, double* transitions) {
+    const std::size_t K = model.n_labels();
+    each_block(model, source, n_jobs, [&](const Block& block, std::size_t, Decoder& decoder) {
+        decoder.score(source, block.first, block.last);
+        std::size_t token = block.token;
+        for (std::size_t i = block.first; i < block.last; token += source.length(i), ++i) {
+            const std::size_t length = source.length(i), from = token - block.token;
+            std::copy_n(decoder.unary() + from * K, length * K, unary + token * K);
+            if (!model.pairs() || length == 0) continue;
+            std::fill_n(transitions + token * K * K, K * K, 0.0);
+            std::copy_n(decoder.per_step() + (from + 1) * K * K, (length - 1) * K * K,
+                        transitions + (token + 1) * K * K);
+        }
+    });
+}
+
+void argmax(const Model& model, const Source& source, std::size_t n_jobs, std::int32_t* labels) {
+    decode_all(model, source, n_jobs,
+               [&](const Block& block, std::vector<std::int32_t>&) { return Answers{labels + block.token, nullptr}; });
+}
+
+void marginals(const Model& model, const Source& source, std::size_t n_jobs, double* out) {
+    decode_all(model, source, n_jobs, [&](const Block& block, std::vector<std::int32_t>& unwanted) {
+        std::size_t n = 0;
+        for (std::size_t i = block.first; i < block.last; ++i) n += source.length(i);
+        unwanted.resize(n);
+        return Answers{unwanted.data(), out + block.token * model.n_labels()};
+    });
+}
+
+Known known(const Model& model, const Source& source, std::size_t n_jobs) {
+    const std::vector<Block> all = blocks(source);
+    std::vector<Known> counts(all.size(), Known{0, 0});
+    parallel_for(all.size(), std::max<std::size_t>(1, n_jobs), [&](std::size_t b, std::size_t) {
+        Attributes attributes;
+        source.attributes(all[b].first, all[b].last, attributes);
+        const auto count = [&](const AttributeList& list, const WeightRows& rows) {
+            counts[b].all += list.keys.size();
+            for (const Key key : list.keys) {
+                const std::uint32_t number = rows.find(key);
+                counts[b].known += number != kNoAttribute && (!rows.hashed() || rows.row_size(number) > 0);
+            }
+        };
+        count(attributes.label, model.labels());
+        if (model.pairs()) count(attributes.pair, *model.pairs());
+    });
+    Known total{0, 0};
+    for (const Known& count : counts) total = {total.known + count.known, total.all + count.all};
+    return total;
+}
+
+std::vector<Contribution> contributions(const Model& model, const Source& source, std::size_t sequence, bool pair) {
+    std::vector<Contribution> out;
+    if (pair && !model.pairs()) return out;
+    const WeightRows& rows = pair ? *model.pairs() : model.labels();
+    Attributes attributes;
+    source.attributes(sequence, sequence + 1, attributes);
+    const AttributeList& list = pair ? attributes.pair : attributes.label;
+    for (std::size_t t = pair ? 1 : 0; t < list.n_tokens(); ++t)
+        for (std::size_t i = list.starts[t]; i < list.starts[t + 1]; ++i) {
+            const std::uint32_t number = rows.find(list.keys[i]);
+            if (number == kNoAttribute) continue;
+            const double value = list.values.empty() ? 1.0 : static_cast<double>(list.values[i]);
+            rows.each(number, [&](std::uint32_t code, float weight) {
+                out.push_back({static_cast<std::int64_t>(t), static_cast<std::int64_t>(i - list.starts[t]), number,
+                               static_cast<std::int32_t>(code), value * static_cast<double>(weight)});
+            });
+        }
+    return out;
+}
+
+}  // namespace tw::chain

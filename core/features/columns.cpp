@@ -1,0 +1,302 @@
+#include "columns.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+#include <unordered_map>
+
+namespace tw {
+
+namespace {
+
+constexpr std::string_view kDocstart = "-DOCSTART-", kByteOrderMark = "\xef\xbb\xbf";
+
+std::string file_name(const std::string& name) { return name.empty() ? "<input>" : name; }
+
+bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+// What a quick look over a line finds; nearly every line has nothing.
+struct Oddities {
+    bool high = false, zero = false;
+};
+
+Oddities oddities(std::string_view line) {
+    constexpr std::uint64_t kHigh = 0x8080808080808080u, kOnes = 0x0101010101010101u;
+    std::uint64_t high = 0, zero = 0;
+    std::size_t i = 0;
+    for (; i + 8 <= line.size(); i += 8) {
+        std::uint64_t word;
+        std::memcpy(&word, line.data() + i, 8);
+        high |= word & kHigh;
+        zero |= (word - kOnes) & ~word & kHigh;
+    }
+    for (; i < line.size(); ++i) {
+        high |= static_cast<unsigned char>(line[i]) & 0x80u;
+        zero |= line[i] == '\0';
+    }
+    return {high != 0, zero != 0};
+}
+
+std::size_t count_pieces(std::string_view line, std::string_view separator) {
+    std::size_t n = 1;
+    for (std::size_t at = 0; (at = line.find(separator, at)) != line.npos; at += separator.size()) ++n;
+    return n;
+}
+
+std::size_t count_fields(std::string_view line) {  // parted at runs of spaces and tabs
+    std::size_t n = 0;
+    for (std::size_t i = 0; i < line.size(); ++i) n += !is_blank(line[i]) && (i == 0 || is_blank(line[i - 1]));
+    return n;
+}
+
+// The reader: takes one line after the other and appends its cells.
+class Reader {
+public:
+    Reader(std::string_view data, const ColumnsFormat& format) : data_(data), format_(format) {
+        columns_.text = data;
+        columns_.n_columns = format.n_columns;
+        columns_.name = format.name;
+        columns_.first_line = format.first_line;
+        columns_.lines.reserve(data.size() / 32);
+    }
+
+    Columns read() {
+        number_ = format_.first_line;
+        for (std::size_t at = 0; at < data_.size(); ++number_) {
+            const void* found = std::memchr(data_.data() + at, '\n', data_.size() - at);
+            const std::size_t end = found ? static_cast<const char*>(found) - data_.data() : data_.size();
+            take(at, end, found != nullptr);
+            at = end + 1;
+        }
+        end_sequence();
+        return std::move(columns_);
+    }
+
+private:
+    void take(std::size_t begin, std::size_t end, bool ended) {
+        const Oddities odd = oddities(data_.substr(begin, end - begin));
+        if (odd.high) require_utf8(data_.substr(begin, end - begin + ended));
+        while (end > begin && data_[end - 1] == '\r') --end;
+        if (number_ == 1 && data_.substr(begin, end - begin).starts_with(kByteOrderMark)) begin += 3;
+        if (odd.zero)
+            fail(
+                "found a NUL character. This is no text in the encoding 'utf-8'; if it is UTF-16, pass "
+                "encoding='utf-16'.");
+        const std::string_view line = data_.substr(begin, end - begin);
+        if (format_.comments && line.starts_with(*format_.comments)) return;
+        fields_.clear();
+        if (format_.separator)
+            split_at_separator(begin, end);
+        else
+            split_at_blanks(begin, end);
+        if (fields_.empty() || (!format_.keep_docstart && has_docstart())) return end_sequence();
+        if (std::memchr(line.data(), '\r', line.size()))
+            fail("found a carriage return. Lines end in \\n or \\r\\n: convert them.");
+        if (columns_.n_columns == 0) set_width();
+        if (fields_.size() != columns_.n_columns) fail(ragged(line));
+        columns_.cells.insert(columns_.cells.end(), fields_.begin(), fields_.end());
+        columns_.lines.push_back(place(begin, end));
+    }
+
+    static Columns::Place place(std::size_t begin, std::size_t end) {
+        return {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end - begin)};
+    }
+
+    void split_at_blanks(std::size_t begin, std::size_t end) {
+        const char* text = data_.data();
+        for (std::size_t at = begin;;) {
+            while (at < end && is_blank(text[at])) ++at;
+            if (at == end) return;
+            const std::size_t from = at;
+            while (at < end && !is_blank(text[at])) ++at;
+            fields_.push_back(place(from, at));
+        }
+    }
+
+    void split_at_separator(std::size_t begin, std::size_t end) {
+        const std::string_view line = data_.substr(begin, end - begin);
+        if (std::ranges::all_of(line, is_blank)) return;
+        for (std::size_t at = 0;;) {
+            const std::size_t found = std::min(line.find(*format_.separator, at), line.size());
+            fields_.push_back(place(begin + at, begin + found));
+            if (found == line.size()) return;
+            at = found + format_.separator->size();
+        }
+    }
+
+    bool has_docstart() const {
+        return std::ranges::any_of(fields_, [&](const Columns::Place& field) {
+            return field.size == kDocstart.size() && columns_.at(field) == kDocstart;
+        });
+    }
+
+    void set_width() {
+        columns_.n_columns = fields_.size();
+        columns_.cells.reserve(columns_.lines.capacity() * std::min<std::size_t>(fields_.size(), 16));
+    }
+
+    void end_sequence() {
+        if (columns_.lines.size() > columns_.starts.back()) columns_.starts.push_back(columns_.lines.size());
+    }
+
+    void require_utf8(std::string_view line) const {
+        const Utf8Error error = utf8_error(line);
+        if (!error.reason) return;
+        constexpr char kHex[] = "0123456789abcdef";
+        const auto byte = static_cast<unsigned char>(line[error.at]);
+        const bool utf16 = number_ == 1 && (line.starts_with("\xff\xfe") || line.starts_with("\xfe\xff"));
+        fail(std::string("byte 0x") + kHex[byte >> 4] + kHex[byte & 15] + " in column " + std::to_string(error.at + 1) +
+             " is not 'utf-8' (" + error.reason + "). " +
+             (utf16 ? "The file begins as UTF-16 does: pass encoding='utf-16'."
+                    : "If it is Latin-1, pass encoding='latin-1' (from Windows: 'cp1252')."));
+    }
+
+    std::string ragged(std::string_view line) const {
+        const std::size_t width = columns_.n_columns;
+        const std::string message = "expected " + std::to_string(width) + " columns, found " +
+                                    std::to_string(fields_.size()) + " in " + quoted(line) + ". ";
+        if (!format_.separator && count_pieces(line, "\t") == width)
+            return message +
+                   "Parted at tabs alone it has as many as expected: pass separator='\\t' to allow spaces in columns.";
+        if (!format_.separator)
+            return message + "Columns are parted by spaces or tabs, and a blank line ends a sentence.";
+        if (count_fields(line) == width)
+            return message + "Tabs and spaces are mixed here: pass separator=None to part columns at both.";
+        return message + "Columns are parted by " + quoted(*format_.separator) + ", and a blank line ends a sentence.";
+    }
+
+    [[noreturn]] void fail(const std::string& what) const {
+        throw std::invalid_argument(file_name(format_.name) + ", line " + std::to_string(number_) + ": " + what);
+    }
+
+    std::string_view data_;
+    const ColumnsFormat& format_;
+    Columns columns_;
+    std::vector<Columns::Place> fields_;
+    std::size_t number_ = 1;
+};
+
+void check_format(std::string_view data, const ColumnsFormat& format) {
+    if (data.size() >= std::numeric_limits<std::uint32_t>::max())
+        throw std::invalid_argument(file_name(format.name) + ": more than 4 GiB at once. Read it in blocks.");
+    if (format.separator && (format.separator->empty() || format.separator->find_first_of("\r\n") != std::string::npos))
+        throw std::invalid_argument("separator must be None or a string without line breaks, such as '\\t', found " +
+                                    quoted(*format.separator) + ".");
+    if (format.comments && format.comments->empty())
+        throw std::invalid_argument("comments must be None or what a comment begins with, such as '#', found ''.");
+}
+
+}  // namespace
+
+Columns parse_columns(std::string_view data, const ColumnsFormat& format, std::shared_ptr<const void> owner) {
+    check_format(data, format);
+    Columns columns = Reader(data, format).read();
+    columns.owner = std::move(owner);
+    return columns;
+}
+
+Columns without_column(const Columns& columns, std::size_t column) {
+    if (column >= columns.n_columns) throw std::invalid_argument("there is no such column");
+    Columns out;
+    out.text = columns.text;
+    out.owner = columns.owner;
+    out.n_columns = columns.n_columns - 1;
+    out.lines = columns.lines;
+    out.starts = columns.starts;
+    out.name = columns.name;
+    out.first_line = columns.first_line;
+    out.cells.reserve(columns.n_rows() * out.n_columns);
+    for (std::size_t i = 0; i < columns.cells.size(); ++i)
+        if (i % columns.n_columns != column) out.cells.push_back(columns.cells[i]);
+    return out;
+}
+
+std::vector<std::int32_t> column_codes(const Columns& columns, std::size_t column, std::vector<std::string>& table) {
+    if (column >= columns.n_columns && columns.n_rows() > 0) throw std::invalid_argument("there is no such column");
+    std::unordered_map<std::string, std::int32_t> code_of;
+    for (const std::string& value : table)
+        if (!code_of.emplace(value, static_cast<std::int32_t>(code_of.size())).second)
+            throw std::invalid_argument("the known labels name " + quoted(value) + " twice.");
+    std::vector<std::int32_t> codes;
+    codes.reserve(columns.n_rows());
+    std::string value;
+    for (std::size_t row = 0; row < columns.n_rows(); ++row) {
+        value.assign(columns.cell(row, column));
+        const auto [found, is_new] = code_of.emplace(value, static_cast<std::int32_t>(code_of.size()));
+        if (is_new) {
+            if (table.size() >= 0x7fffffffu) throw std::invalid_argument("too many different labels.");
+            table.push_back(value);
+        }
+        codes.push_back(found->second);
+    }
+    return codes;
+}
+
+std::string Columns::where(std::size_t row) const {
+    if (lines.empty()) {
+        const auto after = std::upper_bound(starts.begin(), starts.end(), row);
+        const std::size_t sequence = static_cast<std::size_t>(after - starts.begin()) - 1;
+        return "X[" + std::to_string(sequence) + "][" + std::to_string(row - starts[sequence]) + "]";
+    }
+    const std::string_view before = text.substr(0, lines[row].begin);
+    const auto number = first_line + static_cast<std::size_t>(std::ranges::count(before, '\n'));
+    return file_name(name) + ", line " + std::to_string(number);
+}
+
+Utf8Error utf8_error(std::string_view text) {
+    constexpr const char *kStart = "invalid start byte", *kContinuation = "invalid continuation byte",
+                         *kEnd = "unexpected end of data";
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+    for (std::size_t i = 0; i < text.size();) {
+        const unsigned char lead = byte(i);
+        if (lead < 0x80) {
+            ++i;
+            continue;
+        }
+        if (lead < 0xc2 || lead > 0xf4) return {i, kStart};
+        const std::size_t size = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+        // No overlong forms, no surrogates, nothing beyond U+10FFFF: the second byte decides.
+        const unsigned char low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+        const unsigned char high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+        for (std::size_t k = 1; k < size; ++k) {
+            if (i + k == text.size()) return {i, kEnd};
+            const unsigned char next = byte(i + k);
+            if (next < (k == 1 ? low : 0x80) || next > (k == 1 ? high : 0xbf)) return {i, kContinuation};
+        }
+        i += size;
+    }
+    return {};
+}
+
+std::string quoted(std::string_view text, std::size_t limit) {
+    std::size_t n_characters = 0, cut = text.size();
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        if ((static_cast<unsigned char>(text[i]) & 0xc0) == 0x80) continue;
+        if (n_characters + 3 == limit) cut = i;
+        ++n_characters;
+    }
+    std::string shown(n_characters <= limit ? text : text.substr(0, cut));
+    if (n_characters > limit) shown += "...";
+    const char quote = shown.find('\'') != std::string::npos && shown.find('"') == std::string::npos ? '"' : '\'';
+    constexpr char kHex[] = "0123456789abcdef";
+    std::string out(1, quote);
+    for (const char c : shown) {
+        const auto code = static_cast<unsigned char>(c);
+        if (c == quote || c == '\\') {
+            out += '\\';
+            out += c;
+        } else if (c == '\t' || c == '\n' || c == '\r') {
+            out += c == '\t' ? "\\t" : c == '\n' ? "\\n" : "\\r";
+        } else if (code < 0x20 || code == 0x7f) {
+            out += "\\x";
+            out += kHex[code >> 4];
+            out += kHex[code & 15];
+        } else {
+            out += c;
+        }
+    }
+    return out + quote;
+}
+
+}  // namespace tw

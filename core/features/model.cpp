@@ -1,0 +1,246 @@
+#include "model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+namespace tw {
+namespace {
+
+using Type = Tensor::Type;
+
+// Tokens after which the expanded rows, whose making costs about as much as scoring them, have paid for themselves; and
+// what they may cost in memory.
+constexpr std::size_t kWorthExpanding = 4096;
+constexpr double kMostExpandedBytes = 1e9;
+
+[[noreturn]] void refuse(const std::string& name, const std::string& why) {
+    throw std::invalid_argument("tensor '" + name + "' " + why);
+}
+
+const Tensor* find_tensor(const Tensors& tensors, const std::string& name) {
+    const auto found = tensors.find(name);
+    return found == tensors.end() ? nullptr : &found->second;
+}
+
+const Tensor& need_tensor(const Tensors& tensors, const std::string& name) {
+    const Tensor* tensor = find_tensor(tensors, name);
+    if (!tensor) refuse(name, "is missing");
+    return *tensor;
+}
+
+template <class T>
+std::span<const T> view(const Tensor& tensor, Type type, const std::string& name) {
+    if (tensor.type != type) refuse(name, "has the wrong type");
+    return {static_cast<const T*>(tensor.data), tensor.size};
+}
+
+template <class T>
+bool all_below(const void* values, std::size_t size, std::uint64_t limit) {
+    const T* at = static_cast<const T*>(values);
+    T largest = 0;
+    for (std::size_t i = 0; i < size; ++i) largest = std::max(largest, at[i]);
+    return size == 0 || largest < limit;
+}
+
+// Without a branch per value, so that it runs at the speed of memory: the exponent of NaN and infinity is all ones.
+bool all_finite(std::span<const float> values) {
+    bool finite = true;
+    for (const float value : values) finite &= (std::bit_cast<std::uint32_t>(value) & 0x7f800000u) != 0x7f800000u;
+    return finite;
+}
+
+bool all_finite(std::span<const std::uint16_t> halves) {
+    bool finite = true;
+    for (const std::uint16_t half : halves) finite &= (half & 0x7c00u) != 0x7c00u;
+    return finite;
+}
+
+bool ascending(std::span<const std::uint32_t> values) {
+    bool holds = true;
+    for (std::size_t i = 1; i < values.size(); ++i) holds &= values[i - 1] <= values[i];
+    return holds;
+}
+
+// IEEE half precision to single; exact.
+float from_half(std::uint16_t half) noexcept {
+    const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000u) << 16;
+    const std::uint32_t magnitude = half & 0x7fffu;
+    if (magnitude < 0x0400u) {  // zero and numbers below the normal range: multiples of 2^-24
+        const float value = static_cast<float>(magnitude) * 0x1p-24f;
+        return sign ? -value : value;
+    }
+    return std::bit_cast<float>(sign | ((magnitude << 13) + (std::uint32_t{112} << 23)));
+}
+
+}  // namespace
+
+WeightRows::WeightRows(const Tensors& tensors, const std::string& prefix, std::size_t n_codes, unsigned hash_bits)
+    : n_codes_(n_codes), many_(std::max<std::size_t>(2, (n_codes + 7) / 8 * 2)) {
+    const std::string name = prefix + ".starts";
+    starts_ = view<std::uint32_t>(need_tensor(tensors, name), Type::kUint32, name);
+    if (starts_.empty() || starts_.front() != 0 || !ascending(starts_)) refuse(name, "does not ascend from 0");
+    if (starts_.size() > kNoAttribute) refuse(name, "is too long");
+    check_table(tensors, prefix, hash_bits);
+    check_weights(tensors, prefix);
+}
+
+void WeightRows::check_table(const Tensors& tensors, const std::string& prefix, unsigned hash_bits) {
+    if (hash_bits > 0) {
+        if (hash_bits > 31 || n_attributes() != std::size_t{1} << hash_bits)
+            refuse(prefix + ".starts", "does not have one row for each of the 2^hash_bits attributes");
+        hash_bits_ = hash_bits;
+        return;
+    }
+    const std::string keys = prefix + ".keys", slots = prefix + ".slots";
+    table_ = {view<Key>(need_tensor(tensors, keys), Type::kUint64, keys),
+              view<std::uint32_t>(need_tensor(tensors, slots), Type::kUint32, slots)};
+    if (!valid(table_, n_attributes())) refuse(slots, "is no table of attributes: a size or an entry is wrong");
+}
+
+void WeightRows::check_weights(const Tensors& tensors, const std::string& prefix) {
+    const std::string codes = prefix + ".labels", weights = prefix + ".weights", scales = prefix + ".scales";
+    const Tensor& labels = need_tensor(tensors, codes);
+    code_type_ = labels.type;
+    codes_ = labels.data;
+    if (labels.size != n_weights()) refuse(codes, "does not have one entry per weight");
+    switch (code_type_) {
+        case Type::kUint8:
+            if (!all_below<std::uint8_t>(codes_, labels.size, n_codes_)) refuse(codes, "has a label out of range");
+            break;
+        case Type::kUint16:
+            if (!all_below<std::uint16_t>(codes_, labels.size, n_codes_)) refuse(codes, "has a label out of range");
+            break;
+        case Type::kUint32:
+            if (!all_below<std::uint32_t>(codes_, labels.size, n_codes_)) refuse(codes, "has a label out of range");
+            break;
+        default:
+            refuse(codes, "has the wrong type");
+    }
+    const Tensor& values = need_tensor(tensors, weights);
+    weight_type_ = values.type;
+    weights_ = values.data;
+    if (values.size != n_weights()) refuse(weights, "does not have one entry per label");
+    if (weight_type_ == Type::kFloat32) {
+        if (!all_finite(view<float>(values, Type::kFloat32, weights))) refuse(weights, "has a NaN or infinite weight");
+    } else if (weight_type_ == Type::kFloat16) {
+        if (!all_finite(view<std::uint16_t>(values, Type::kFloat16, weights)))
+            refuse(weights, "has a NaN or infinite weight");
+    } else if (weight_type_ == Type::kInt8) {
+        scales_ = view<float>(need_tensor(tensors, scales), Type::kFloat32, scales);
+        if (scales_.size() != 1 && scales_.size() != n_codes_) refuse(scales, "needs one entry, or one per label");
+        for (const float scale : scales_)
+            if (!(std::abs(scale) <= 1e36f)) refuse(scales, "has a scale that is not finite or beyond 1e36");
+    } else {
+        refuse(weights, "has the wrong type");
+    }
+}
+
+float WeightRows::weight(std::size_t i) const noexcept {
+    switch (weight_type_) {
+        case Type::kFloat32:
+            return static_cast<const float*>(weights_)[i];
+        case Type::kFloat16:
+            return from_half(static_cast<const std::uint16_t*>(weights_)[i]);
+        default:
+            return static_cast<float>(static_cast<const std::int8_t*>(weights_)[i]) *
+                   scales_[scales_.size() == 1 ? 0 : code(i)];
+    }
+}
+
+void WeightRows::sum(const AttributeList& attributes, double* out) const {
+    const bool valued = !attributes.values.empty();
+    for (std::size_t t = 0; t < attributes.n_tokens(); ++t, out += n_codes_) {
+        std::fill_n(out, n_codes_, 0.0);
+        for (const bool many : {true, false})
+            for (std::size_t i = attributes.starts[t]; i < attributes.starts[t + 1]; ++i) {
+                const std::uint32_t number = find(attributes.keys[i]);
+                if (number == kNoAttribute || many_codes(row_size(number)) != many) continue;
+                const double value = valued ? static_cast<double>(attributes.values[i]) : 1.0;
+                each(number,
+                     [&](std::uint32_t code, float weight) { out[code] += value * static_cast<double>(weight); });
+            }
+    }
+}
+
+Model::Model(const Tensors& tensors, std::size_t n_labels, unsigned hash_bits, Expand expand)
+    : n_labels_(n_labels), labels_(tensors, "attribute", n_labels, hash_bits), expand_(expand) {
+    static_assert(std::endian::native == std::endian::little, "model files are little-endian");
+    if (n_labels < 1 || n_labels > 32768) throw std::invalid_argument("a model has 1 to 32768 labels");
+    names_ = checked_names(tensors, "names", labels_.n_attributes());
+    if (find_tensor(tensors, "pair.starts")) {
+        pairs_ = std::make_unique<WeightRows>(tensors, "pair", n_labels * n_labels, hash_bits);
+        pair_names_ = checked_names(tensors, "pair.names", pairs_->n_attributes());
+    }
+    check_transitions(tensors);
+    if (expand == Expand::kNow) expect(kWorthExpanding);
+}
+
+void Model::check_transitions(const Tensors& tensors) {
+    const std::size_t K = n_labels_;
+    const auto scores = view<float>(need_tensor(tensors, "transitions"), Type::kFloat32, "transitions");
+    if (scores.size() != K * K) refuse("transitions", "does not have one entry per pair of labels");
+    if (!all_finite(scores)) refuse("transitions", "has a NaN or infinite weight");
+    transitions_.assign(scores.begin(), scores.end());
+    start_.assign(K, 0.0);
+    end_.assign(K, 0.0);
+    const auto forbid = [&](const std::string& name, std::vector<double>& where) {
+        const Tensor* tensor = find_tensor(tensors, name);
+        if (!tensor) return;
+        const auto allowed = view<std::uint8_t>(*tensor, Type::kUint8, name);
+        if (allowed.size() != where.size()) refuse(name, "has the wrong size");
+        for (std::size_t i = 0; i < where.size(); ++i)
+            if (!allowed[i]) where[i] = -std::numeric_limits<double>::infinity();
+    };
+    forbid("allowed.transitions", transitions_);
+    forbid("allowed.start", start_);
+    forbid("allowed.end", end_);
+}
+
+Model::Names Model::checked_names(const Tensors& tensors, const std::string& prefix, std::size_t n_attributes) {
+    const Tensor* text = find_tensor(tensors, prefix + ".text");
+    if (!text) return {};
+    const auto bytes = view<std::uint8_t>(*text, Type::kUint8, prefix + ".text");
+    const auto ends = view<std::uint32_t>(need_tensor(tensors, prefix + ".ends"), Type::kUint32, prefix + ".ends");
+    if (ends.size() != n_attributes || !ascending(ends) || (!ends.empty() && ends.back() > bytes.size()))
+        refuse(prefix + ".ends", "does not give each attribute a part of the text");
+    return {{reinterpret_cast<const char*>(bytes.data()), bytes.size()}, ends};
+}
+
+std::string_view Model::name(std::size_t number, bool pair) const {
+    const Names& names = pair ? pair_names_ : names_;
+    if (number >= names.ends.size()) return {};
+    const std::size_t begin = number == 0 ? 0 : names.ends[number - 1];
+    return names.text.substr(begin, names.ends[number] - begin);
+}
+
+void Model::expect(std::size_t n_tokens) const {
+    if (expand_ == Expand::kNever || expanded_.load(std::memory_order_acquire)) return;
+    if (n_scored_.fetch_add(n_tokens, std::memory_order_relaxed) + n_tokens < kWorthExpanding) return;
+    std::call_once(expanding_, [&] {
+        if (ExpandedRows::bytes(labels_) + (pairs_ ? ExpandedRows::bytes(*pairs_) : 0.0) > kMostExpandedBytes) return;
+        expanded_labels_ = std::make_unique<ExpandedRows>(labels_);
+        if (pairs_) expanded_pairs_ = std::make_unique<ExpandedRows>(*pairs_);
+        expanded_.store(true, std::memory_order_release);
+    });
+}
+
+void Model::unary(const AttributeList& attributes, FoundRows& scratch, double* out) const {
+    if (expanded_.load(std::memory_order_acquire))
+        expanded_labels_->sum(attributes, scratch, out);
+    else
+        labels_.sum(attributes, out);
+}
+
+void Model::per_step(const AttributeList& attributes, FoundRows& scratch, double* out) const {
+    if (expanded_.load(std::memory_order_acquire))
+        expanded_pairs_->sum(attributes, scratch, out);
+    else
+        pairs_->sum(attributes, out);
+    const std::size_t size = transitions_.size();
+    for (std::size_t t = 0; t < attributes.n_tokens(); ++t, out += size)
+        for (std::size_t i = 0; i < size; ++i) out[i] += transitions_[i];
+}
+
+}  // namespace tw

@@ -1,0 +1,138 @@
+// A trained model: weights by attribute and label, as its file holds them. Views into memory that the caller keeps
+// alive (an mmap, usually); every size, offset, label and number is checked before any is used.
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attributes.hpp"
+#include "expanded.hpp"
+#include "key_table.hpp"
+
+namespace tw {
+
+// One tensor of a model file: little-endian, aligned to its type.
+struct Tensor {
+    enum class Type { kUint8, kUint16, kUint32, kUint64, kInt8, kFloat16, kFloat32 };
+    Type type;
+    const void* data;
+    std::size_t size;  // entries
+};
+using Tensors = std::map<std::string, Tensor, std::less<>>;
+
+// From the key of an attribute to its row of weights. `codes` are labels, or label pairs (previous * K + current).
+class WeightRows {
+public:
+    // The tensors whose names begin with `prefix`; throws std::invalid_argument unless they fit together.
+    WeightRows(const Tensors& tensors, const std::string& prefix, std::size_t n_codes, unsigned hash_bits);
+
+    std::size_t n_attributes() const { return starts_.size() - 1; }
+    std::size_t n_weights() const { return starts_.back(); }
+    std::size_t n_codes() const { return n_codes_; }
+    bool hashed() const { return hash_bits_ > 0; }
+    const KeyTable& table() const { return table_; }
+
+    std::uint32_t find(Key key) const noexcept {
+        return hash_bits_ > 0 ? static_cast<std::uint32_t>(key >> (64 - hash_bits_)) : table_.find(key);
+    }
+    std::size_t row_size(std::uint32_t number) const noexcept { return starts_[number + 1] - starts_[number]; }
+
+    // Calls visit(code, weight) for the weights of an attribute, in the order of the file.
+    template <class Visit>
+    void each(std::uint32_t number, Visit visit) const {
+        for (std::size_t i = starts_[number]; i < starts_[number + 1]; ++i) visit(code(i), weight(i));
+    }
+
+    // Many codes, so that a padded row takes no more than twice the place: such rows are summed first, then the others.
+    bool many_codes(std::size_t row_size) const noexcept { return row_size >= many_; }
+
+    // out[t][code] = sum over the attributes of token t of value * weight, in double precision: first the attributes
+    // with many codes in their order, then the others in theirs.
+    void sum(const AttributeList& attributes, double* out) const;
+
+private:
+    std::uint32_t code(std::size_t i) const noexcept {
+        switch (code_type_) {
+            case Tensor::Type::kUint8:
+                return static_cast<const std::uint8_t*>(codes_)[i];
+            case Tensor::Type::kUint16:
+                return static_cast<const std::uint16_t*>(codes_)[i];
+            default:
+                return static_cast<const std::uint32_t*>(codes_)[i];
+        }
+    }
+    float weight(std::size_t i) const noexcept;
+    void check_table(const Tensors& tensors, const std::string& prefix, unsigned hash_bits);
+    void check_weights(const Tensors& tensors, const std::string& prefix);
+
+    std::size_t n_codes_, many_;
+    unsigned hash_bits_ = 0;
+    KeyTable table_{};
+    std::span<const std::uint32_t> starts_;
+    Tensor::Type code_type_{}, weight_type_{};
+    const void* codes_ = nullptr;
+    const void* weights_ = nullptr;
+    std::span<const float> scales_;  // of int8 weights: one for all, or one per code
+};
+
+// When rows are copied into the form of expanded.hpp: after enough tokens to pay for it, at once, or not at all, so
+// that processes share the pages of the file.
+enum class Expand { kWhenWorthwhile, kNow, kNever };
+
+// Immutable; any number of threads may use it.
+class Model {
+public:
+    Model(const Tensors& tensors, std::size_t n_labels, unsigned hash_bits, Expand expand);
+
+    std::size_t n_labels() const { return n_labels_; }
+    const WeightRows& labels() const { return labels_; }
+    const WeightRows* pairs() const { return pairs_.get(); }  // null when no attribute meets label pairs
+    // -inf where a transition, or a label at the start or the end, is not allowed.
+    std::span<const double> transitions() const { return transitions_; }
+    std::span<const double> start() const { return start_; }
+    std::span<const double> end() const { return end_; }
+
+    // Says that so many tokens are about to be scored.
+    void expect(std::size_t n_tokens) const;
+
+    // Entries that must be writable after the rows that `unary` writes.
+    static constexpr std::size_t kSlack = 16;
+    // Scores of tokens by label, [n_tokens][n_labels]; and of label pairs, [n_tokens][n_labels][n_labels].
+    void unary(const AttributeList& attributes, FoundRows& scratch, double* out) const;
+    void per_step(const AttributeList& attributes, FoundRows& scratch, double* out) const;
+
+    // The name of an attribute, or nothing when names were not kept.
+    std::string_view name(std::size_t number, bool pair) const;
+
+private:
+    struct Names {
+        std::string_view text;
+        std::span<const std::uint32_t> ends;
+    };
+    static Names checked_names(const Tensors& tensors, const std::string& prefix, std::size_t n_attributes);
+    void check_transitions(const Tensors& tensors);
+
+    std::size_t n_labels_;
+    WeightRows labels_;
+    std::unique_ptr<WeightRows> pairs_;
+    std::vector<double> transitions_, start_, end_;
+    Names names_, pair_names_;
+
+    Expand expand_;
+    mutable std::atomic<std::size_t> n_scored_{0};
+    mutable std::once_flag expanding_;
+    mutable std::unique_ptr<const ExpandedRows> expanded_labels_, expanded_pairs_;
+    mutable std::atomic<bool> expanded_{false};
+};
+
+}  // namespace tw

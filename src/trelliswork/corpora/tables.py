@@ -1,0 +1,271 @@
+"""Column files as tables in the core: for reading a whole corpus at once, without a Python object for each token.
+
+`read_table` follows the rules of `trelliswork.corpora.read_columns`, line for line, and gives the same tokens and
+labels; estimators recognise its tables and hand them to the core as they are. `read_blocks` cuts a stream of any size
+into pieces that end where sequences end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, overload
+
+from trelliswork import _core
+from trelliswork.corpora.files import Source, name_of, reading_bytes
+from trelliswork.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["LabelTable", "TokenTable", "read_blocks", "read_table"]
+
+
+class TokenTable:
+    """The tokens of a corpus, a list of sequences to look at; the text stays in the core.
+
+    A token is a string where there is one column, else a tuple of strings, as `read_columns` gives them.
+
+    Parameters
+    ----------
+    columns : trelliswork._core.Columns
+        The rows, label column taken out.
+
+    Examples
+    --------
+    >>> table = TokenTable.from_lists([["Rain", "fell"], ["Stop"]])
+    >>> len(table), table[0], table[1:]
+    (2, ['Rain', 'fell'], [['Stop']])
+    """
+
+    __slots__ = ("columns",)
+
+    def __init__(self, columns: _core.Columns) -> None:
+        self.columns = columns
+
+    @classmethod
+    def from_lists(cls, X: Any) -> TokenTable:
+        """Return the table of sequences of words, or of tuples of words.
+
+        Examples
+        --------
+        >>> TokenTable.from_lists([[("Rain", "NN")]])[0]
+        [('Rain', 'NN')]
+        """
+        try:
+            return cls(_core.columns_from_lists(X))
+        except ValueError as error:
+            raise InvalidInput(str(error)) from None
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns a token has."""
+        return self.columns.n_columns
+
+    @property
+    def n_tokens(self) -> int:
+        """How many tokens there are in all."""
+        return self.columns.n_rows
+
+    def lengths(self) -> np.ndarray:
+        """Return how many tokens each sequence has."""
+        return self.columns.lengths()
+
+    def __len__(self) -> int:
+        return self.columns.n_sequences
+
+    @overload
+    def __getitem__(self, index: int) -> list[Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[list[Any]]: ...
+    def __getitem__(self, index: int | slice) -> list[Any]:
+        if isinstance(index, slice):
+            return [self.columns.sequence(i) for i in range(len(self))[index]]
+        return self.columns.sequence(range(len(self))[index])
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        return (self.columns.sequence(i) for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"TokenTable({len(self)} sequences, {self.n_tokens} tokens, {self.n_columns} columns)"
+
+
+class LabelTable:
+    """The labels of a corpus, a list of sequences of str to look at, kept as numbers.
+
+    Attributes
+    ----------
+    codes : ndarray of int32, shape (n_tokens,)
+        The label of every token, as a position in `names`.
+    names : list of str
+        The labels in the order of first sight.
+
+    Examples
+    --------
+    >>> import io
+    >>> _, labels = read_table(io.BytesIO(b"Rain B-NP\\nfell B-VP\\n\\nStop B-VP\\n"))
+    >>> list(labels), labels.names, labels.codes.tolist()
+    ([['B-NP', 'B-VP'], ['B-VP']], ['B-NP', 'B-VP'], [0, 1, 1])
+    """
+
+    __slots__ = ("_starts", "codes", "names")
+
+    def __init__(self, codes: np.ndarray, names: list[str], lengths: np.ndarray) -> None:
+        self.codes = codes
+        self.names = names
+        self._starts: list[int] = [0, *lengths.cumsum().tolist()]
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> list[str]: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[list[str]]: ...
+    def __getitem__(self, index: int | slice) -> list[str] | list[list[str]]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(len(self))[index]]
+        i = range(len(self))[index]
+        return [self.names[code] for code in self.codes[self._starts[i] : self._starts[i + 1]].tolist()]
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"LabelTable({len(self)} sequences, {len(self.codes)} tokens, {len(self.names)} labels)"
+
+
+def read_table(
+    source: Source,
+    label_column: int | None = -1,
+    *,
+    separator: str | None = None,
+    comments: str | None = None,
+    keep_docstart: bool = False,
+    encoding: str = "utf-8",
+) -> tuple[TokenTable, LabelTable | None]:
+    """Return the tokens and the labels of a column file, by the rules of `read_columns`.
+
+    Parameters
+    ----------
+    source : path, file object or "-"
+        What to read, as for `read_columns`. All of it is held in memory, at most 4 GiB of text.
+    label_column : int or None
+        Which column has the labels: ``-1`` is the last one. None if there are no labels.
+    separator, comments, keep_docstart, encoding
+        As for `read_columns`.
+
+    Returns
+    -------
+    tokens : TokenTable
+        Sequences of str or of tuples of str.
+    labels : LabelTable or None
+        Sequences of str; None with ``label_column=None``.
+
+    Raises
+    ------
+    InvalidInput
+        If a line has too few or too many columns or cannot be decoded; the message names it.
+
+    Examples
+    --------
+    >>> import io
+    >>> tokens, labels = read_table(io.BytesIO(b"Rain NN B-NP\\nfell VBD B-VP\\n\\nStop VB B-VP\\n"))
+    >>> tokens[0], labels[0]
+    ([('Rain', 'NN'), ('fell', 'VBD')], ['B-NP', 'B-VP'])
+    """
+    if label_column is not None and (not isinstance(label_column, int) or isinstance(label_column, bool)):
+        raise InvalidInput(f"label_column must be the position of a column or None, found {label_column!r}.")
+    name = name_of(source)
+    with reading_bytes(source, encoding) as read:
+        data = read(-1)
+    try:
+        columns = _core.parse_columns(data, separator, comments, keep_docstart, name)
+    except ValueError as error:
+        raise InvalidInput(str(error)) from None
+    if label_column is None:
+        return TokenTable(columns), None
+    place = _label_place(columns, label_column)
+    codes, names = columns.labels(place)
+    tokens = TokenTable(columns.without(place) if columns.n_rows else columns)
+    return tokens, LabelTable(codes, names, columns.lengths())
+
+
+def read_blocks(source: Source, block_bytes: int = 1 << 22, *, encoding: str = "utf-8") -> Iterator[tuple[bytes, int]]:
+    """Yield a column file in blocks of whole sequences: the bytes, and the number of their first line.
+
+    A block ends after a blank line, except the last; together they are the file. Only a sequence that is longer than a
+    block makes it larger. Needs no NumPy.
+
+    Parameters
+    ----------
+    source : path, file object or "-"
+        What to read; gzip is decompressed.
+    block_bytes : int
+        About how large a block is to be.
+    encoding : str
+        The encoding of the file; blocks are UTF-8.
+
+    Examples
+    --------
+    >>> import io
+    >>> list(read_blocks(io.BytesIO(b"Rain\\nfell\\n\\nStop\\n\\nGo\\n"), block_bytes=13))
+    [(b'Rain\\nfell\\n\\n', 1), (b'Stop\\n\\nGo\\n', 4)]
+    """
+    if not isinstance(block_bytes, int) or block_bytes < 1:
+        raise InvalidInput(f"block_bytes must be a positive number, found {block_bytes!r}.")
+    return _blocks(source, block_bytes, encoding)
+
+
+# The end of a line, then nothing but spaces and tabs: what `read_columns` takes for the end of a sequence.
+_BLANK_LINE = re.compile(rb"\n[ \t]*\r*\n")
+
+
+def _blocks(source: Source, block_bytes: int, encoding: str) -> Iterator[tuple[bytes, int]]:
+    with reading_bytes(source, encoding) as read:
+        held = b""
+        line = 1
+        while chunk := read(max(block_bytes - len(held), len(held), 1)):  # at least doubled: linear in all
+            held += chunk
+            if len(held) < block_bytes:
+                continue
+            cut = _last_blank_line(held)
+            if cut:
+                block, held = held[:cut], held[cut:]
+                yield block, line
+                line += block.count(b"\n")
+        if held:
+            yield held, line
+
+
+def _last_blank_line(data: bytes) -> int:
+    """Where the last blank line ends; 0 if there is none."""
+    found = data.rfind(b"\n\n")
+    if found >= 0:
+        return found + 2
+    found = data.rfind(b"\n\r\n")
+    if found >= 0:
+        return found + 3
+    end = 0
+    for match in _BLANK_LINE.finditer(data):
+        end = match.end()
+    return end
+
+
+def _label_place(columns: _core.Columns, label: int) -> int:
+    """The label column as a position from the left."""
+    width = columns.n_columns
+    if columns.n_rows == 0:
+        return 0
+    where = columns.where(0)
+    if not -width <= label < width:
+        raise InvalidInput(
+            f"{where}: label is column {label}, but there are {width} columns. "
+            f"Positions go from 0 to {width - 1}, or from -1 backwards."
+        )
+    if width == 1:
+        raise InvalidInput(
+            f"{where}: expected a token and a label, found one column. "
+            "If the file has no labels, pass label_column=None."
+        )
+    return label % width
