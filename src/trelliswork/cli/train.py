@@ -199,8 +199,8 @@ def learner_from(name: str, settings: Sequence[str] = ()) -> Any:
     """
     from trelliswork.learners import by_name
 
-    learner = by_name(name)
-    known = learner.get_params()  # type: ignore[attr-defined]
+    learner: Any = by_name(name)
+    known = learner.get_params()
     try:
         for setting in settings:
             parameter, equals, value = setting.partition("=")
@@ -208,8 +208,8 @@ def learner_from(name: str, settings: Sequence[str] = ()) -> Any:
                 raise InvalidInput(f"--set {setting}: expected NAME=VALUE.")
             if parameter not in known:
                 raise InvalidInput(f"--set {setting}: the learner {name} has no parameter {parameter!r}.")
-            learner.set_params(**{parameter: _value(value)})  # type: ignore[attr-defined]
-        learner.check()  # type: ignore[attr-defined]
+            learner.set_params(**{parameter: _value(value)})
+        learner._check()  # now, not after the corpus has been read
     except InvalidInput as error:
         listed = ", ".join(f"{parameter}={default!r}" for parameter, default in known.items())
         raise InvalidInput(f"{str(error).rstrip('.')}. Its parameters are {listed}.") from error
@@ -218,9 +218,9 @@ def learner_from(name: str, settings: Sequence[str] = ()) -> Any:
 
 def learner_parameters() -> dict[str, list[tuple[str, str]]]:
     """Return every learner's parameters with what its documentation says of them, for `train --help`."""
-    from trelliswork.learners import LEARNERS
+    from trelliswork.learners import _LEARNERS
 
-    return {name: _documented(learner) for name, learner in LEARNERS.items()}
+    return {name: _documented(learner) for name, learner in _LEARNERS.items()}
 
 
 def templates_from(features: str) -> Any:
@@ -337,7 +337,7 @@ def n_tokens(X: Any) -> int:
 
 
 def _facts(labeler: Any, model: str, X: Any, seconds: float, interrupted: bool) -> dict[str, Any]:
-    best = max((entry for entry in labeler.history_), key=lambda entry: entry.get("iteration", 0), default={})
+    best = next((entry for entry in labeler.history_ if entry["iteration"] == labeler.best_iteration_), {})
     return {
         "model": model,
         "bytes": os.path.getsize(model),
