@@ -3,11 +3,13 @@
 import io
 import subprocess
 import sys
+from importlib import resources
 from typing import NamedTuple
 
 import pytest
 
 from trelliswork.cli.main import main
+from trelliswork.cli.train import train
 
 
 class Run(NamedTuple):
@@ -39,3 +41,29 @@ def program():
         return Run(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     return call
+
+
+DATA = resources.files("trelliswork.corpora") / "data"
+
+
+@pytest.fixture(scope="session")
+def recipes():
+    """The shipped corpus as files: where the training and the test part are."""
+    return str(DATA / "ingredients.train.tsv"), str(DATA / "ingredients.test.tsv")
+
+
+@pytest.fixture(scope="session")
+def model(recipes, tmp_path_factory):
+    """A model of the shipped corpus, trained once."""
+    path = str(tmp_path_factory.mktemp("models") / "recipes.tw")
+    train(recipes[0], path, features="words", quiet=True)
+    return path
+
+
+@pytest.fixture
+def small(recipes, tmp_path):
+    """The first lines of the corpus, for what is trained often."""
+    path = tmp_path / "small.tsv"
+    with open(recipes[0], encoding="utf-8") as file:
+        path.write_text("\n\n".join(file.read().split("\n\n")[:60]) + "\n", encoding="utf-8")
+    return path
