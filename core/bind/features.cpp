@@ -5,8 +5,11 @@
 
 #include <limits>
 #include <optional>
+#include <tuple>
+#include <unordered_map>
 
 #include "../features/columns.hpp"
+#include "../features/extractor.hpp"
 #include "arrays.hpp"
 
 namespace tw::bind {
@@ -210,8 +213,157 @@ void bind_columns(nb::module_& m) {
           "Rows from sequences of strings, or of tuples of strings that all have the same width.");
 }
 
+// What templates.py hands over; the names are those of the enumerations in core/features.
+using StepSpec = std::tuple<std::string, std::uint32_t, std::string>;  // op, n or number of a resource, pattern
+using ViewSpec = std::tuple<std::string, std::uint32_t, std::vector<StepSpec>, std::string, std::uint32_t>;
+using PartSpec = std::tuple<std::uint32_t, std::int32_t, std::string>;  // view, offset, mode
+using TemplateSpec = std::tuple<std::string, bool, bool, std::vector<PartSpec>>;
+
+template <class T>
+T named(const std::unordered_map<std::string, T>& names, const std::string& name) {
+    const auto found = names.find(name);
+    if (found == names.end()) throw std::invalid_argument("there is no " + quoted(name) + " in templates");
+    return found->second;
+}
+
+class ExtractorBuilder {
+public:
+    explicit ExtractorBuilder(const std::vector<std::string>& resources)
+        : resources_(resources), classes_(resources.size()) {}
+
+    View view(const ViewSpec& spec) {
+        static const std::unordered_map<std::string, View::Kind> kinds{{"cell", View::Kind::kCell},
+                                                                       {"begin", View::Kind::kBegin},
+                                                                       {"end", View::Kind::kEnd},
+                                                                       {"gazetteer", View::Kind::kGazetteer},
+                                                                       {"number", View::Kind::kNumber}};
+        static const std::unordered_map<std::string, View::Outside> outsides{
+            {"", View::Outside::kNothing}, {"crfpp", View::Outside::kCrfpp}, {"wapiti", View::Outside::kWapiti}};
+        const auto& [kind, column, steps, outside, resource] = spec;
+        View out{named(kinds, kind), column, {}, named(outsides, outside), {}};
+        for (const StepSpec& s : steps) out.steps.push_back(step(s));
+        if (out.kind == View::Kind::kGazetteer) out.resource = resource_at(resource);
+        return out;
+    }
+
+    static Template make_template(const TemplateSpec& spec) {
+        static const std::unordered_map<std::string, Part::Mode> modes{
+            {"", Part::Mode::kRelative}, {"@", Part::Mode::kAbsolute}, {"*", Part::Mode::kIndirect}};
+        const auto& [text, label, pair, parts] = spec;
+        Template out{text, label, pair, {}};
+        for (const auto& [view, offset, mode] : parts) out.parts.push_back({view, offset, named(modes, mode)});
+        return out;
+    }
+
+private:
+    Step step(const StepSpec& spec) {
+        using Op = Step::Op;
+        static const std::unordered_map<std::string, Op> ops{
+            {"lower", Op::kLower},   {"ascii_lower", Op::kAsciiLower},
+            {"prefix", Op::kPrefix}, {"suffix", Op::kSuffix},
+            {"shape", Op::kShape},   {"digits", Op::kDigits},
+            {"case", Op::kCase},     {"characters", Op::kCharacters},
+            {"length", Op::kLength}, {"matches", Op::kMatches},
+            {"match", Op::kMatch},   {"test", Op::kTest},
+            {"class", Op::kClass},   {"match_or_empty", Op::kMatchOrEmpty}};
+        const auto& [name, n, pattern] = spec;
+        Step out{named(ops, name), n, {}, {}};
+        const bool wapiti = out.op == Op::kTest || out.op == Op::kMatchOrEmpty;
+        if (wapiti || out.op == Op::kMatch || out.op == Op::kMatches)
+            out.pattern =
+                std::make_shared<const Pattern>(pattern, wapiti ? Pattern::Dialect::kWapiti : Pattern::Dialect::kUsual);
+        if (out.op == Op::kClass) {
+            const std::string& text = resource_at(n);
+            if (!classes_[n]) classes_[n] = std::make_shared<const WordClasses>(text);
+            out.classes = classes_[n];
+        }
+        return out;
+    }
+
+    const std::string& resource_at(std::size_t i) const {
+        require(i < resources_.size(), "a template names a resource that does not exist");
+        return resources_[i];
+    }
+
+    const std::vector<std::string>& resources_;
+    std::vector<std::shared_ptr<const WordClasses>> classes_;
+};
+
+std::shared_ptr<Extractor> make_extractor(const std::vector<ViewSpec>& views,
+                                          const std::vector<TemplateSpec>& templates,
+                                          const std::vector<std::string>& resources) {
+    ExtractorBuilder builder(resources);
+    std::vector<View> built;
+    for (const ViewSpec& view : views) built.push_back(builder.view(view));
+    std::vector<Template> ready;
+    for (const TemplateSpec& t : templates) ready.push_back(ExtractorBuilder::make_template(t));
+    return std::make_shared<Extractor>(std::move(built), std::move(ready));
+}
+
+nb::tuple attribute_arrays(const ColumnSource& source, std::size_t first, std::size_t last, bool pair) {
+    require(first <= last && last <= source.n_sequences(), "there are no such sequences");
+    Attributes attributes;
+    {
+        nb::gil_scoped_release unlocked;
+        source.attributes(first, last, attributes);
+    }
+    const AttributeList& list = pair ? attributes.pair : attributes.label;
+    return nb::make_tuple(to_numpy(list.starts, {list.starts.size()}), to_numpy(list.keys, {list.keys.size()}),
+                          to_numpy(list.values, {list.values.size()}));
+}
+
+nb::list attribute_names(const ColumnSource& source, std::size_t sequence, bool pair) {
+    require(sequence < source.n_sequences(), "there is no such sequence");
+    Attributes attributes;
+    source.attributes(sequence, sequence + 1, attributes);
+    const AttributeList& list = pair ? attributes.pair : attributes.label;
+    nb::list tokens;
+    for (std::size_t t = 0; t < list.n_tokens(); ++t) {
+        nb::list names;
+        for (std::uint32_t i = 0; i < list.starts[t + 1] - list.starts[t]; ++i)
+            names.append(to_str(source.name(sequence, t, i, pair)));
+        tokens.append(names);
+    }
+    return tokens;
+}
+
+void bind_extractor(nb::module_& m) {
+    nb::class_<Extractor>(m, "Extractor", "Compiled templates: from rows of columns to attributes.")
+        .def(nb::new_(&make_extractor), nb::arg("views"), nb::arg("templates"), nb::arg("resources"))
+        .def_prop_ro("n_columns", &Extractor::n_columns, "How many columns the templates need.")
+        .def_prop_ro("n_label_templates", &Extractor::n_label_templates)
+        .def_prop_ro("n_pair_templates", &Extractor::n_pair_templates);
+    nb::class_<ColumnSource, Source>(m, "ColumnSource", "Rows of columns, seen through templates.")
+        .def(nb::new_([](std::shared_ptr<Columns> columns, std::shared_ptr<Extractor> extractor) {
+                 return std::make_shared<ColumnSource>(std::move(columns), std::move(extractor));
+             }),
+             nb::arg("columns"), nb::arg("extractor"))
+        .def("attribute_arrays", &attribute_arrays, nb::arg("first"), nb::arg("last"), nb::arg("pair") = false,
+             "Starts of the tokens, keys and values (none when all are 1) of the attributes of some sequences.")
+        .def("attribute_names", &attribute_names, nb::arg("sequence"), nb::arg("pair") = false,
+             nb::sig("def attribute_names(self, sequence: int, pair: bool = False) -> list[list[str]]"),
+             "The names of the attributes of each token of a sequence.");
+    m.def(
+        "search_pattern",
+        [](const std::string& pattern, const std::string& text, bool wapiti) -> std::optional<nb::str> {
+            const Pattern compiled(pattern, wapiti ? Pattern::Dialect::kWapiti : Pattern::Dialect::kUsual);
+            const auto match = compiled.search(text);
+            if (!match) return std::nullopt;
+            return nb::str(text.data() + match->begin, match->end - match->begin);
+        },
+        nb::arg("pattern"), nb::arg("text"), nb::arg("wapiti") = false,
+        "The leftmost match of a regular expression of templates in a text, or None.");
+    m.def(
+        "value_key", [](const std::string& text) { return value_key(text); }, nb::arg("text"),
+        "The hash that keys are made of; never 0.");
+    m.def("combine_keys", &combine, nb::arg("a"), nb::arg("b"), "The key of a combination, in this order.");
+}
+
 }  // namespace
 
-void bind_features(nb::module_& m) { bind_columns(m); }
+void bind_features(nb::module_& m) {
+    bind_columns(m);
+    bind_extractor(m);
+}
 
 }  // namespace tw::bind

@@ -2,8 +2,8 @@
 The compiled core of trelliswork; use the public names of the package instead.
 """
 
-from collections.abc import Callable
-from typing import Annotated
+from collections.abc import Callable, Iterable, Sequence
+from typing import Annotated, overload
 
 import numpy
 from numpy.typing import NDArray
@@ -87,6 +87,14 @@ def kbest_vectors(chain: ChainBatch, k: int, reverse: bool) -> list[list[float]]
 
 def python_vectors(chain: ChainBatch, plus: Callable, times: Callable, zero: object | None, one: object | None, lift: Callable, reverse: bool) -> list: ...
 
+@overload
+def hash_bytes(text: str) -> int:
+    """The 64-bit key of a name, as model files hold it."""
+
+@overload
+def hash_bytes(text: bytes, seed: int = 0) -> int:
+    """The key of a string."""
+
 class Source:
     """Sequences of tokens whose attributes can be asked for."""
 
@@ -94,6 +102,122 @@ class Source:
     def n_sequences(self) -> int: ...
 
     def length(self, arg: int, /) -> int: ...
+
+    def lengths(self) -> NDArray[numpy.int64]: ...
+
+    def attributes(self, first: int, last: int) -> tuple:
+        """
+        Those of sequences first .. last - 1 that meet a label, and those that meet a pair of labels: each as (starts by token, keys, values or None when all are 1).
+        """
+
+    def name(self, sequence: int, token: int, i: int, pair: bool = False) -> str:
+        """The readable name of the i-th attribute of a token."""
+
+class AttributeSource(Source):
+    """Named attributes of tokens: dicts, or lists of strings."""
+
+    def __init__(self, X: object, names: bool = False, where: str = 'X', first: int = 0) -> None: ...
+
+class MatrixSource(Source):
+    """Rows of a matrix: column j is the attribute x[j]."""
+
+    @overload
+    def __init__(self, rows: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    @overload
+    def __init__(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    @overload
+    def __init__(self, indptr: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int, offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    @overload
+    def __init__(self, indptr: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int, offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    @overload
+    def __init__(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int, offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    @overload
+    def __init__(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int, offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+class Columns:
+    """Tokens as rows of text columns, sequence after sequence."""
+
+    @property
+    def n_sequences(self) -> int: ...
+
+    @property
+    def n_rows(self) -> int: ...
+
+    @property
+    def n_columns(self) -> int: ...
+
+    def lengths(self) -> NDArray[numpy.int64]:
+        """How many tokens each sequence has."""
+
+    def sequence(self, i: int) -> list:
+        """
+        The tokens of a sequence: strings if there is one column, else tuples of strings.
+        """
+
+    def where(self, row: int) -> str:
+        """What a message calls this row: its file and line, or its place in X."""
+
+    def labels(self, column: int, known: Sequence[str] = []) -> tuple[numpy.ndarray, list[str]]:
+        """
+        The values of a column as numbers in order of first sight, continuing `known`, and the table of values.
+        """
+
+    def without(self, column: int) -> Columns:
+        """The same rows without one column; the text is shared."""
+
+def parse_columns(data: bytes, separator: str | None = None, comments: str | None = None, keep_docstart: bool = False, name: str = '', first_line: int = 1, n_columns: int = 0) -> Columns:
+    """
+    The rows of a column file. Rules and errors are those of trelliswork.corpora.read_columns.
+    """
+
+def columns_from_lists(X: Iterable) -> Columns:
+    """
+    Rows from sequences of strings, or of tuples of strings that all have the same width.
+    """
+
+class Extractor:
+    """Compiled templates: from rows of columns to attributes."""
+
+    def __init__(self, views: Sequence[tuple[str, int, Sequence[tuple[str, int, str]], str, int]], templates: Sequence[tuple[str, bool, bool, Sequence[tuple[int, int, str]]]], resources: Sequence[str]) -> None: ...
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns the templates need."""
+
+    @property
+    def n_label_templates(self) -> int: ...
+
+    @property
+    def n_pair_templates(self) -> int: ...
+
+class ColumnSource(Source):
+    """Rows of columns, seen through templates."""
+
+    def __init__(self, columns: Columns, extractor: Extractor) -> None: ...
+
+    def attribute_arrays(self, first: int, last: int, pair: bool = False) -> tuple:
+        """
+        Starts of the tokens, keys and values (none when all are 1) of the attributes of some sequences.
+        """
+
+    def attribute_names(self, sequence: int, pair: bool = False) -> list[list[str]]:
+        """The names of the attributes of each token of a sequence."""
+
+def search_pattern(pattern: str, text: str, wapiti: bool = False) -> str | None:
+    """
+    The leftmost match of a regular expression of templates in a text, or None.
+    """
+
+def value_key(text: str) -> int:
+    """The hash that keys are made of; never 0."""
+
+def combine_keys(a: int, b: int) -> int:
+    """The key of a combination, in this order."""
 
 class Oracle:
     """
@@ -106,6 +230,12 @@ class Oracle:
     @property
     def n_weights(self) -> int: ...
 
+    def set_cost_scale(self, nu: float) -> None:
+        """The factor of the cost added to wrong structures; 0 for none."""
+
+    def l1_factors(self) -> NDArray[numpy.float64]:
+        """How much each weight counts in |w|_1."""
+
     def loss(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], n_jobs: int = 1, precise: bool = True) -> float:
         """The loss of all examples; its gradient is written into `gradient`."""
 
@@ -115,7 +245,11 @@ class Oracle:
 class KeySource(Source):
     """Attributes given as arrays of keys."""
 
+    @overload
     def __init__(self, lengths: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], keys: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, pair_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, pair_keys: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, pair_values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> None: ...
+
+    @overload
+    def __init__(self, lengths: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], keys: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, pair_counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, pair_keys: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> None: ...
 
 class Examples:
     """A training set as it is read: attributes as numbers, and labels."""
@@ -202,6 +336,128 @@ class WorkingWeights:
 
     @property
     def squared_norm(self) -> float: ...
+
+class LabelOracle(Oracle):
+    """Multinomial logistic loss: one label for each row of X."""
+
+    @staticmethod
+    def dense(x: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_labels: int, sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> LabelOracle:
+        """
+        From a matrix. `sample_weight` and `cost` may be empty: ones, and 0/1 cost.
+        """
+
+    @staticmethod
+    def sparse(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int, y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_labels: int, sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> LabelOracle:
+        """From the parts of a CSR matrix."""
+
+    @property
+    def n_labels(self) -> int: ...
+
+class Solver:
+    """Minimises the penalised loss of an oracle, one iteration a call."""
+
+    def step(self, n_jobs: int = 1) -> None:
+        """One iteration; nothing happens once the outcome is known."""
+
+    @property
+    def phase(self) -> str: ...
+
+    @property
+    def objective(self) -> float: ...
+
+    @property
+    def gradient_norm(self) -> float: ...
+
+    @property
+    def gap(self) -> float:
+        """A guess of how far the objective is above its minimum."""
+
+    @property
+    def passes(self) -> float:
+        """Passes over the data so far."""
+
+    @property
+    def iterations(self) -> int: ...
+
+    @property
+    def outcome(self) -> str: ...
+
+    def weights(self) -> NDArray[numpy.float64]:
+        """A copy of the weights."""
+
+    def state(self) -> dict:
+        """All that `restore` needs."""
+
+    def restore(self, state: dict) -> None:
+        """Go on from where `state` was taken, to the identical result."""
+
+class Lbfgs(Solver):
+    """Limited-memory BFGS, for objectives without L1."""
+
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, l2: float = 1.0, l1: float = 0.0, memory: int = 6, tol: float = 0.0005, scaled: bool = False) -> None: ...
+
+class Owlqn(Solver):
+    """Orthant-wise L-BFGS, for objectives with L1."""
+
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, l2: float = 1.0, l1: float = 0.0, memory: int = 6, tol: float = 0.0005, scaled: bool = False) -> None: ...
+
+class Sgd(Solver):
+    """Stochastic gradient descent; an iteration is a pass over the data."""
+
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, l2: float = 1.0, batch: int = 4, shards: int = 2, step: float = 0.0, tol: float = 0.0005, seed: int = 0) -> None: ...
+
+    @property
+    def first_step_size(self) -> float:
+        """eta_0, given or found."""
+
+def exact_objective(oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], l2: float, l1: float = 0.0, n_jobs: int = 1) -> float:
+    """The penalised loss in double precision."""
+
+def checksum(data: object) -> int:
+    """
+    64 bits that change when the bytes do; part of the model file's format.
+    """
+
+def key_table(keys: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple:
+    """Keys and slots of the table in which attribute i has keys[i]."""
+
+class Model:
+    """A trained model: immutable, usable from many threads at once."""
+
+    def __init__(self, tensors: dict, n_labels: int, hash_bits: int = 0, expand: str = 'auto') -> None: ...
+
+    @property
+    def n_labels(self) -> int: ...
+
+    @property
+    def n_attributes(self) -> int: ...
+
+    @property
+    def n_weights(self) -> int: ...
+
+    @property
+    def has_pairs(self) -> bool: ...
+
+    @property
+    def transitions(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def start(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def end(self) -> NDArray[numpy.float64]: ...
+
+    def scores(self, source: Source, n_jobs: int = 1) -> tuple: ...
+
+    def argmax(self, source: Source, n_jobs: int = 1) -> NDArray[numpy.int32]: ...
+
+    def marginals(self, source: Source, n_jobs: int = 1) -> NDArray[numpy.float64]: ...
+
+    def known(self, source: Source, n_jobs: int = 1) -> tuple[int, int]: ...
+
+    def contributions(self, source: Source, sequence: int, pair: bool = False) -> tuple: ...
+
+    def name(self, number: int, pair: bool = False) -> object: ...
 
 def kernels() -> str:
     """Instruction set of the kernels in use."""

@@ -1,0 +1,119 @@
+// Templates at work: from rows of columns to attribute keys, without ever building an attribute's text.
+//
+// A view is a column seen through transforms (the lower-case word, its last three characters) or something that
+// depends on the place in the sequence (its beginning, a match in a gazetteer). Views of a cell depend on its text
+// alone, so they are worked out once per distinct text and then looked up. A template combines views at offsets; its
+// attribute's key is a hash of the template's text and the hashes of the values, in order:
+//
+//     key = combine(combine(hash(text), hash(value 1)), hash(value 2)) ...
+//
+// A view may give nothing, for a place outside the sequence above all; then the template gives no attribute there.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attributes.hpp"
+#include "columns.hpp"
+#include "views.hpp"
+
+namespace tw {
+
+struct Part {
+    // kRelative: offset from the token. kAbsolute (Wapiti's @): 1 is the first token, -1 the last. kIndirect (Wapiti's
+    // *): the offset is read as a number from the column `offset` of the token.
+    enum class Mode : std::uint8_t { kRelative, kAbsolute, kIndirect };
+    std::uint32_t view = 0;
+    std::int32_t offset = 0;
+    Mode mode = Mode::kRelative;
+};
+
+struct Template {
+    std::string text;         // what names begin with and the key's seed is made of
+    bool label = true;        // attributes that meet a label,
+    bool pair = false;        // that meet a pair of labels: none for the first token of a sequence
+    std::vector<Part> parts;  // none: the same attribute everywhere
+};
+
+class Extractor {
+public:
+    static constexpr std::int32_t kMaxOffset = 100;
+    static constexpr std::size_t kMaxTemplates = 10'000, kMaxParts = 32;
+
+    Extractor(std::vector<View> views, std::vector<Template> templates);  // checked: throws std::invalid_argument
+    Extractor(const Extractor&) = delete;
+    Extractor& operator=(const Extractor&) = delete;
+
+    // The attributes of sequences first .. last - 1. The columns must have at least n_columns().
+    void extract(const Columns& columns, std::size_t first, std::size_t last, Attributes& out) const;
+    // The name of the i-th attribute of a token, as `extract` orders them.
+    std::string name(const Columns& columns, std::size_t sequence, std::size_t token, std::size_t i, bool pair) const;
+
+    std::size_t n_columns() const { return n_columns_; }
+    std::size_t n_label_templates() const { return label_.size(); }
+    std::size_t n_pair_templates() const { return pair_.size(); }
+
+private:
+    struct Compiled {  // a template, ready to run
+        Key seed = 0;
+        const Template* source = nullptr;
+        bool relative = true;
+        std::vector<std::ptrdiff_t> places{};  // of its parts in a table of views, from the row of the token
+        std::vector<std::uint32_t> numbers{};  // which of its parts are numbers
+    };
+    struct ColumnViews {  // the cell views of one column: neighbours in the order of views
+        std::uint32_t column, begin, end;
+        bool plain;  // none has steps
+    };
+    class Table;
+
+    void order_views();
+    void compile_templates();
+    Key outside_key(const View& view, bool after, std::size_t distance) const;
+    std::ptrdiff_t position(const Part& part, const Columns& columns, std::size_t row, std::size_t token,
+                            std::size_t length) const;
+    std::optional<std::string> value(const Columns& columns, std::size_t sequence, std::size_t token,
+                                     const Part& part) const;
+    bool gives(const Columns& columns, std::size_t sequence, std::size_t token, const Template& t) const;
+    Gazetteer::Hit gazetteer_hit(const Columns& columns, std::size_t sequence, std::size_t token, std::uint32_t view,
+                                 std::size_t& inside) const;
+
+    std::vector<View> views_;
+    std::vector<Template> templates_;
+    std::vector<Compiled> label_, pair_;
+    std::vector<ColumnViews> column_views_;
+    std::vector<std::unique_ptr<const Gazetteer>> gazetteers_;  // [view], where it is one
+    std::vector<std::vector<std::array<Key, 4>>> gazetteer_keys_;
+    std::vector<Key> before_, after_;  // [distance - 1][view]: what lies outside
+    std::size_t n_columns_ = 0, padding_ = 0;
+    bool has_numbers_ = false;
+};
+
+// Rows of columns, seen through templates.
+class ColumnSource : public Source {
+public:
+    ColumnSource(std::shared_ptr<const Columns> columns, std::shared_ptr<const Extractor> extractor);
+    std::size_t n_sequences() const override { return columns_->n_sequences(); }
+    std::size_t length(std::size_t sequence) const override {
+        return columns_->starts[sequence + 1] - columns_->starts[sequence];
+    }
+    void attributes(std::size_t first, std::size_t last, Attributes& out) const override {
+        extractor_->extract(*columns_, first, last, out);
+    }
+    std::string name(std::size_t sequence, std::size_t token, std::size_t i, bool pair) const override {
+        return extractor_->name(*columns_, sequence, token, i, pair);
+    }
+    const Columns& columns() const { return *columns_; }
+    const Extractor& extractor() const { return *extractor_; }
+
+private:
+    std::shared_ptr<const Columns> columns_;
+    std::shared_ptr<const Extractor> extractor_;
+};
+
+}  // namespace tw

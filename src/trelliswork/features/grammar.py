@@ -1,0 +1,364 @@
+"""The library's own form of templates, line by line (docs/features.md describes it).
+
+    line     = [("pair:" | "both:")] term { "&" term }
+    term     = "begin" | "end" | "bias" | column | function "(" arguments ")"  -- the last two perhaps with [offset]
+    column   = name | "column" number
+    offset   = number | number ".." number
+
+A range stands for one template for each of its numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import product
+
+from trelliswork.errors import InvalidInput
+from trelliswork.features.parts import MAX_COLUMN, MAX_OFFSET, MAX_PARTS, MAX_TEMPLATES, Part, Template, View, wrong
+
+__all__ = ["DEFAULT_COLUMNS", "columns_of", "parse_line", "without_comment"]
+
+DEFAULT_COLUMNS = ("word", "pos")
+_ALIASES = {"w": 0, "word": 0, "pos": 1, "tag": 1}
+_MAX_N = 100
+
+_TOKEN = re.compile(r"""\s*(?:(\.\.|[-+]?\d+|[^\W\d]\w*|[()\[\],&:])|"((?:[^"\\]|\\.)*)"|(\S))""")
+_COMMENT = re.compile(r"""((?:"(?:[^"\\]|\\.)*"|[^"#])*)#.*""", re.S)
+_NAME = re.compile(r"[^\W\d]\w*")
+
+# Functions of one text: name -> (op, how many numbers or ranges follow, may they be left out, does a pattern follow).
+_FUNCTIONS = {
+    "lower": ("lower", 0, False, False),
+    "digits": ("digits", 0, False, False),
+    "case": ("case", 0, False, False),
+    "characters": ("characters", 0, False, False),
+    "length": ("length", 0, False, False),
+    "prefix": ("prefix", 1, False, False),
+    "suffix": ("suffix", 1, False, False),
+    "shape": ("shape", 1, True, False),
+    "matches": ("matches", 0, False, True),
+    "match": ("match", 0, False, True),
+}
+_RESERVED = {*_FUNCTIONS, "begin", "end", "bias", "pair", "both", "label", "column", "columns", "transitions"} | {
+    "class",
+    "gazetteer",
+    "number",
+    "ngram",
+    "bag",
+}
+
+
+def without_comment(line: str) -> str:
+    """The line without white space around it and without what follows a # outside quotes."""
+    found = _COMMENT.fullmatch(line)
+    return (found[1] if found else line).strip()
+
+
+def columns_of(names: str, where: str, line: str) -> tuple[str, ...]:
+    """The names of a ``columns:`` line, checked."""
+    columns = tuple(names.replace(",", " ").split())
+    if not columns or len(columns) > MAX_COLUMN:
+        raise wrong(where, line, f"expected between 1 and {MAX_COLUMN} names of columns")
+    for name in columns:
+        if not _NAME.fullmatch(name) or name in _RESERVED:
+            raise wrong(where, line, f"{name!r} cannot be the name of a column")
+    if len(set(columns)) < len(columns):
+        raise wrong(where, line, "a column is named twice")
+    return columns
+
+
+def parse_line(line: str, columns: Sequence[str], resource: Callable[[str, str], object], where: str) -> list[Template]:
+    """Return the templates that a line stands for.
+
+    Parameters
+    ----------
+    line : str
+        Without comment.
+    columns : sequence of str
+        The names of the columns.
+    resource : callable
+        Called with "class" or "gazetteer" and the name of a file when a template needs it.
+    where : str
+        What messages call the line.
+    """
+    try:
+        return _Parser(line, columns, resource).templates()
+    except _Mistake as mistake:
+        raise wrong(where, line, str(mistake)) from None
+
+
+class _Mistake(Exception):
+    """What is wrong with the line."""
+
+
+class _Term:
+    """What a term stands for: alternatives, each a list of parts. Built from the inside out."""
+
+    __slots__ = ("alternatives", "offsets")
+
+    def __init__(self, alternatives: list[tuple[View, str]], offsets: range | None) -> None:
+        self.alternatives = alternatives  # views, and how they are shown: "lower(word{})" with a place for the offset
+        self.offsets = offsets
+
+    def parts(self) -> list[list[Part]]:
+        return [[part] for view, text in self.alternatives for part in self._at_offsets(view, text)]
+
+    def _at_offsets(self, view: View, text: str) -> list[Part]:
+        return [_part(view, offset, text) for offset in self.offsets or (0,)]
+
+
+def _part(view: View, offset: int, text: str) -> Part:
+    plain = offset == 0 and view.kind in ("begin", "end")
+    return Part(view, offset, "", text.replace("\0", "" if plain else f"[{offset}]"))
+
+
+class _Parser:
+    def __init__(self, line: str, columns: Sequence[str], resource: Callable[[str, str], object]) -> None:
+        self.columns = tuple(columns)
+        self.resource = resource
+        self.tokens: list[tuple[str, str]] = []  # (what it is, text); what: "word", "text" (quoted), "end"
+        at = 0
+        line = line.rstrip()
+        while at < len(line):
+            found = _TOKEN.match(line, at)
+            if found is None or found[3]:
+                raise _Mistake(f"{(found[3] if found else line[at:])!r} is not expected")
+            self.tokens.append(("word", found[1]) if found[1] is not None else ("text", found[2]))
+            at = found.end()
+        self.tokens.append(("end", ""))
+        self.at = 0
+
+    def templates(self) -> list[Template]:
+        label, pair = self._kind()
+        factors = [self._term()]
+        while self._take("&"):
+            factors.append(self._term())
+        if self.tokens[self.at][0] != "end":
+            raise _Mistake(f"{self.tokens[self.at][1]!r} is not expected")
+        total = 1
+        for factor in factors:
+            total *= len(factor)
+        if total > MAX_TEMPLATES:
+            raise _Mistake(f"there are more than {MAX_TEMPLATES} templates")
+        found = []
+        for choice in product(*factors):
+            parts = tuple(part for alternative in choice for part in alternative)
+            if len(parts) > MAX_PARTS:
+                raise _Mistake(f"more than {MAX_PARTS} parts are joined")
+            shown = "|".join(part.text for part in parts)
+            found.append(Template(shown, label, pair, tuple(part for part in parts if part.view.kind != "bias")))
+        return found
+
+    def _kind(self) -> tuple[bool, bool]:
+        if self.tokens[1:2] == [("word", ":")]:
+            word = self.tokens[0][1]
+            if word not in ("label", "pair", "both"):
+                raise _Mistake(f"{word + ':'!r} is not known here; there are 'pair:' and 'both:'")
+            self.at = 2
+            return word != "pair", word != "label"
+        return True, False
+
+    def _term(self) -> list[list[Part]]:
+        if self.tokens[self.at : self.at + 2] == [("word", "ngram"), ("word", "(")]:
+            return self._ngram()
+        if self.tokens[self.at : self.at + 2] == [("word", "bag"), ("word", "(")]:
+            return self._bag()
+        return self._simple().parts()
+
+    def _simple(self) -> _Term:
+        """A term that is one view at offsets: all but ngram and bag."""
+        what, word = self.tokens[self.at]
+        if what != "word" or not _NAME.fullmatch(word):
+            raise _Mistake(f"expected a column or a function, found {word!r}" if word else "the line ends too early")
+        self.at += 1
+        if word == "bias":
+            return _Term([(View("bias"), "bias")], None)
+        if word in ("begin", "end"):
+            return _Term([(View(word), word + "\0")], self._offsets())
+        if self._peek() == "(" and word != "column":
+            term = self._call(word)
+        else:
+            index = self._column(word)
+            term = _Term([(View("cell", index), self._shown(index) + "\0")], None)
+        offsets = self._offsets()
+        if offsets is not None:
+            if term.offsets is not None:
+                raise _Mistake("one term has two offsets")
+            term.offsets = offsets
+        return term
+
+    def _call(self, function: str) -> _Term:
+        self._expect("(")
+        if function in ("class", "gazetteer"):
+            name = self._text(f"{function} needs the name of a file in quotes first")
+            self._expect(",")
+            inner = self._simple()
+            self._expect(")")
+            self.resource(function, name)
+            return self._through(inner, function, name)
+        if function == "number":
+            inner = self._simple()
+            self._expect(")")
+            return _Term(
+                [(self._plain(view, "number"), f"number({text})") for view, text in inner.alternatives], inner.offsets
+            )
+        if function not in _FUNCTIONS:
+            known = ", ".join(sorted({*_FUNCTIONS, "class", "gazetteer", "number", "ngram", "bag"}))
+            raise _Mistake(f"there is no function {function!r}; there are {known}")
+        return self._steps(function)
+
+    def _steps(self, function: str) -> _Term:
+        op, n_numbers, optional, pattern = _FUNCTIONS[function]
+        inner = self._simple()
+        numbers: range | None = None
+        text = ""
+        if n_numbers and not (optional and self._peek() == ")"):
+            self._expect(",")
+            numbers = self._range(1, _MAX_N)
+        if pattern:
+            self._expect(",")
+            text = self._text(f"{function} needs a regular expression in quotes")
+            _check_pattern(text)
+        self._expect(")")
+        alternatives = []
+        for view, shown in inner.alternatives:
+            self._cell(view, function)
+            for n in numbers or (0,):
+                extra = f",{n}" if numbers is not None else f",{_quoted(text)}" if pattern else ""
+                alternatives.append((view._replace(steps=(*view.steps, (op, n, text))), f"{function}({shown}{extra})"))
+        return _Term(alternatives, inner.offsets)
+
+    def _through(self, inner: _Term, function: str, name: str) -> _Term:
+        alternatives = []
+        for view, shown in inner.alternatives:
+            self._cell(view, function)
+            if function == "class":
+                view = view._replace(steps=(*view.steps, ("class", 0, name)))
+            else:
+                view = view._replace(kind="gazetteer", resource=name)
+            alternatives.append((view, f"{function}({_quoted(name)},{shown})"))
+        return _Term(alternatives, inner.offsets)
+
+    def _cell(self, view: View, function: str) -> None:
+        if view.kind != "cell":
+            raise _Mistake(f"{function} needs a column, perhaps through functions, but not {view.kind}")
+
+    def _plain(self, view: View, function: str) -> View:
+        self._cell(view, function)
+        if view.steps:
+            raise _Mistake(f"{function} needs a column as it is")
+        return view._replace(kind=function)
+
+    def _ngram(self) -> list[list[Part]]:
+        self.at += 1
+        self._expect("(")
+        inner = self._simple()
+        self._expect(",")
+        sizes = self._range(1, MAX_PARTS)
+        self._expect(")")
+        window = inner.offsets or range(1)
+        found = []
+        for view, text in inner.alternatives:
+            for size in sizes:
+                for first in list(window)[: max(len(window) - size + 1, 0)]:
+                    found.append([_part(view, first + i, text) for i in range(size)])
+        if not found:
+            raise _Mistake("ngram is longer than its window")
+        return found
+
+    def _bag(self) -> list[list[Part]]:
+        self.at += 1
+        self._expect("(")
+        inner = self._simple()
+        self._expect(")")
+        window = inner.offsets or range(1)
+        shown = f"[{window[0]}..{window[-1]}]"
+        return [
+            [Part(view, offset, "", f"bag({text.replace(chr(0), shown)})")]
+            for view, text in inner.alternatives
+            for offset in window
+        ]
+
+    def _column(self, word: str) -> int:
+        if word == "column":
+            brackets = self._take("(")
+            number = self._range(0, MAX_COLUMN)
+            if brackets:
+                self._expect(")")
+            if len(number) != 1:
+                raise _Mistake("column needs one number")
+            return number[0]
+        if word in self.columns:
+            return self.columns.index(word)
+        if self.columns == DEFAULT_COLUMNS and word in _ALIASES:
+            return _ALIASES[word]
+        if re.fullmatch(r"c\d{1,4}", word) and int(word[1:]) <= MAX_COLUMN:
+            return int(word[1:])
+        raise _Mistake(f"there is no column {word!r}; there are {', '.join(self.columns)}, and 'column 2' and so on")
+
+    def _shown(self, index: int) -> str:
+        return self.columns[index] if index < len(self.columns) else f"c{index}"
+
+    def _offsets(self) -> range | None:
+        if not self._take("["):
+            return None
+        found = self._range(-MAX_OFFSET, MAX_OFFSET)
+        self._expect("]")
+        return found
+
+    def _range(self, least: int, most: int) -> range:
+        first = self._number(least, most)
+        last = self._number(least, most) if self._take("..") else first
+        if last < first:
+            raise _Mistake(f"the range {first}..{last} runs backwards")
+        return range(first, last + 1)
+
+    def _number(self, least: int, most: int) -> int:
+        what, word = self.tokens[self.at]
+        if what != "word" or not re.fullmatch(r"[-+]?\d{1,9}", word):
+            raise _Mistake(f"expected a number, found {word!r}")
+        if not least <= int(word) <= most:
+            raise _Mistake(f"expected a number from {least} to {most}, found {word}")
+        self.at += 1
+        return int(word)
+
+    def _text(self, otherwise: str) -> str:
+        what, text = self.tokens[self.at]
+        if what != "text":
+            raise _Mistake(otherwise)
+        self.at += 1
+        return text.replace('\\"', '"')
+
+    def _peek(self) -> str:
+        what, word = self.tokens[self.at]
+        return word if what == "word" else ""
+
+    def _take(self, word: str) -> bool:
+        found = self.tokens[self.at] == ("word", word)
+        self.at += found
+        return found
+
+    def _expect(self, word: str) -> None:
+        if not self._take(word):
+            found = self.tokens[self.at][1]
+            raise _Mistake(f"expected {word!r}, found {found!r}" if found else f"expected {word!r} at its end")
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '\\"') + '"'
+
+
+def _check_pattern(pattern: str) -> None:
+    from trelliswork import _core
+
+    try:
+        _core.search_pattern(pattern, "")
+    except ValueError as error:
+        raise _Mistake(str(error).rstrip(".")) from None
+
+
+def check_name(name: str) -> None:
+    """Refuse names of resources that cannot stand in a template."""
+    if not isinstance(name, str) or not name or set(name) & set("\n\r\0\1\\"):
+        raise InvalidInput(f"resources must have names without line breaks and backslashes, found {name!r}.")

@@ -1,0 +1,50 @@
+"""What templates are made of, between their text and the core."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from trelliswork.errors import InvalidInput
+
+__all__ = ["MAX_TEMPLATES", "Part", "Template", "View", "wrong"]
+
+# What no one needs, and a hostile file might ask for.
+MAX_TEMPLATES = 10_000
+MAX_LINE = 10_000
+MAX_COLUMN = 1_000
+MAX_OFFSET = 100  # as in core/features/extractor.hpp
+MAX_PARTS = 32  # likewise
+
+
+class View(NamedTuple):
+    """A column seen through steps, or what the place in the sequence says."""
+
+    kind: str  # cell, begin, end, gazetteer, number
+    column: int = 0
+    steps: tuple[tuple[str, int, str], ...] = ()  # (op, n, pattern or name of a resource)
+    outside: str = ""  # what there is outside the sequence: "" nothing, "crfpp", "wapiti"
+    resource: str = ""  # name of the gazetteer
+
+
+class Part(NamedTuple):
+    """A view at an offset, and how names show it."""
+
+    view: View
+    offset: int
+    mode: str  # "" relative, "@" absolute, "*" indirect
+    text: str
+
+
+class Template(NamedTuple):
+    """Parts that together make one attribute of a label, of a label pair, or of both."""
+
+    text: str
+    label: bool
+    pair: bool
+    parts: tuple[Part, ...]
+
+
+def wrong(where: str, line: str, what: str) -> InvalidInput:
+    """The error about a line of a template file."""
+    shown = repr(line if len(line) <= 60 else line[:57] + "...")
+    return InvalidInput(f"{where}: {what} in {shown}.")

@@ -1,0 +1,62 @@
+"""Ready sets of templates; docs/features.md says what each is for and what it reaches."""
+
+__all__ = ["CHUNKING", "NER", "POS", "THESIS", "WORDS"]
+
+WORDS = """
+columns: word
+word[-2..2]
+ngram(word[-1..1], 2)
+lower(word)[-1..1]
+prefix(word, 1..4)
+suffix(word, 1..4)
+shape(word, 1)[-1..1]
+case(word)
+begin
+end
+"""
+
+CHUNKING = """
+word[-2..2]
+ngram(word[-1..1], 2)
+pos[-2..2]
+ngram(pos[-2..2], 2..3)
+begin
+end
+"""
+
+NER = """
+word[-2..2]
+lower(word)[-1..1]
+ngram(lower(word)[-1..1], 2)
+prefix(word, 1..4)
+suffix(word, 1..4)
+shape(word, 1)[-2..2]
+ngram(shape(word, 1)[-1..1], 2..3)
+pos[-2..2]
+begin
+end
+"""
+
+POS = """
+columns: word
+word[-2..2]
+ngram(word[-1..1], 2)
+lower(word)
+prefix(word, 1..4)
+suffix(word, 1..4)
+shape(word, 1)
+characters(word)
+begin
+end
+"""
+
+THESIS = """
+word
+pos
+pair: word
+pair: pos
+pair: word & word[-1]
+pair: word & pos[-1]
+pair: pos & word[-1]
+pair: pos & pos[-1]
+"""

@@ -1,0 +1,488 @@
+"""Templates: which attributes each token of a sequence has, said once, in text, and run by the core."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from trelliswork.errors import InvalidInput
+from trelliswork.features import foreign, grammar
+from trelliswork.features.parts import MAX_LINE, MAX_TEMPLATES, Template, View, wrong
+
+if TYPE_CHECKING:
+    from trelliswork import _core
+
+__all__ = ["Templates"]
+
+_VERSION = 1
+_FORMATS = ("own", "crfpp", "wapiti")
+_PRESETS = ("words", "chunking", "ner", "pos", "thesis")
+
+
+class Templates:
+    """A set of templates. It never changes; sets are equal if they give the same attributes.
+
+    Parameters
+    ----------
+    text : str
+        Templates, one a line, in the library's own form, or in that of CRF++ or Wapiti.
+    format : {"own", "crfpp", "wapiti"} or None
+        Which form the text is in; with None, the text itself tells.
+    resources : mapping of str to str or iterable of str, or None
+        Contents of the files that ``gazetteer`` and ``class`` name, as text or as lines. Files that are not among them
+        are read, from `folder`.
+    folder : path or None
+        Where files are looked for; with None, the current folder.
+    name : str
+        What messages call the text.
+
+    See Also
+    --------
+    Templates.load : the same from a file.
+
+    Examples
+    --------
+    >>> templates = Templates('''
+    ... word[-1..1]              # three templates: the word before, the word itself, the word behind
+    ... lower(word) & pos[-1]    # two things at once
+    ... suffix(word, 2..3)
+    ... pair: word               # meets the label and the one before it
+    ... ''')
+    >>> len(templates), templates.n_columns
+    (7, 2)
+    >>> templates.attributes([[("Rain", "NN"), ("fell", "VBD")]])[0][1]
+    ['word[-1]=Rain', 'word[0]=fell', 'lower(word[0])|pos[-1]=fell|NN', 'suffix(word[0],2)=ll', 'suffix(word[0],3)=ell']
+    """
+
+    __slots__ = ("_extractor", "_groups", "_resources", "_templates", "transitions")
+
+    def __init__(
+        self,
+        text: str,
+        *,
+        format: str | None = None,
+        resources: Mapping[str, str | Iterable[str]] | None = None,
+        folder: str | os.PathLike[str] | None = None,
+        name: str = "templates",
+    ) -> None:
+        if not isinstance(text, str):
+            raise InvalidInput(f"text must be templates, one a line, found {text!r}. To read a file: Templates.load.")
+        if format is not None and format not in _FORMATS:
+            raise InvalidInput(f"format must be one of {', '.join(_FORMATS)} or None, found {format!r}.")
+        lines = text.split("\n")
+        group = _Group(format or foreign.detect(lines), grammar.DEFAULT_COLUMNS, lines)
+        self._build([group], _Resources(resources or {}, folder), name, None)
+
+    def _build(self, groups: list[_Group], resources: _Resources, name: str, transitions: bool | None) -> None:
+        templates: dict[object, Template] = {}
+        asked: list[bool] = []
+        kept = []
+        for group in groups:
+            reader = _Reader(group, resources, name)
+            for template in reader:
+                templates.setdefault((template.text, template.label, template.pair, template.parts), template)
+                if len(templates) > MAX_TEMPLATES:
+                    raise InvalidInput(f"{name}: there are more than {MAX_TEMPLATES} templates.")
+            asked.append(reader.transitions)
+            kept.append(_Group(group.format, reader.columns, reader.kept))
+        if not templates:
+            raise InvalidInput(f"{name}: there is no template. Write one a line, such as word[-1..1].")
+        self._groups = tuple(kept)
+        self._templates = tuple(templates.values())
+        self._resources = resources.used
+        self.transitions: bool = any(asked) if transitions is None else transitions
+        self._extractor: _core.Extractor | None = None
+
+    @classmethod
+    def parse(cls, text: str, **options: Any) -> Templates:
+        """Return the templates of a text; the same as ``Templates(text, **options)``.
+
+        Examples
+        --------
+        >>> Templates.parse("U00:%x[-1,0]/%x[0,0]\\nB").attributes([["Rain", "fell"]])
+        [[['U00:_B-1/Rain'], ['U00:Rain/fell']]]
+        """
+        return cls(text, **options)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        format: str | None = None,
+        resources: Mapping[str, str | Iterable[str]] | None = None,
+    ) -> Templates:
+        """Return the templates of a file: the library's own form, CRF++'s or Wapiti's.
+
+        Files that templates name are looked for in the folder of this one.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "mine.tpl")
+        ...     _ = path.write_text('word[-1..1]\\ngazetteer("towns.txt", word)\\n')
+        ...     _ = pathlib.Path(folder, "towns.txt").write_text("Aix\\nLa Rochelle\\n")
+        ...     templates = Templates.load(path)
+        >>> templates.attributes([["In", "La", "Rochelle"]])[0][1][-1]
+        'gazetteer("towns.txt",word[0])=B'
+        """
+        from trelliswork.corpora.files import name_of, numbered_lines
+
+        text = "\n".join(line for _, line in numbered_lines(path))
+        folder = os.path.dirname(os.fspath(path))
+        return cls(text, format=format, resources=resources, folder=folder, name=name_of(path))
+
+    @classmethod
+    def from_dict(cls, settings: Mapping[str, Any]) -> Templates:
+        """Return the templates that `to_dict` described.
+
+        Examples
+        --------
+        >>> templates = Templates("word[-1..1]")
+        >>> Templates.from_dict(templates.to_dict()) == templates
+        True
+        """
+        groups, resources, transitions = _checked_settings(settings)
+        self = cls.__new__(cls)
+        self._build(groups, _Resources(resources, None, closed=True), "templates", transitions)
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all there is to know, the contents of gazetteers included, as JSON can hold it.
+
+        Examples
+        --------
+        >>> Templates("word[-1..1]").to_dict()
+        {'version': 1, 'transitions': True, 'templates': [{'format': 'own', 'columns': ['word', 'pos'],
+        'lines': ['word[-1..1]']}], 'resources': {}}
+        """
+        return {
+            "version": _VERSION,
+            "transitions": self.transitions,
+            "templates": [
+                {"format": group.format, "columns": list(group.columns), "lines": list(group.lines)}
+                for group in self._groups
+            ],
+            "resources": dict(self._resources),
+        }
+
+    @classmethod
+    def words(cls) -> Templates:
+        """Return templates for one column of words in any language: neighbours, affixes, shapes."""
+        return cls._preset("words")
+
+    @classmethod
+    def chunking(cls) -> Templates:
+        """Return templates for text chunking: columns of words and part-of-speech tags."""
+        return cls._preset("chunking")
+
+    @classmethod
+    def ner(cls) -> Templates:
+        """Return templates for named entities: columns of words and part-of-speech tags."""
+        return cls._preset("ner")
+
+    @classmethod
+    def pos(cls) -> Templates:
+        """Return templates for part-of-speech tagging: one column of words."""
+        return cls._preset("pos")
+
+    @classmethod
+    def thesis(cls) -> Templates:
+        """Return the base templates of Table 4.1 of the thesis: words and tags, with a label and with a label pair."""
+        return cls._preset("thesis")
+
+    @classmethod
+    def preset(cls, name: str) -> Templates:
+        """Return one of the ready sets by its name: words, chunking, ner, pos or thesis.
+
+        Examples
+        --------
+        >>> Templates.preset("words") == Templates.words()
+        True
+        """
+        if name not in _PRESETS:
+            raise InvalidInput(f"there are no templates named {name!r}; there are {', '.join(_PRESETS)}.")
+        return cls._preset(name)
+
+    @classmethod
+    def _preset(cls, name: str) -> Templates:
+        from trelliswork.features import presets
+
+        return cls(getattr(presets, name.upper()), format="own", name=name)
+
+    @property
+    def names(self) -> list[str]:
+        """The templates one by one, ranges written out, as names of attributes begin."""
+        return [_shown(template) for template in self._templates]
+
+    @property
+    def text(self) -> str:
+        """The lines of the set; without comments, and without the contents of files."""
+        return "\n".join(line for group in self._groups for line in group.lines)
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns the templates need."""
+        return self.extractor().n_columns
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether some attributes meet label pairs."""
+        return any(template.pair for template in self._templates)
+
+    def extractor(self) -> _core.Extractor:
+        """Return the templates as the core runs them."""
+        if self._extractor is None:
+            from trelliswork import _core
+
+            try:
+                self._extractor = _core.Extractor(*self._program())
+            except ValueError as error:
+                raise InvalidInput(f"templates: {error}") from None
+        return self._extractor
+
+    def attributes(self, X: Any, pair: bool = False) -> list[list[list[str]]]:
+        """Return the names of the attributes of every token: for looking at them, since nothing else needs the names.
+
+        Parameters
+        ----------
+        X : list of sequences
+            Sequences of words, or of tuples of columns.
+        pair : bool
+            The attributes that meet label pairs, instead of those that meet labels.
+
+        Examples
+        --------
+        >>> Templates("word").attributes([["Rain", "fell"], ["Stop"]])
+        [[['word[0]=Rain'], ['word[0]=fell']], [['word[0]=Stop']]]
+        """
+        from trelliswork import _core
+        from trelliswork.corpora.tables import TokenTable
+
+        table = X if isinstance(X, TokenTable) else TokenTable.from_lists(X)
+        try:
+            source = _core.ColumnSource(table.columns, self.extractor())
+            return [source.attribute_names(i, pair) for i in range(len(table))]
+        except ValueError as error:
+            raise InvalidInput(str(error)) from None
+
+    def _program(self) -> tuple[list[Any], list[Any], list[str]]:
+        """What the core is handed: views, templates over them, contents of files."""
+        names = list(self._resources)
+        number = {name: i for i, name in enumerate(names)}
+        views: dict[View, int] = {}
+        templates = []
+        for template in self._templates:
+            parts = [(views.setdefault(part.view, len(views)), part.offset, part.mode) for part in template.parts]
+            templates.append((template.text, template.label, template.pair, parts))
+        specs = []
+        for view in views:
+            steps = [
+                (op, number[text] if op == "class" else n, "" if op == "class" else text) for op, n, text in view.steps
+            ]
+            specs.append((view.kind, view.column, steps, view.outside, number.get(view.resource, 0)))
+        return specs, templates, [self._resources[name] for name in names]
+
+    def __add__(self, other: Templates) -> Templates:
+        if not isinstance(other, Templates):
+            return NotImplemented
+        resources = dict(self._resources)
+        for name, text in other._resources.items():
+            if resources.setdefault(name, text) != text:
+                raise InvalidInput(f"both sets of templates name {name!r} but with different contents. Rename one.")
+        joined = Templates.__new__(Templates)
+        transitions = self.transitions or other.transitions
+        groups = [*self._groups, *other._groups]
+        joined._build(groups, _Resources(resources, None, closed=True), "templates", transitions)
+        return joined
+
+    def __len__(self) -> int:
+        return len(self._templates)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Templates):
+            return NotImplemented
+        mine, theirs = ((t._templates, t._resources, t.transitions) for t in (self, other))
+        return mine == theirs
+
+    def __hash__(self) -> int:
+        return hash((self._templates, self.transitions))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Templates.from_dict, (self.to_dict(),)
+
+    def __copy__(self) -> Templates:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Templates:
+        return self
+
+    def __repr__(self) -> str:
+        lines = "; ".join(line for group in self._groups for line in group.lines)
+        return f"<Templates: {len(self)} templates: {lines if len(lines) <= 70 else lines[:67] + '...'}>"
+
+
+class _Group:
+    """Lines of one form."""
+
+    __slots__ = ("columns", "format", "lines")
+
+    def __init__(self, format: str, columns: tuple[str, ...], lines: list[str]) -> None:
+        self.format = format
+        self.columns = columns
+        self.lines = lines
+
+
+class _Reader:
+    """The templates of a group of lines, and what its directives say."""
+
+    def __init__(self, group: _Group, resources: _Resources, name: str) -> None:
+        self.group = group
+        self.resources = resources
+        self.name = name
+        self.columns = group.columns
+        self.kept: list[str] = []  # the lines that count, as to_dict keeps them
+        self.transitions = group.format == "own"
+
+    def __iter__(self) -> Iterator[Template]:
+        if len(self.group.lines) > MAX_TEMPLATES:
+            raise InvalidInput(f"{self.name}: there are more than {MAX_TEMPLATES} lines.")
+        for number, line in enumerate(self.group.lines, 1):
+            where = f"{self.name}, line {number}"
+            if not isinstance(line, str) or len(line) > MAX_LINE or "\n" in line:
+                raise InvalidInput(f"{where}: expected a line of at most {MAX_LINE} characters.")
+            yield from self._foreign(line, where) if self.group.format != "own" else self._own(line, where)
+
+    def _foreign(self, line: str, where: str) -> Iterator[Template]:
+        line = foreign.without_comment(line, self.group.format).rstrip()
+        if not line:
+            return
+        template, pairs = foreign.parse_line(line, self.group.format, where)
+        self.transitions |= pairs
+        self.kept.append(line)
+        if template is not None:
+            yield template
+
+    def _own(self, line: str, where: str) -> Iterator[Template]:
+        line = grammar.without_comment(line)
+        if not line:
+            return
+        head, colon, rest = line.partition(":")
+        if colon and head.strip() == "columns":
+            if self.kept:
+                raise wrong(where, line, "the columns must be named before the first template")
+            self.columns = grammar.columns_of(rest, where, line)
+            return
+        if colon and head.strip() == "transitions":
+            if rest.strip() not in ("yes", "no"):
+                raise wrong(where, line, "expected transitions: yes or transitions: no")
+            self.transitions = rest.strip() == "yes"
+            return
+
+        def need(kind: str, file: str) -> None:
+            self.resources.need(kind, file, where)
+
+        templates = grammar.parse_line(line, self.columns, need, where)
+        self.kept.append(line)
+        yield from templates
+
+
+class _Resources:
+    """Contents of the files that templates name, read when first needed."""
+
+    def __init__(
+        self,
+        given: Mapping[str, str | Iterable[str]],
+        folder: str | os.PathLike[str] | None,
+        closed: bool = False,
+    ) -> None:
+        for name in given:
+            grammar.check_name(name)
+        self.given = given
+        self.folder = os.fspath(folder) if folder is not None else ""
+        self.closed = closed  # nothing is read from files
+        self.used: dict[str, str] = {}
+        self.kinds: dict[str, str] = {}
+
+    def need(self, kind: str, name: str, where: str) -> None:
+        if self.kinds.setdefault(name, kind) != kind:
+            raise InvalidInput(f"{where}: {name!r} is used as a gazetteer and as word classes. It can be only one.")
+        if name in self.used:
+            return
+        grammar.check_name(name)
+        lines: Iterable[tuple[int, str]]
+        if name in self.given:
+            content = self.given[name]
+            lines = enumerate(content.split("\n") if isinstance(content, str) else content, 1)
+        elif self.closed:
+            raise InvalidInput(f"{where}: the contents of {name!r} are missing.")
+        else:
+            from trelliswork.corpora.files import numbered_lines
+
+            path = os.path.join(self.folder, name)
+            if not os.path.isfile(path):
+                raise InvalidInput(f"{where}: there is no file {path!r}. Put it there, or pass its lines as resources.")
+            lines = numbered_lines(path)
+        self.used[name] = _gazetteer_text(lines, name) if kind == "gazetteer" else _classes_text(lines, name)
+
+
+def _gazetteer_text(lines: Iterable[tuple[int, str]], name: str) -> str:
+    """Entries as the core reads them: tokens parted by one space, perhaps a tab and a class."""
+    entries = []
+    for number, line in lines:
+        if not isinstance(line, str) or "\n" in line:
+            raise InvalidInput(f"{name}, line {number}: expected an entry of a gazetteer, found {line!r}.")
+        entry, _, cls = line.partition("\t")
+        if entry.strip():
+            entry = " ".join(entry.split())
+            entries.append(f"{entry}\t{cls.strip()}" if cls.strip() else entry)
+    return "\n".join(entries)
+
+
+def _classes_text(lines: Iterable[tuple[int, str]], name: str) -> str:
+    """Lines of a word, a tab and its class, from these or from Brown-cluster paths (bits, word, count)."""
+    rows = []
+    for number, line in lines:
+        if not isinstance(line, str) or "\n" in line:
+            raise InvalidInput(f"{name}, line {number}: expected a word and its class, found {line!r}.")
+        row = line.strip("\r").split("\t") if "\t" in line else line.split()
+        if not line.strip():
+            continue
+        if len(row) not in (2, 3) or not row[0] or not row[1]:
+            raise InvalidInput(
+                f"{name}, line {number}: expected a word and its class, or bits, a word and a count, found {line!r}."
+            )
+        rows.append(row)
+    if (rows and all(len(row) == 3 for row in rows)) or (rows and all(not row[0].strip("01") for row in rows)):
+        return "\n".join(f"{row[1]}\t{row[0]}" for row in rows)
+    return "\n".join(f"{row[0]}\t{row[1]}" for row in rows)
+
+
+def _shown(template: Template) -> str:
+    text = template.text.replace("\1", "%")
+    return text if not template.pair else f"both: {text}" if template.label else f"pair: {text}"
+
+
+def _checked_settings(settings: Mapping[str, Any]) -> tuple[list[_Group], dict[str, str], bool]:
+    """The parts of what `to_dict` gave; it may come from a file that someone tampered with."""
+    if not isinstance(settings, Mapping) or settings.get("version") != _VERSION:
+        found = settings.get("version") if isinstance(settings, Mapping) else settings
+        raise InvalidInput(f"templates: expected settings of version {_VERSION}, found {found!r}.")
+    groups, resources, transitions = (settings.get(key) for key in ("templates", "resources", "transitions"))
+    if not isinstance(groups, list) or not isinstance(resources, Mapping) or not isinstance(transitions, bool):
+        raise InvalidInput("templates: the settings are damaged: templates, resources or transitions are missing.")
+    for name, text in resources.items():
+        if not isinstance(name, str) or not isinstance(text, str):
+            raise InvalidInput("templates: the settings are damaged: resources must be texts.")
+    checked = []
+    for group in groups[:MAX_TEMPLATES]:
+        if not isinstance(group, Mapping):
+            raise InvalidInput("templates: the settings are damaged: expected groups of lines.")
+        format, columns, lines = group.get("format"), group.get("columns"), group.get("lines")
+        if format not in _FORMATS or not isinstance(columns, list) or not isinstance(lines, list):
+            raise InvalidInput("templates: the settings are damaged: a group needs a format, columns and lines.")
+        names = " ".join(column for column in columns if isinstance(column, str))
+        checked.append(_Group(format, grammar.columns_of(names, "templates, columns", names), lines))
+    return checked, dict(resources), transitions
