@@ -185,12 +185,13 @@ void Examples::intern(const Source& source, std::size_t first_sequence, const At
         for (const float value : from.values)
             if (!std::isfinite(value)) refuse("the value of an attribute is not a finite number");
         const bool all_one = std::ranges::all_of(from.values, [](float value) { return value == 1.0f; });
-        if (!all_one && to.values.empty()) to.values.assign(before, 1.0f);
-        if (!to.values.empty()) to.values.insert(to.values.end(), from.values.begin(), from.values.end());
+        if (!all_one || !to.values.empty()) {
+            to.values.resize(before, 1.0f);
+            to.values.insert(to.values.end(), from.values.begin(), from.values.end());
+        }
     } else if (!to.values.empty()) {
-        to.values.resize(before + from.keys.size(), 1.0f);
+        to.values.resize(to.numbers.size(), 1.0f);
     }
-    if (!to.values.empty()) to.values.resize(to.numbers.size(), 1.0f);
     for (std::size_t t = 1; t < from.starts.size(); ++t)
         to.starts.push_back(static_cast<std::uint32_t>(before + from.starts[t]));
 }
