@@ -14,7 +14,7 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference.attributes import attributes_of
+from reference.token_attributes import attributes_of
 from trelliswork._core import AttributeSource, MatrixSource, hash_bytes
 
 text = st.text(st.characters(exclude_categories=("Cs",)), max_size=5)

@@ -53,7 +53,7 @@ def constraints_of(constraints: Any, labels: Sequence[str]) -> Constraints | Non
 
 def require_kept(gold: Gold, constraints: Constraints, labels: Sequence[str]) -> None:
     """Refuse labels to learn from that the constraints forbid; their numbers are positions in ``labels``."""
-    offsets = gold.token_offsets()
+    offsets = gold.token_offsets
     if gold.counts is None:
         broken = _first_broken(gold.codes, offsets, constraints)
         if broken is None:
@@ -61,7 +61,7 @@ def require_kept(gold: Gold, constraints: Constraints, labels: Sequence[str]) ->
         i = int(np.searchsorted(offsets, broken, side="right")) - 1
         t = int(broken - offsets[i])
         raise InvalidInput(f"{_told(gold, i, t, constraints, labels)} Check the labels, or leave constraints out.")
-    starts = gold.starts()
+    starts = gold.starts
     assert starts is not None
     for i in range(len(gold)):
         t = _first_dead_end(gold, starts, int(offsets[i]), int(offsets[i + 1]), constraints)
@@ -92,7 +92,7 @@ def _first_broken(codes: npt.NDArray[np.int32], offsets: npt.NDArray[np.int64], 
 
 
 def _told(gold: Gold, i: int, t: int, constraints: Constraints, labels: Sequence[str]) -> str:
-    begin, end = gold.token_offsets()[i : i + 2]
+    begin, end = gold.token_offsets[i : i + 2]
     label = int(gold.codes[begin + t])
     place = f"{gold.argument}[{i}][{t}] is {labels[label]!r}"
     if t > 0 and not constraints.transitions[gold.codes[begin + t - 1], label]:

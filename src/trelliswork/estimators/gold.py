@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -80,12 +81,14 @@ class Gold:
             )
         return self._slice(first, last, lengths, unlabelled)
 
+    @cached_property
     def starts(self) -> Ints | None:
-        """Return where the labels of each token begin in `codes`, and where the last end; None when all have one."""
+        """Where the labels of each token begin in `codes`, and where the last end; None when all have one."""
         return None if self.counts is None else np.concatenate([[0], np.cumsum(self.counts)]).astype(np.int64)
 
+    @cached_property
     def token_offsets(self) -> Ints:
-        """Return where the tokens of each sequence begin, and where the last end."""
+        """Where the tokens of each sequence begin, and where the last end."""
         return np.concatenate([[0], np.cumsum(np.maximum(self.lengths, 0))]).astype(np.int64)
 
     def renumbered(self, order: Codes) -> Gold:
@@ -93,12 +96,12 @@ class Gold:
         return Gold([], order[self.codes], self.counts, self.lengths, self.argument)
 
     def _slice(self, first: int, last: int, lengths: Ints, unlabelled: npt.NDArray[np.bool_]) -> Gold:
-        offsets = self.token_offsets()
+        offsets = self.token_offsets
         begin, end = offsets[first], offsets[last]
         if self.counts is None:
             codes, counts = self.codes[begin:end], None
         else:
-            starts = self.starts()
+            starts = self.starts
             assert starts is not None
             codes, counts = self.codes[starts[begin] : starts[end]], self.counts[begin:end]
         if unlabelled.any():
@@ -170,7 +173,7 @@ def _checked_name(label: str) -> str:
 
 
 def _encode_partial(labels: list[Any], numbers: _Numbers, codes: list[int], place: str) -> list[int]:
-    """Append the codes of one sequence and return how many each token has; what failed half way is overwritten."""
+    """Append the codes of one sequence and return how many each token has."""
     counts = []
     for t, label in enumerate(labels):
         if isinstance(label, str):

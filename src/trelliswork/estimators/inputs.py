@@ -13,6 +13,7 @@ a row of numbers             one for each column that is not zero
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sized
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -53,14 +54,29 @@ class Inputs:
     templates: Templates | None = None
     n_columns: int | None = None
 
-    def sources(self, X: Any, argument: str = "X", names: bool = False) -> Iterator[_core.Source]:
-        """Yield the attributes of ``X``, some sequences at a time; their names, too, if asked for."""
-        if isinstance(X, TokenTable) and self.kind != "columns":
-            raise InvalidInput(f"{argument} is a TokenTable, but the features are {self.described()}.")
-        if self.kind == "columns":
-            return iter([self._of_columns(X, argument)])
+    def sources(
+        self, X: Any, argument: str = "X", names: bool = False, at_a_time: int | None = None
+    ) -> Iterator[_core.Source]:
+        """Yield the attributes of ``X`` in its order, some sequences after the others.
+
+        Parameters
+        ----------
+        X : sequences
+        argument : str
+            What errors call it.
+        names : bool
+            Whether the names of attributes will be asked for.
+        at_a_time : int, optional
+            The most sequences in one source; by default as many as are best read together.
+        """
         _refuse_no_list(X, argument)
-        return self._of_attributes(X, argument, names) if self.kind == "attributes" else self._of_matrices(X, argument)
+        if self.kind == "columns":
+            return self._of_columns(X, argument, at_a_time)
+        if isinstance(X, TokenTable):
+            raise InvalidInput(f"{argument} is a TokenTable, but the model was trained on {self.described()}.")
+        if self.kind == "attributes":
+            return self._of_attributes(X, argument, names, at_a_time or _SEQUENCES_READ)
+        return self._of_matrices(X, argument, at_a_time)
 
     def described(self) -> str:
         """Return what X holds, for an error message."""
@@ -71,21 +87,29 @@ class Inputs:
     def as_settings(self) -> dict[str, Any]:
         """Return what a model file says of the features."""
         templates = None if self.templates is None else self.templates.to_dict()
-        return {"kind": self.kind, "templates": templates, "n_columns": self.n_columns}
+        return {"features": {"kind": self.kind, "n_columns": self.n_columns}, "templates": templates}
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> Inputs:
         """Return what `as_settings` described."""
-        templates = settings.get("templates")
-        return cls(
-            settings["kind"], None if templates is None else Templates.from_dict(templates), settings.get("n_columns")
-        )
+        templates, features = settings.get("templates"), settings["features"]
+        kind, n_columns = features["kind"], features.get("n_columns")
+        if kind not in ("columns", "attributes", "matrix") or (kind == "columns") != (templates is not None):
+            raise InvalidInput(f"there are no features of the kind {kind!r} with these templates")
+        if kind == "matrix" and (type(n_columns) is not int or n_columns < 0):
+            raise InvalidInput(f"a matrix cannot have {n_columns!r} columns")
+        return cls(kind, None if templates is None else Templates.from_dict(templates), n_columns)
 
-    def _of_columns(self, X: Any, argument: str) -> _core.Source:
+    def _of_columns(self, X: Any, argument: str, at_a_time: int | None) -> Iterator[_core.Source]:
+        if at_a_time is None or (isinstance(X, Sized) and len(X) <= at_a_time):
+            columns = X.columns if isinstance(X, TokenTable) else _columns(X, argument, 0)
+            yield self._column_source(columns, argument)
+            return
+        for first, block in _blocks(X, at_a_time):
+            yield self._column_source(_columns(block, argument, first), argument)
+
+    def _column_source(self, columns: _core.Columns, argument: str) -> _core.Source:
         assert self.templates is not None
-        if not isinstance(X, TokenTable):
-            _refuse_no_list(X, argument)
-        columns = X.columns if isinstance(X, TokenTable) else _columns(X, argument)
         if columns.n_rows == 0:
             return _core.AttributeSource([[]] * columns.n_sequences)
         if columns.n_columns < self.templates.n_columns:
@@ -93,27 +117,27 @@ class Inputs:
                 f"the tokens of {argument} have {columns.n_columns} columns, but the features look at "
                 f"{self.templates.n_columns}. Pass every token as a tuple of so many strings, or choose other features."
             )
-        return _core.ColumnSource(columns, self.templates.extractor())
+        with _invalid_input():
+            return _core.ColumnSource(columns, self.templates.extractor())
 
-    def _of_attributes(self, X: Any, argument: str, names: bool) -> Iterator[_core.Source]:
-        sequences, first = iter(X), 0
-        while block := list(itertools.islice(sequences, _SEQUENCES_READ)):
+    def _of_attributes(self, X: Any, argument: str, names: bool, at_a_time: int) -> Iterator[_core.Source]:
+        for first, block in _blocks(X, at_a_time):
             for i, x in enumerate(block):
                 refuse_unordered(x, f"{argument}[{first + i}]", f"[{argument}]")
             with _invalid_input():
                 source = _core.AttributeSource(block, names, argument, first)
             yield source
-            first += len(block)
 
-    def _of_matrices(self, X: Any, argument: str) -> Iterator[_core.Source]:
+    def _of_matrices(self, X: Any, argument: str, at_a_time: int | None) -> Iterator[_core.Source]:
         assert self.n_columns is not None
         block: list[Any] = []
-        first = 0
+        first = n_rows = 0
         for i, x in enumerate(X):
             block.append(_matrix(x, self.n_columns, f"{argument}[{i}]"))
-            if sum(len_of(rows) for rows in block) >= _ROWS_READ:
+            n_rows += len_of(block[-1])
+            if n_rows >= _ROWS_READ or len(block) == at_a_time:
                 yield _matrix_source(block, self.n_columns, argument, first)
-                block, first = [], i + 1
+                block, first, n_rows = [], i + 1, 0
         if block:
             yield _matrix_source(block, self.n_columns, argument, first)
 
@@ -197,11 +221,16 @@ def _templates_for(n_columns: int) -> Templates:
     return Templates.columns(n_columns)
 
 
-def _columns(X: Any, argument: str) -> _core.Columns:
-    X = [x if isinstance(x, (list, tuple)) else _listed(x, f"{argument}[{i}]") for i, x in enumerate(X)]
-    for i, x in enumerate(X):
-        refuse_unordered(x, f"{argument}[{i}]", f"[{argument}]")
-    with _invalid_input("X", argument):
+def _blocks(X: Any, at_a_time: int) -> Iterator[tuple[int, list[Any]]]:
+    sequences, first = iter(X), 0
+    while block := list(itertools.islice(sequences, at_a_time)):
+        yield first, block
+        first += len(block)
+
+
+def _columns(X: Any, argument: str, first: int) -> _core.Columns:
+    X = [x if isinstance(x, (list, tuple)) else _listed(x, f"{argument}[{i}]") for i, x in enumerate(X, first)]
+    with _invalid_input(argument, first):
         return _core.columns_from_lists(X)
 
 
@@ -266,17 +295,19 @@ def _floats(values: Any) -> Any:
 
 
 class _invalid_input:
-    """Turns a ValueError of the core into InvalidInput, the argument called by its name."""
+    """Turns a ValueError of the core into InvalidInput; a place in its X is called by its place in the argument."""
 
-    def __init__(self, core_name: str = "", argument: str = "") -> None:
-        self._names = (core_name, argument)
+    def __init__(self, argument: str | None = None, first: int = 0) -> None:
+        self._argument, self._first = argument, first
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
-        if kind is ValueError:
-            text, (old, new) = str(error), self._names
-            if old and text.startswith(old) and old != new:
-                text = new + text[len(old) :]
-            raise InvalidInput(text) from None
+        if kind is not ValueError:
+            return
+        text = str(error)
+        place = re.match(r"X\[(\d+)\]", text)
+        if self._argument is not None and place is not None:
+            text = f"{self._argument}[{self._first + int(place[1])}]{text[place.end() :]}"
+        raise InvalidInput(text) from None

@@ -65,14 +65,14 @@ def _accuracy(gold: Gold, guess: Codes, names: Sequence[str]) -> float:
 
 def _firsts(gold: Gold) -> npt.NDArray[np.bool_]:
     firsts = np.zeros(len(gold.codes), dtype=np.bool_)
-    starts = gold.token_offsets()[:-1]
+    starts = gold.token_offsets[:-1]
     firsts[starts[starts < len(firsts)]] = True
     return firsts
 
 
 def _as_lists(gold: Gold, guess: Codes, names: Sequence[str]) -> tuple[list[Any], list[list[str]]]:
-    offsets = gold.token_offsets().tolist()
-    starts = gold.starts()
+    offsets = gold.token_offsets.tolist()
+    starts = gold.starts
     true: list[Any] = []
     if starts is None:
         true = [names[code] for code in gold.codes.tolist()]

@@ -54,6 +54,20 @@ class TrainedModel:
         self.inputs = Inputs.from_settings(settings)
         self.core = _core.Model(self.tensors, len(self.labels), self.hash_bits)
 
+    @classmethod
+    def checked(cls, tensors: Mapping[str, Any], settings: Mapping[str, Any]) -> TrainedModel:
+        """Return the model in a file that may say anything."""
+        labels, hash_bits = settings["labels"], settings.get("hash_bits") or 0
+        if settings.get("kind") != KIND:
+            raise ValueError(f"the file has a model of the kind {settings.get('kind')!r}")
+        if not isinstance(labels, list) or not labels or not all(isinstance(label, str) for label in labels):
+            raise ValueError("the settings name no labels")
+        if len(set(labels)) != len(labels):
+            raise ValueError("the settings name a label twice")
+        if type(hash_bits) is not int or not 0 <= hash_bits <= 31:
+            raise ValueError(f"hash_bits is {hash_bits!r}")
+        return cls(tensors, settings)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _from_bytes, (store.dumps(self.tensors, self.settings),)
 
@@ -66,17 +80,23 @@ class TrainedModel:
     @property
     def start(self) -> FloatArray:
         """Scores of first labels, (K,): 0, or -inf where the constraints forbid one."""
-        return np.asarray(self.core.start)
+        return self._limited("allowed.start", np.zeros(len(self.labels)))
 
     @property
     def end(self) -> FloatArray:
         """Scores of last labels, (K,)."""
-        return np.asarray(self.core.end)
+        return self._limited("allowed.end", np.zeros(len(self.labels)))
 
     @property
     def transitions(self) -> FloatArray:
         """Weights of two labels in a row, (K, K); -inf where the constraints forbid them."""
-        return np.asarray(self.core.transitions)
+        moves = self._limited("allowed.transitions", np.asarray(self.tensors["transitions"], dtype=np.float64))
+        return moves.reshape(len(self.labels), -1)
+
+    def _limited(self, name: str, scores: FloatArray) -> FloatArray:
+        if name not in self.tensors:
+            return scores
+        return np.where(np.asarray(self.tensors[name]) != 0, scores, -np.inf)
 
     def batches(self, source: _core.Source, n_jobs: int, allowed: Sequence[Bools] | None) -> Iterator[ChainBatch]:
         """Yield the sequences of a source as chains, all at once, or one by one if every step has its own scores.
