@@ -118,7 +118,7 @@ def evaluate_model(
     import trelliswork as tw
 
     labeler = tw.load(model)
-    labeler.n_jobs = jobs
+    labeler.n_jobs = jobs or -1
     X, y = read_labelled(source, layout)
     return _scored(y, labeler.predict(X), scheme, strict, source)
 

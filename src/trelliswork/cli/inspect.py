@@ -128,7 +128,7 @@ def explained(
 
     labeler = tw.load(model)
     if sentence is not None:
-        width = getattr(labeler.templates_, "n_columns", 1)
+        width = getattr(labeler.features, "n_columns", 1)
         rows: list[Any] = [word.rsplit("/", width - 1) if width > 1 else [word] for word in sentence.split()]
         sequences = [rows]
     else:
@@ -193,11 +193,18 @@ def _as_text(explanation: Any, positions: list[int], top: int) -> str:
 
 
 def _text_of(facts: dict[str, Any]) -> str:
+    settings = facts["settings"]
+    learner, training = settings.get("learner", {}), settings.get("training", {})
+    parameters = [f"{name}={value}" for name, value in learner.get("parameters", {}).items()]
+    options = [f"{name}={value}" for name, value in settings.get("parameters", {}).items() if value is not None]
     lines = [
         f"{facts['model']}: {facts['bytes'] / 2**20:.2f} MiB, {facts['attributes']:,} attributes, "
         f"{facts['weights']:,} weights, {facts['zero_weights']:,} of them zero",
         f"labels: {' '.join(facts['labels'])}",
-        *(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in facts["settings"].items()),
+        f"learner: {learner.get('name')} {' '.join(parameters)}",
+        f"options: {' '.join(options)}",
+        f"trained on {training.get('n_sequences', 0):,} sequences, {training.get('n_tokens', 0):,} tokens; "
+        f"{training.get('message')}",
         "bytes: " + ", ".join(f"{name} {size:,}" for name, size in facts["tensors"].items()),
         "",
         "strongest transitions",

@@ -85,6 +85,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0
     """
     with warnings.catch_warnings():
+        if not sys.warnoptions:  # what the user said with -W counts
+            warnings.simplefilter("default")
         warnings.showwarning = _show_warning  # type: ignore[assignment]
         try:
             code = cli.main(args=None if arguments is None else list(arguments), prog_name="trelliswork", **_QUIETLY)

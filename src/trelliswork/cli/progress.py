@@ -180,5 +180,5 @@ def _rich_progress(*columns: Any) -> Progress:
 
 def _duration(seconds: float) -> str:
     if seconds < 90:
-        return f"{seconds:.0f} s"
+        return f"{max(1, math.ceil(seconds))} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -209,7 +209,7 @@ def _batches(model: str, source: str, layout: Layout, jobs: int | None) -> Itera
     import trelliswork as tw
 
     labeler = tw.load(model)
-    labeler.n_jobs = jobs
+    labeler.n_jobs = jobs or -1
     sentences = read_sentences(source, layout, labelled=False)
     while batch := list(islice(sentences, BATCH)):
         X = [[row[0] if len(row) == 1 else row for row in sentence.tokens] for sentence in batch]

@@ -168,7 +168,7 @@ def train(
         combinations=combinations,
         constraints=scheme,
         patience=patience,
-        n_jobs=jobs,
+        n_jobs=jobs or -1,
         random_state=seed,
     )
     keeper = Checkpoint(checkpoint, _run_of(labeler, source, dev) if checkpoint else {}, CHECKPOINT_SECONDS)
