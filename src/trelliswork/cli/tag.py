@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from trelliswork.cli.reading import Layout, format_of, layout_options, read_sentences
+from trelliswork.errors import InvalidInput
 
 if TYPE_CHECKING:
     from trelliswork.corpora.columns import Sentence
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["command", "tag_columns", "tag_json", "tag_kbest"]
 
 BLOCK = 1 << 22  # bytes of text in memory at a time
+SAMPLE = 1 << 14  # bytes looked at for attributes that the model does not know
 BATCH = 2000  # sentences at a time, where the estimator is needed
 
 
@@ -85,7 +87,9 @@ def tag_columns(
     """
     layout = layout or Layout()
     tagger = _Tagger(model, output, jobs or os.cpu_count() or 1)
-    if format_of(source, layout.format) == "columns" and layout.columns is None:
+    if not tagger.plain:
+        _tag_by_estimator(model, source, target, layout, jobs)
+    elif format_of(source, layout.format) == "columns" and layout.columns is None:
         _tag_raw(tagger, source, target, layout)
     else:
         for block in _blocks_of(read_sentences(source, layout, labelled=False)):
@@ -157,31 +161,65 @@ class _Tagger:
     """A saved model that turns blocks of column text into the same text with labels."""
 
     def __init__(self, path: str, output: str, jobs: int) -> None:
-        from trelliswork import _core, store
+        from trelliswork import store
         from trelliswork.features.templates import Templates
 
-        tensors, settings = store.load(path)
-        self._labels: list[str] = settings["labels"]
-        self._extractor = Templates.from_dict(settings["templates"]).extractor()
-        self._model = _core.Model(tensors, len(self._labels), settings.get("hash_bits") or 0)
-        self._output = output
-        self._jobs = jobs
-        self._checked = False
+        opened = store.open_model(path)
+        templates = opened.settings.get("templates")
+        if templates is None:
+            raise InvalidInput(
+                f"{path}: this model was trained on attributes made in Python, which no text has. Use it from Python."
+            )
+        self._model, self._labels = opened.model, opened.labels
+        self._training = opened.settings.get("training", {})
+        self._extractor = Templates.from_dict(templates).extractor()
+        self._output, self._jobs = output, jobs
+        self._looked = False
+        # Another decoder than the most probable labelling is the estimator's affair.
+        self.plain = opened.settings.get("parameters", {}).get("decoder", "argmax") == "argmax" or output != "labels"
 
     def tagged(self, block: bytes, separator: str | None, comments: str | None, name: str, line: int) -> bytes:
         """Return the block with labels."""
-        tagged: bytes = self._model.tag_columns(
-            block,
-            self._extractor,
-            self._labels,
-            separator=separator,
-            comments=comments,
-            name=name,
-            first_line=line,
-            output=self._output,
-            n_jobs=self._jobs,
-        )
+        if not self._looked:
+            self._looked = True
+            self._warn_of_strangers(block, separator, comments, name)
+        try:
+            tagged: bytes = self._model.tag_columns(
+                block,
+                self._extractor,
+                self._labels,
+                separator=separator,
+                comments=comments,
+                name=name,
+                first_line=line,
+                output=self._output,
+                n_jobs=self._jobs,
+            )
+        except ValueError as error:
+            raise InvalidInput(str(error)) from None
         return tagged
+
+    def _warn_of_strangers(self, block: bytes, separator: str | None, comments: str | None, name: str) -> None:
+        """Warn, as the estimator does, if the model knows few of the attributes at the beginning."""
+        import warnings
+
+        from trelliswork import _core
+        from trelliswork.errors import UnknownAttributes
+
+        end = block.rfind(b"\n\n", 0, SAMPLE) + 1 or len(block)
+        try:
+            columns = _core.parse_columns(block[:end], separator, comments, name=name)
+            known, everything = self._model.known(_core.ColumnSource(columns, self._extractor))
+        except ValueError:  # said when the block is tagged
+            return
+        usual = self._training.get("known_share", 1.0)
+        if known < 0.5 * usual * everything and (everything >= 50 or known == 0):
+            warnings.warn(
+                f"{name}: the model knows {known} of the first {everything} attributes. Was it trained on other text or "
+                "columns? They must be the same, and in the same order.",
+                UnknownAttributes,
+                stacklevel=2,
+            )
 
 
 def _tag_raw(tagger: _Tagger, source: str, target: IO[bytes], layout: Layout) -> None:
@@ -195,6 +233,15 @@ def _tag_raw(tagger: _Tagger, source: str, target: IO[bytes], layout: Layout) ->
         for block, line in read_blocks(source, BLOCK, encoding=layout.encoding):
             target.write(tagger.tagged(block, layout.separator, layout.comments, name_of(source), line))
             progress.advance(len(block))
+
+
+def _tag_by_estimator(model: str, source: str, target: IO[bytes], layout: Layout, jobs: int | None) -> None:
+    """Tag with whatever the model's decoder is."""
+    for X, labeler in _batches(model, source, layout, jobs):
+        for tokens, labels in zip(X, labeler.predict(X), strict=True):
+            rows = ([row] if isinstance(row, str) else row for row in tokens)
+            lines = ("\t".join([*row, label]) + "\n" for row, label in zip(rows, labels, strict=True))
+            target.write(("".join(lines) + "\n").encode())
 
 
 def _blocks_of(sentences: Iterable[Sentence]) -> Iterator[bytes]:
