@@ -113,7 +113,7 @@ def draw(crf: tw.SequenceLabeler, folder: Path) -> None:
     )
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "trellis.png"
-    axes.figure.savefig(path, dpi=150)
+    axes.figure.savefig(path, dpi=150)  # type: ignore[union-attr]
     print(f"\nThe trellis of the second line is in {path}.")
 
 

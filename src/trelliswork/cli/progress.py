@@ -54,10 +54,10 @@ class TrainingProgress:
         if not self._bar:
             yield
             return
-        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import BarColumn, TextColumn
 
-        columns = [TextColumn("{task.description}"), BarColumn(bar_width=20), TextColumn("{task.fields[facts]}")]
-        with _rich_progress(*columns, TimeElapsedColumn()) as self._progress:
+        columns = [TextColumn("{task.description}"), BarColumn(bar_width=12), TextColumn("{task.fields[facts]}")]
+        with _rich_progress(*columns) as self._progress:
             self._task = self._progress.add_task("indexing", total=None, facts="")
             yield
 
@@ -70,7 +70,7 @@ class TrainingProgress:
         left = time_left(list(self._gaps), each, number, self._most, self._tolerance)
         said = [f"objective {objective:,.6g}"]
         said += [] if iteration.dev_score is None else [f"dev {100 * iteration.dev_score:.2f}"]
-        said += [] if rate is None else [f"{rate:,.0f} tokens/s"]
+        said += [] if rate is None else [f"{_short(rate)} tokens/s"]
         said += [] if left is None else [f"about {_duration(left)} left"]
         if self._progress is not None and self._task is not None:
             share = None if left is None or not each else number / (number + left / each)
@@ -176,6 +176,12 @@ def _rich_progress(*columns: Any) -> Progress:
     from rich.progress import Progress
 
     return Progress(*columns, console=Console(stderr=True), transient=True)
+
+
+def _short(number: float) -> str:
+    if number < 1e5:
+        return f"{number:,.0f}"
+    return f"{number / 1e3:.0f}k" if number < 1e6 else f"{number / 1e6:.1f}M"
 
 
 def _duration(seconds: float) -> str:

@@ -225,7 +225,7 @@ def learner_parameters() -> dict[str, list[tuple[str, str]]]:
 
 def templates_from(features: str) -> Any:
     """Return templates by the name of a ready set or from a file; ``"auto"`` is left for the data to decide."""
-    from trelliswork.features import Templates
+    from trelliswork.features.templates import Templates
 
     if features == "auto":
         return features
@@ -337,7 +337,9 @@ def n_tokens(X: Any) -> int:
 
 
 def _facts(labeler: Any, model: str, X: Any, seconds: float, interrupted: bool) -> dict[str, Any]:
-    best = next((entry for entry in labeler.history_ if entry["iteration"] == labeler.best_iteration_), {})
+    best: dict[str, Any] = next(
+        (entry for entry in labeler.history_ if entry["iteration"] == labeler.best_iteration_), {}
+    )
     return {
         "model": model,
         "bytes": os.path.getsize(model),
