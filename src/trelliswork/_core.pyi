@@ -233,6 +233,7 @@ class Oracle:
     def set_cost_scale(self, nu: float) -> None:
         """The factor of the cost added to wrong structures; 0 for none."""
 
+    @property
     def l1_factors(self) -> NDArray[numpy.float64]:
         """How much each weight counts in |w|_1."""
 
