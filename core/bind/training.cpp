@@ -1,7 +1,335 @@
+// Examples and the oracle of chains, as Python holds them.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include <cmath>
+#include <cstdio>
+#include <optional>
+
+#include "../chain/oracle.hpp"
 #include "arrays.hpp"
 
 namespace tw::bind {
+namespace {
 
-void bind_training(nb::module_&) {}
+using chain::ChainOracle;
+using chain::DevSet;
+using Bytes = nb::ndarray<const std::uint8_t, nb::c_contig, nb::device::cpu>;
+using Keys = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Floats = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Numbers = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+template <class Array>
+auto as_span(const Array& array) {
+    return std::span(array.data(), array.size());
+}
+template <class Array>
+auto as_span(const std::optional<Array>& array) {
+    return array ? std::span(array->data(), array->size()) : decltype(std::span(array->data(), array->size()))();
+}
+
+// Attributes whose keys are already known: arrays in, a source out.
+class KeySource : public Source {
+public:
+    KeySource(const Indices& lengths, const Indices& starts, const Keys& keys, const std::optional<Floats>& values,
+              const std::optional<Indices>& pair_starts, const std::optional<Keys>& pair_keys,
+              const std::optional<Floats>& pair_values) {
+        for (const std::int64_t length : as_span(lengths)) {
+            require(length >= 0 && length < (std::int64_t{1} << 32), "a length is negative or too large");
+            starts_.push_back(starts_.back() + static_cast<std::size_t>(length));
+            require(starts_.back() < (std::size_t{1} << 32), "more than 4,294,967,295 tokens");
+        }
+        label_ = list(as_span(starts), as_span(keys), as_span(values));
+        if (pair_starts && pair_keys) {
+            pair_ = list(as_span(pair_starts), as_span(pair_keys), as_span(pair_values));
+        } else {
+            require(!pair_starts && !pair_keys && !pair_values, "pair_starts and pair_keys belong together");
+            pair_.starts.resize(starts_.back() + 1, 0);
+        }
+    }
+    std::size_t n_sequences() const override { return starts_.size() - 1; }
+    std::size_t length(std::size_t sequence) const override { return starts_[sequence + 1] - starts_[sequence]; }
+    void attributes(std::size_t first, std::size_t last, Attributes& out) const override {
+        out.clear();
+        copy(label_, starts_[first], starts_[last], out.label);
+        copy(pair_, starts_[first], starts_[last], out.pair);
+    }
+    std::string name(std::size_t sequence, std::size_t token, std::size_t i, bool pair) const override {
+        const AttributeList& from = pair ? pair_ : label_;
+        char text[24];
+        std::snprintf(text, sizeof text, "%016llx",
+                      static_cast<unsigned long long>(from.keys[from.starts[starts_[sequence] + token] + i]));
+        return text;
+    }
+
+private:
+    AttributeList list(std::span<const std::int64_t> starts, std::span<const Key> keys,
+                       std::span<const float> values) const {
+        AttributeList out;
+        require(starts.size() == starts_.back() + 1 && starts.front() == 0 &&
+                    starts.back() == static_cast<std::int64_t>(keys.size()) && std::ranges::is_sorted(starts),
+                "starts must have one entry more than there are tokens, rising from 0 to the number of keys");
+        require(keys.size() < (std::size_t{1} << 32), "more than 4,294,967,295 attributes");
+        require(values.empty() || values.size() == keys.size(), "values must have one entry per key");
+        for (const float value : values) require(std::isfinite(value), "values must be finite");
+        out.starts.assign(starts.begin(), starts.end());
+        out.keys.assign(keys.begin(), keys.end());
+        out.values.assign(values.begin(), values.end());
+        return out;
+    }
+    static void copy(const AttributeList& from, std::size_t first, std::size_t last, AttributeList& out) {
+        const std::uint32_t begin = from.starts[first], end = from.starts[last];
+        out.starts.resize(last - first + 1);
+        for (std::size_t t = first; t <= last; ++t) out.starts[t - first] = from.starts[t] - begin;
+        out.keys.assign(from.keys.begin() + begin, from.keys.begin() + end);
+        if (!from.values.empty()) out.values.assign(from.values.begin() + begin, from.values.begin() + end);
+    }
+
+    std::vector<std::size_t> starts_{0};
+    AttributeList label_, pair_;
+};
+
+void add(Examples& examples, const Source& source, const Labels& codes, const std::optional<Indices>& label_starts,
+         const std::optional<Vector>& sequence_weight, const std::optional<Vector>& token_weight, std::size_t n_jobs) {
+    const Gold gold{as_span(codes), as_span(label_starts), as_span(sequence_weight), as_span(token_weight)};
+    require(!label_starts || !gold.starts.empty(), "label_starts must have one entry more than there are tokens");
+    require(!sequence_weight || !gold.sequence_weight.empty() || source.n_sequences() == 0,
+            "sequence_weight must have one entry per sequence");
+    nb::gil_scoped_release unlocked;
+    examples.add(source, gold, n_jobs);
+}
+
+chain::Combinations combinations_named(const std::string& name) {
+    if (name == "seen") return chain::Combinations::kSeen;
+    if (name == "transitions") return chain::Combinations::kTransitions;
+    if (name == "all") return chain::Combinations::kAll;
+    throw std::invalid_argument("combinations must be 'seen', 'transitions' or 'all', found '" + name + "'");
+}
+
+std::vector<std::uint8_t> flags(const std::optional<Bytes>& array, std::size_t size, const char* message) {
+    if (!array) return std::vector<std::uint8_t>(size, 1);
+    require(array->size() == size, message);
+    return {array->data(), array->data() + size};
+}
+
+void make_oracle(ChainOracle* self, Examples& examples, std::size_t n_labels, const Labels& order,
+                 std::size_t min_count, const std::string& combinations, bool transitions,
+                 const std::optional<Bytes>& allowed_transitions, const std::optional<Bytes>& allowed_start,
+                 const std::optional<Bytes>& allowed_end, const std::optional<Matrix>& cost, bool general) {
+    chain::Settings settings;
+    settings.n_labels = n_labels;
+    require(n_labels >= 1 && n_labels <= 65535, "n_labels must be between 1 and 65,535");
+    settings.order.assign(order.data(), order.data() + order.size());
+    settings.min_count = min_count;
+    settings.combinations = combinations_named(combinations);
+    settings.transitions = transitions;
+    if (allowed_transitions || allowed_start || allowed_end)
+        settings.constraints = {
+            flags(allowed_transitions, n_labels * n_labels, "allowed_transitions must have shape (n_labels, n_labels)"),
+            flags(allowed_start, n_labels, "allowed_start must have one entry per label"),
+            flags(allowed_end, n_labels, "allowed_end must have one entry per label")};
+    if (cost) settings.cost.assign(cost->data(), cost->data() + cost->size());
+    nb::gil_scoped_release unlocked;
+    new (self) ChainOracle(std::move(examples), std::move(settings), general);
+}
+
+template <class To, class From>
+nb::object narrowed(const std::vector<From>& values) {
+    return nb::cast(to_numpy(std::vector<To>(values.begin(), values.end()), {values.size()}));
+}
+
+void put(nb::dict& out, const std::string& prefix, const chain::AttributeTensors& from, std::size_t n_values,
+         std::size_t narrow, const std::string& name_prefix) {
+    if (!from.keys.empty()) {
+        out[(prefix + "keys").c_str()] = narrowed<std::uint64_t>(from.keys);
+        out[(prefix + "slots").c_str()] = narrowed<std::uint32_t>(from.slots);
+    }
+    out[(prefix + "starts").c_str()] = narrowed<std::uint32_t>(from.starts);
+    const std::string labels = prefix + "labels";
+    if (narrow == 1)
+        out[labels.c_str()] =
+            n_values <= 256 ? narrowed<std::uint8_t>(from.labels) : narrowed<std::uint16_t>(from.labels);
+    else
+        out[labels.c_str()] =
+            n_values <= 65536 ? narrowed<std::uint16_t>(from.labels) : narrowed<std::uint32_t>(from.labels);
+    out[(prefix + "weights").c_str()] = narrowed<float>(from.weights);
+    if (!from.name_ends.empty()) {
+        out[(name_prefix + "text").c_str()] = narrowed<std::uint8_t>(from.names);
+        out[(name_prefix + "ends").c_str()] = narrowed<std::uint32_t>(from.name_ends);
+    }
+}
+
+nb::dict export_tensors(const ChainOracle& oracle, const Vector& weights, std::size_t n_labels) {
+    chain::ModelTensors model;
+    {
+        nb::gil_scoped_release unlocked;
+        model = oracle.export_tensors(as_span(weights));
+    }
+    nb::dict out;
+    put(out, "attribute.", model.attribute, n_labels, 1, "names.");
+    if (!model.pair.starts.empty()) put(out, "pair.", model.pair, n_labels * n_labels, 2, "pair.names.");
+    out["transitions"] = narrowed<float>(model.transitions);
+    if (!model.allowed.transitions.empty()) {
+        out["allowed.transitions"] = narrowed<std::uint8_t>(model.allowed.transitions);
+        out["allowed.start"] = narrowed<std::uint8_t>(model.allowed.start);
+        out["allowed.end"] = narrowed<std::uint8_t>(model.allowed.end);
+    }
+    return out;
+}
+
+// One array of a dictionary of tensors, whatever its integer type, as 32-bit (or 64-bit) numbers; empty when absent.
+template <class To, class... Candidates>
+std::vector<To> tensor(const nb::dict& tensors, const std::string& name) {
+    if (!tensors.contains(name.c_str())) return {};
+    const nb::object value = tensors[name.c_str()];
+    std::vector<To> out;
+    bool found = false;
+    const auto attempt = [&]<class From>() {
+        nb::ndarray<const From, nb::c_contig, nb::device::cpu> array;
+        if (found || !nb::try_cast(value, array, false)) return;
+        out.assign(array.data(), array.data() + array.size());
+        found = true;
+    };
+    (attempt.template operator()<Candidates>(), ...);
+    if (!found) throw std::invalid_argument("tensor " + name + " has an unexpected type");
+    return out;
+}
+
+struct AttributeArrays {
+    std::vector<Key> keys;
+    std::vector<std::uint32_t> slots, starts, labels;
+    std::vector<float> weights;
+    AttributeArrays(const nb::dict& from, const std::string& prefix)
+        : keys(tensor<Key, std::uint64_t>(from, prefix + "keys")),
+          slots(tensor<std::uint32_t, std::uint32_t>(from, prefix + "slots")),
+          starts(tensor<std::uint32_t, std::uint32_t>(from, prefix + "starts")),
+          labels(tensor<std::uint32_t, std::uint8_t, std::uint16_t, std::uint32_t>(from, prefix + "labels")),
+          weights(tensor<float, float>(from, prefix + "weights")) {}
+    chain::AttributeView view() const { return {keys, slots, starts, labels, weights}; }
+};
+
+auto weights_from(const ChainOracle& oracle, const nb::dict& tensors) {
+    const AttributeArrays attribute(tensors, "attribute."), pair(tensors, "pair.");
+    const auto transitions = tensor<float, float>(tensors, "transitions");
+    std::vector<double> weights;
+    {
+        nb::gil_scoped_release unlocked;
+        weights = oracle.weights_from({attribute.view(), pair.view(), transitions});
+    }
+    return to_numpy(weights, {weights.size()});
+}
+
+// Working weights and stochastic steps from Python, for tests; learners use them from C++.
+class Working {
+public:
+    explicit Working(const ChainOracle& oracle) : oracle_(oracle), weights_(oracle.working_weights()) {}
+    void load(const Vector& weights) {
+        require(weights.size() == oracle_.n_weights(), "weights has the wrong size");
+        require_scores(weights, "weights must be finite numbers");
+        weights_->load(as_span(weights));
+    }
+    auto store() const {
+        std::vector<double> out(oracle_.n_weights());
+        weights_->store(out);
+        return to_numpy(out, {out.size()});
+    }
+    double descend(const Numbers& examples, double step) {
+        nb::gil_scoped_release unlocked;
+        return oracle_.descend(*weights_, as_span(examples), step);
+    }
+    double scale() const { return weights_->scale(); }
+    void multiply(double factor) {
+        require(std::isfinite(factor) && factor > 0.0, "the factor must be positive and finite");
+        weights_->multiply(factor);
+    }
+    double squared_norm() const { return weights_->squared_norm(); }
+
+private:
+    const ChainOracle& oracle_;
+    std::unique_ptr<WorkingWeights> weights_;
+};
+
+auto argmax(const DevSet& dev, const Vector& weights, std::size_t n_jobs) {
+    require(weights.size() == dev.n_weights(), "weights has the wrong size");
+    require_scores(weights, "weights must be finite numbers");
+    auto labels = std::make_unique_for_overwrite<std::int32_t[]>(dev.n_tokens());
+    {
+        nb::gil_scoped_release unlocked;
+        dev.argmax(as_span(weights), {labels.get(), dev.n_tokens()}, n_jobs);
+    }
+    return to_numpy(std::move(labels), {dev.n_tokens()});
+}
+
+void require_weights(const ChainOracle& oracle, const Vector& weights) {
+    require(weights.size() == oracle.n_weights(), "weights has the wrong size");
+    require_scores(weights, "weights must be finite numbers");
+}
+
+}  // namespace
+
+void bind_training(nb::module_& m) {
+    nb::class_<KeySource, Source>(m, "KeySource", "Attributes given as arrays of keys.")
+        .def(nb::init<const Indices&, const Indices&, const Keys&, const std::optional<Floats>&,
+                      const std::optional<Indices>&, const std::optional<Keys>&, const std::optional<Floats>&>(),
+             nb::arg("lengths"), nb::arg("starts"), nb::arg("keys"), nb::arg("values") = nb::none(),
+             nb::arg("pair_starts") = nb::none(), nb::arg("pair_keys") = nb::none(),
+             nb::arg("pair_values") = nb::none());
+    nb::class_<Examples>(m, "Examples", "A training set as it is read: attributes as numbers, and labels.")
+        .def(nb::init<unsigned, bool>(), nb::arg("hash_bits") = 0, nb::arg("keep_names") = true)
+        .def("add", add, nb::arg("source"), nb::arg("codes"), nb::arg("label_starts") = nb::none(),
+             nb::arg("sequence_weight") = nb::none(), nb::arg("token_weight") = nb::none(), nb::arg("n_jobs") = 1,
+             "Add the sequences of a source with the labels that their tokens may carry.")
+        .def_prop_ro("n_sequences", &Examples::n_sequences)
+        .def_prop_ro("n_tokens", &Examples::n_tokens)
+        .def_prop_ro("n_attributes", &Examples::n_attributes)
+        .def_prop_ro("memory_bytes", &Examples::memory_bytes);
+    nb::class_<DevSet>(m, "DevSet", "Sequences that are tagged while training goes on.")
+        .def_prop_ro("n_tokens", &DevSet::n_tokens)
+        .def("argmax", argmax, nb::arg("weights"), nb::arg("n_jobs") = 1,
+             "The best label of every token, all sequences one after the other.");
+    nb::class_<ChainOracle, Oracle>(m, "ChainOracle", "The oracle of first-order chains.")
+        .def("__init__", make_oracle, nb::arg("examples"), nb::arg("n_labels"), nb::arg("order"),
+             nb::arg("min_count") = 1, nb::arg("combinations") = "seen", nb::arg("transitions") = true,
+             nb::arg("allowed_transitions") = nb::none(), nb::arg("allowed_start") = nb::none(),
+             nb::arg("allowed_end") = nb::none(), nb::arg("cost") = nb::none(), nb::arg("general") = false)
+        .def(
+            "export",
+            [](const ChainOracle& oracle, const Vector& weights) {
+                require_weights(oracle, weights);
+                return export_tensors(oracle, weights, oracle.n_labels());
+            },
+            nb::arg("weights"), "The tensors of a model with these weights.")
+        .def("weights_from", weights_from, nb::arg("tensors"),
+             "Weights that start from another model; attributes are matched by key.")
+        .def(
+            "dev",
+            [](const ChainOracle& oracle, const Source& source, std::size_t n_jobs) {
+                nb::gil_scoped_release unlocked;
+                return std::make_unique<DevSet>(oracle.dev(source, n_jobs));
+            },
+            nb::arg("source"), nb::arg("n_jobs") = 1)
+        .def(
+            "working", [](const ChainOracle& oracle) { return std::make_unique<Working>(oracle); },
+            nb::keep_alive<0, 1>(), "A copy of the weights for stochastic steps.")
+        .def("set_cost_scale", &ChainOracle::set_cost_scale, nb::arg("scale"),
+             "How much of the cost is added to the score of a wrong labelling (softmax-margin).")
+        .def_prop_ro("l1_factors",
+                     [](const ChainOracle& oracle) {
+                         const auto factors = oracle.l1_factors();
+                         return to_numpy(std::vector<double>(factors.begin(), factors.end()), {factors.size()});
+                     })
+        .def_prop_ro("n_labels", &ChainOracle::n_labels)
+        .def_prop_ro("n_parameters", &ChainOracle::n_parameters, "Weights, one per attribute and label.")
+        .def_prop_ro("memory_bytes", &ChainOracle::memory_bytes)
+        .def_prop_ro("fast", &ChainOracle::fast, "Whether the layout made for speed is in use.");
+    nb::class_<Working>(m, "WorkingWeights", "Weights that stochastic steps change in place.")
+        .def("load", &Working::load, nb::arg("weights"))
+        .def("store", &Working::store)
+        .def("descend", &Working::descend, nb::arg("examples"), nb::arg("step"))
+        .def("multiply", &Working::multiply, nb::arg("factor"))
+        .def_prop_ro("scale", &Working::scale)
+        .def_prop_ro("squared_norm", &Working::squared_norm);
+}
 
 }  // namespace tw::bind

@@ -192,6 +192,97 @@ class Oracle:
     def curvature(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], diagonal: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], n_jobs: int = 1) -> None:
         """A diagonal estimate of the second derivative, written into `diagonal`."""
 
+class KeySource(Source):
+    """Attributes given as arrays of keys."""
+
+    def __init__(self, lengths: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], keys: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, pair_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, pair_keys: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, pair_values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> None: ...
+
+class Examples:
+    """A training set as it is read: attributes as numbers, and labels."""
+
+    def __init__(self, hash_bits: int = 0, keep_names: bool = True) -> None: ...
+
+    def add(self, source: Source, codes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, sequence_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, token_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, n_jobs: int = 1) -> None:
+        """
+        Add the sequences of a source with the labels that their tokens may carry.
+        """
+
+    @property
+    def n_sequences(self) -> int: ...
+
+    @property
+    def n_tokens(self) -> int: ...
+
+    @property
+    def n_attributes(self) -> int: ...
+
+    @property
+    def memory_bytes(self) -> int: ...
+
+class DevSet:
+    """Sequences that are tagged while training goes on."""
+
+    @property
+    def n_tokens(self) -> int: ...
+
+    def argmax(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_jobs: int = 1) -> NDArray[numpy.int32]:
+        """The best label of every token, all sequences one after the other."""
+
+class ChainOracle(Oracle):
+    """The oracle of first-order chains."""
+
+    def __init__(self, examples: Examples, n_labels: int, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], min_count: int = 1, combinations: str = 'seen', transitions: bool = True, allowed_transitions: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, allowed_start: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, allowed_end: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, cost: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None, general: bool = False) -> None: ...
+
+    def export(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> dict:
+        """The tensors of a model with these weights."""
+
+    def weights_from(self, tensors: dict) -> NDArray[numpy.float64]:
+        """Weights that start from another model; attributes are matched by key."""
+
+    def dev(self, source: Source, n_jobs: int = 1) -> DevSet: ...
+
+    def working(self) -> WorkingWeights:
+        """A copy of the weights for stochastic steps."""
+
+    def set_cost_scale(self, scale: float) -> None:
+        """
+        How much of the cost is added to the score of a wrong labelling (softmax-margin).
+        """
+
+    @property
+    def l1_factors(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def n_labels(self) -> int: ...
+
+    @property
+    def n_parameters(self) -> int:
+        """Weights, one per attribute and label."""
+
+    @property
+    def memory_bytes(self) -> int: ...
+
+    @property
+    def fast(self) -> bool:
+        """Whether the layout made for speed is in use."""
+
+class WorkingWeights:
+    """Weights that stochastic steps change in place."""
+
+    def load(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def store(self) -> NDArray[numpy.float64]: ...
+
+    def descend(self, examples: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], step: float) -> float: ...
+
+    def multiply(self, factor: float) -> None: ...
+
+    @property
+    def scale(self) -> float: ...
+
+    @property
+    def squared_norm(self) -> float: ...
+
 def checksum(data: object) -> int:
     """
     64 bits that change when the bytes do; part of the model file's format.
@@ -202,11 +293,6 @@ def hash_bytes(text: bytes, seed: int = 0) -> int:
 
 def key_table(keys: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple:
     """Keys and slots of the table in which attribute i has keys[i]."""
-
-class KeySource(Source):
-    """Attributes given by their keys."""
-
-    def __init__(self, lengths: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], keys: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, pair_counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, pair_keys: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> None: ...
 
 class Model:
     """A trained model: immutable, usable from many threads at once."""

@@ -1,0 +1,39 @@
+// Sequences that are tagged while training goes on: of their attributes only those that have weights are kept.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "../features/attributes.hpp"
+#include "training_set.hpp"
+
+namespace tw::chain {
+
+class DevSet {
+public:
+    DevSet(std::shared_ptr<const TrainingSet> set, const Source& source, std::size_t n_jobs);
+
+    std::size_t n_tokens() const { return starts_.back(); }
+    std::size_t n_weights() const { return set_->n_weights(); }
+
+    // The best labelling of every sequence, all one after the other.
+    void argmax(std::span<const double> weights, std::span<std::int32_t> labels, std::size_t n_jobs) const;
+
+private:
+    struct Terms {  // units of each token, with what their variables are multiplied with
+        std::vector<std::uint32_t> starts{0}, units;
+        std::vector<float> factors;
+    };
+    void add(const AttributeList& list, bool pairs, std::span<const Key> table_keys,
+             std::span<const std::uint32_t> slots, std::size_t n_tokens);
+    void argmax_block(std::span<const double> weights, std::size_t first, std::size_t last, std::int32_t* labels) const;
+
+    std::shared_ptr<const TrainingSet> set_;
+    std::vector<std::uint64_t> starts_{0};
+    Terms terms_, pair_terms_;
+};
+
+}  // namespace tw::chain

@@ -1,0 +1,77 @@
+#include "oracle.hpp"
+
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+namespace tw::chain {
+namespace {
+
+void check(const Settings& s) {
+    const std::size_t K = s.n_labels;
+    const auto refuse = [](const std::string& message) { throw std::invalid_argument(message); };
+    if (K < 1 || K > 65535) refuse("n_labels must be between 1 and 65,535, found " + std::to_string(K));
+    const Constraints& c = s.constraints;
+    if (!c.transitions.empty() && (c.transitions.size() != K * K || c.start.size() != K || c.end.size() != K))
+        refuse("allowed transitions must have shape (n_labels, n_labels), allowed start and end (n_labels,)");
+    if (s.cost.empty()) return;
+    if (s.cost.size() != K * K) refuse("cost must have shape (n_labels, n_labels)");
+    for (std::size_t i = 0; i < K * K; ++i) {
+        if (!(s.cost[i] >= 0.0 && s.cost[i] <= 1e100)) refuse("costs must be finite and not negative");
+        if (i % (K + 1) == 0 && s.cost[i] != 0.0) refuse("the cost of the gold label itself must be 0");
+    }
+}
+
+Settings checked(Settings settings) {
+    check(settings);
+    return settings;
+}
+
+}  // namespace
+
+ChainOracle::ChainOracle(Examples&& examples, Settings settings, bool general)
+    : set_(std::make_shared<TrainingSet>(std::move(examples), checked(std::move(settings)))), fast_(false) {
+    fast_ = !general && has_fast_path(*set_);
+    path_ = fast_ ? fast_path(*set_) : general_path(*set_);
+    l1_factors_.resize(n_weights(), 1.0);
+    for (std::size_t u = 0; u < set_->units.size(); ++u)
+        for (std::size_t w = set_->unit_weights.starts[u]; w < set_->unit_weights.starts[u + 1]; ++w)
+            l1_factors_[w] = set_->factor(u);
+}
+
+void ChainOracle::set_cost_scale(double nu) {
+    if (!(nu >= 0.0 && nu <= 1e100)) throw std::invalid_argument("the scale of the cost must be finite, not negative");
+    cost_scale_ = nu;
+}
+
+double ChainOracle::loss(std::span<const double> weights, std::span<double> gradient, std::size_t n_jobs,
+                         bool precise) {
+    return path_->loss(weights, gradient, cost_scale_, n_jobs, precise);
+}
+
+void ChainOracle::curvature(std::span<const double> weights, std::span<double> diagonal, std::size_t n_jobs) {
+    path_->curvature(weights, diagonal, cost_scale_, n_jobs);
+}
+
+double ChainOracle::descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step) const {
+    std::vector<std::uint32_t> sequences;
+    for (const std::uint32_t i : examples) {
+        if (i >= n_examples()) throw std::invalid_argument("there is no example " + std::to_string(i));
+        if (set_->sequence[i] != kNoAttribute) sequences.push_back(set_->sequence[i]);
+    }
+    return sequences.empty() ? 0.0 : path_->descend(weights, sequences, step, cost_scale_);
+}
+
+std::size_t ChainOracle::n_parameters() const {
+    std::size_t total = set_->n_pair_weights() + set_->transition_pairs.size();
+    for (std::size_t u = 0; u < set_->units.size(); ++u)
+        total +=
+            std::size_t{set_->units.n_members[u]} * (set_->unit_weights.starts[u + 1] - set_->unit_weights.starts[u]);
+    return total;
+}
+
+std::size_t ChainOracle::memory_bytes() const {
+    return set_->memory_bytes() + path_->memory_bytes() + l1_factors_.capacity() * sizeof(double);
+}
+
+}  // namespace tw::chain

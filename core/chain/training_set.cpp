@@ -1,0 +1,286 @@
+#include "training_set.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+
+#include "../kernels/kernels.hpp"
+#include "../parallel.hpp"
+
+namespace tw::chain {
+namespace {
+
+constexpr std::size_t kLong = 2048;            // tokens; such sequences go alone, their rows fill the cache
+constexpr std::size_t kTokensPerShard = 4096;  // at least: below that, threads are not worth it
+
+// Enough shards for as many threads as are worth it, few enough that their sums stay small beside the data.
+std::size_t shard_count(std::size_t n_tokens) {
+    const std::size_t most = std::clamp<std::size_t>(n_tokens / 100000, 4, 16);
+    return std::clamp<std::size_t>(n_tokens / kTokensPerShard, 1, most);
+}
+
+[[noreturn]] void refuse(const std::string& message) { throw std::invalid_argument(message); }
+
+// Labels seen with each of n things, as sets of bits.
+class LabelSets {
+public:
+    LabelSets(std::size_t n, std::size_t n_labels) : words_((n_labels + 63) / 64), bits_(n * words_) {}
+    void add(std::size_t i, std::size_t label) { bits_[i * words_ + label / 64] |= std::uint64_t{1} << (label % 64); }
+    template <class Visit>
+    void each(std::size_t i, Visit visit) const {
+        for (std::size_t w = 0; w < words_; ++w)
+            for (std::uint64_t left = bits_[i * words_ + w]; left; left &= left - 1)
+                visit(static_cast<std::uint32_t>(w * 64 + static_cast<std::size_t>(std::countr_zero(left))));
+    }
+
+private:
+    std::size_t words_;
+    std::vector<std::uint64_t> bits_;
+};
+
+std::vector<std::uint32_t> count(const Occurrences& occurrences, std::size_t n) {
+    std::vector<std::uint32_t> counts(n, 0);
+    for (const std::uint32_t number : occurrences.numbers) counts[number] += counts[number] != 0xffffffffu;
+    return counts;
+}
+
+void check_weight_count(double n_weights) {
+    if (n_weights > 4294967280.0) refuse("more than 4,294,967,280 weights: raise min_count, or hash the attributes");
+}
+
+}  // namespace
+
+TrainingSet::TrainingSet(Examples&& examples, Settings given)
+    : settings(std::move(given)), hash_bits(examples.hash_bits), n_examples(examples.n_sequences()) {
+    if (!examples.usable) refuse("these examples were already made into an oracle, or adding to them failed");
+    if (examples.n_tokens() >= kNoAttribute) refuse("more than 4,294,967,294 tokens");
+    examples.usable = false;
+    order_sequences(examples);
+    take_labels(examples);
+    take_weights(examples);
+    check_constraints();
+
+    take_attributes(examples);
+    find_weights();
+    find_pair_weights();
+    find_transitions();
+    check_weight_count(static_cast<double>(n_weights()));
+}
+
+// By length, groups side by side, dealt out to the shards one after the other: shards come out equally long.
+void TrainingSet::order_sequences(const Examples& examples) {
+    std::vector<std::uint32_t> order;
+    const auto& from = examples.sequence_starts;
+    for (std::uint32_t i = 0; i < n_examples; ++i)
+        if (from[i + 1] > from[i]) order.push_back(i);
+    const auto length_of = [&](std::uint32_t i) { return from[i + 1] - from[i]; };
+    std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) { return length_of(a) > length_of(b); });
+    std::vector<Group> sorted;
+    for (std::uint32_t i = 0; i < order.size();) {
+        const bool alone = length_of(order[i]) > kLong;
+        const auto size = alone ? 1u : static_cast<std::uint32_t>(std::min(kSideBySide, order.size() - i));
+        sorted.push_back({i, size});
+        i += size;
+    }
+    const std::size_t n_shards = shard_count(examples.n_tokens());
+    sequence.assign(n_examples, kNoAttribute);
+    shards.assign(1, 0);
+    for (std::size_t shard = 0; shard < n_shards; ++shard) {
+        for (std::size_t g = shard; g < sorted.size(); g += n_shards) {
+            groups.push_back({static_cast<std::uint32_t>(example.size()), sorted[g].size});
+            for (std::uint32_t i = sorted[g].first; i < sorted[g].first + sorted[g].size; ++i) {
+                sequence[order[i]] = static_cast<std::uint32_t>(example.size());
+                example.push_back(order[i]);
+                starts.push_back(starts.back() + length_of(order[i]));
+            }
+        }
+        shards.push_back(static_cast<std::uint32_t>(groups.size()));
+    }
+}
+
+void TrainingSet::take_labels(const Examples& examples) {
+    for (const std::int32_t code : examples.codes)
+        if (static_cast<std::size_t>(code) >= settings.order.size())
+            refuse("order has " + std::to_string(settings.order.size()) + " entries but code " + std::to_string(code) +
+                   " was used");
+    for (const std::int32_t label : settings.order)
+        if (label < 0 || static_cast<std::size_t>(label) >= n_labels()) refuse("order holds a label out of range");
+    bool partial = false;
+    for (std::size_t t = 0; t < examples.n_tokens() && !partial; ++t) partial = examples.allowed(t).size() != 1;
+    if (partial) allowed_starts.push_back(0);
+    gold.reserve(examples.codes.size());
+    for (const std::uint32_t i : example)
+        for (std::uint64_t t = examples.sequence_starts[i]; t < examples.sequence_starts[i + 1]; ++t) {
+            for (const std::int32_t code : examples.allowed(t))
+                gold.push_back(static_cast<std::uint16_t>(settings.order[static_cast<std::size_t>(code)]));
+            if (partial) allowed_starts.push_back(gold.size());
+        }
+}
+
+// Token weights that are equal within every sequence are weights of sequences.
+void TrainingSet::take_weights(const Examples& examples) {
+    const auto& from = examples.sequence_starts;
+    const auto& v = examples.token_weights;
+    bool equal = true;
+    for (std::size_t i = 0; i < n_examples && !v.empty() && equal; ++i)
+        for (std::uint64_t t = from[i] + 1; t < from[i + 1]; ++t) equal &= v[t] == v[from[i]];
+    if (examples.sequence_weights.empty() && v.empty()) return;
+    for (const std::uint32_t i : example) {
+        weights.push_back((examples.sequence_weights.empty() ? 1.0 : examples.sequence_weights[i]) *
+                          (v.empty() || !equal ? 1.0 : v[from[i]]));
+        if (!equal)
+            for (std::uint64_t t = from[i]; t < from[i + 1]; ++t) token_weights.push_back(v[t]);
+    }
+    if (std::ranges::all_of(weights, [](double w) { return w == 1.0; })) weights.clear();
+}
+
+// Every example must have a labelling that is both allowed by its labels and possible under the constraints.
+void TrainingSet::check_constraints() const {
+    if (!constrained()) return;
+    const std::size_t K = n_labels();
+    const Constraints& c = settings.constraints;
+    std::vector<std::uint16_t> everything(K);
+    std::iota(everything.begin(), everything.end(), std::uint16_t{0});
+    std::vector<std::uint8_t> reached(K), next(K);
+    for (std::size_t s = 0; s < n_sequences(); ++s) {
+        for (std::uint64_t t = starts[s]; t < starts[s + 1]; ++t) {
+            const auto labels = allowed(t).empty() ? std::span<const std::uint16_t>(everything) : allowed(t);
+            std::ranges::fill(next, std::uint8_t{0});
+            bool any = false;
+            for (const std::uint16_t b : labels) {
+                bool possible = t == starts[s] && c.start[b];
+                for (std::size_t a = 0; a < K && t > starts[s] && !possible; ++a)
+                    possible = reached[a] && c.transitions[a * K + b];
+                if (t + 1 == starts[s + 1]) possible = possible && c.end[b];
+                next[b] = possible;
+                any |= possible;
+            }
+            if (!any)
+                refuse("the labels of example " + std::to_string(example[s]) + " break the constraints at its token " +
+                       std::to_string(t - starts[s]) + ": mend the labels or allow this");
+            reached.swap(next);
+        }
+    }
+}
+
+// The lists of the examples are given up one by one as they are made into those of units.
+void TrainingSet::take_attributes(Examples& examples) {
+    n_attributes = examples.n_attributes();
+    n_pair_attributes = examples.hash_bits ? n_attributes : examples.pair_index.size();
+    const auto taken = [](Index& index) {
+        const Index old = std::move(index);
+        index = Index();
+        return std::vector<Key>(old.keys().begin(), old.keys().end());
+    };
+    const auto label_counts = count(examples.label, n_attributes);
+    keys = taken(examples.label_index);
+    pair_keys = taken(examples.pair_index);
+    names = std::move(examples.label_names);
+    pair_names = std::move(examples.pair_names);
+    {
+        const Occurrences from = std::move(examples.label);
+        examples.label = {};
+        units = merge(from, label_counts, settings.min_count);
+        occurrences = unit_occurrences(from, units, examples.sequence_starts, example);
+    }
+    if (!examples.pair.numbers.empty()) {
+        const Occurrences from = std::move(examples.pair);
+        examples.pair = {};
+        pair_units = apart(count(from, n_pair_attributes), settings.min_count);
+        pair_occurrences = unit_occurrences(from, pair_units, examples.sequence_starts, example);
+    }
+}
+
+void TrainingSet::find_weights() {
+    const std::size_t K = n_labels();
+    WeightTable& table = unit_weights;
+    table.starts.reserve(units.size() + 1);
+    if (settings.combinations == Combinations::kAll) {
+        check_weight_count(static_cast<double>(units.size()) * static_cast<double>(K));
+        for (std::size_t u = 0; u < units.size(); ++u) {
+            for (std::uint32_t y = 0; y < K; ++y) table.labels.push_back(y);
+            table.starts.push_back(static_cast<std::uint32_t>(table.labels.size()));
+        }
+        return;
+    }
+    LabelSets seen(units.size(), K);
+    for (std::size_t t = 0; t + 1 < occurrences.starts.size(); ++t)
+        for (const std::uint16_t y : allowed(t))
+            for (std::size_t i = occurrences.starts[t]; i < occurrences.starts[t + 1]; ++i)
+                seen.add(occurrences.numbers[i], y);
+    for (std::size_t u = 0; u < units.size(); ++u) {
+        seen.each(u, [&](std::uint32_t y) { table.labels.push_back(y); });
+        table.starts.push_back(static_cast<std::uint32_t>(table.labels.size()));
+    }
+}
+
+// Calls visit(token, pair) for every pair of labels that may stand at a token and the one before it.
+template <class Visit>
+void TrainingSet::each_label_pair(Visit visit) const {
+    for (std::size_t s = 0; s < n_sequences(); ++s)
+        for (std::uint64_t t = starts[s] + 1; t < starts[s + 1]; ++t)
+            for (const std::uint16_t a : allowed(t - 1))
+                for (const std::uint16_t b : allowed(t)) visit(t, static_cast<std::uint32_t>(a * n_labels() + b));
+}
+
+bool TrainingSet::possible(std::uint32_t pair) const {
+    return !constrained() || settings.constraints.transitions[pair];
+}
+
+// Label pairs are many: the seen ones of each attribute are collected and sorted, not kept as sets of bits.
+void TrainingSet::find_pair_weights() {
+    if (pair_units.size() == 0) return;
+    const auto n_pairs = static_cast<std::uint32_t>(n_labels() * n_labels());
+    WeightTable& table = pair_weights;
+    std::vector<std::uint64_t> seen;
+    if (settings.combinations == Combinations::kAll) {
+        check_weight_count(static_cast<double>(pair_units.size()) * n_pairs);
+        for (std::uint64_t u = 0; u < pair_units.size(); ++u)
+            for (std::uint32_t pair = 0; pair < n_pairs; ++pair)
+                if (possible(pair)) seen.push_back(u << 32 | pair);
+    } else {
+        each_label_pair([&](std::size_t t, std::uint32_t pair) {
+            if (!possible(pair)) return;
+            for (std::size_t i = pair_occurrences.starts[t]; i < pair_occurrences.starts[t + 1]; ++i)
+                seen.push_back(std::uint64_t{pair_occurrences.numbers[i]} << 32 | pair);
+        });
+        std::ranges::sort(seen);
+        seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
+    }
+    std::size_t i = 0;
+    for (std::uint64_t u = 0; u < pair_units.size(); ++u) {
+        for (; i < seen.size() && seen[i] >> 32 == u; ++i) table.labels.push_back(static_cast<std::uint32_t>(seen[i]));
+        table.starts.push_back(static_cast<std::uint32_t>(table.labels.size()));
+    }
+}
+
+void TrainingSet::find_transitions() {
+    if (!settings.transitions) return;
+    const std::size_t n_pairs = n_labels() * n_labels();
+    std::vector<std::uint8_t> seen(n_pairs, settings.combinations != Combinations::kSeen);
+    if (settings.combinations == Combinations::kSeen)
+        each_label_pair([&](std::size_t, std::uint32_t pair) { seen[pair] = 1; });
+    for (std::uint32_t pair = 0; pair < n_pairs; ++pair)
+        if (seen[pair] && possible(pair)) transition_pairs.push_back(pair);
+}
+
+double TrainingSet::factor(std::size_t unit) const { return std::sqrt(static_cast<double>(units.n_members[unit])); }
+
+std::size_t TrainingSet::memory_bytes() const {
+    const auto bytes = [](const auto& v) { return v.capacity() * sizeof(v[0]); };
+    std::size_t total = bytes(starts) + bytes(example) + bytes(sequence) + bytes(weights) + bytes(token_weights) +
+                        bytes(gold) + bytes(allowed_starts) + bytes(groups) + bytes(keys) + bytes(pair_keys) +
+                        bytes(transition_pairs);
+    for (const Occurrences* o : {&occurrences, &pair_occurrences})
+        total += bytes(o->starts) + bytes(o->numbers) + bytes(o->values);
+    for (const Units* u : {&units, &pair_units})
+        total += bytes(u->of_attribute) + bytes(u->n_members) + bytes(u->counts);
+    for (const WeightTable* w : {&unit_weights, &pair_weights}) total += bytes(w->starts) + bytes(w->labels);
+    for (const Names* n : {&names, &pair_names}) total += bytes(n->text) + bytes(n->ends);
+    return total;
+}
+
+}  // namespace tw::chain

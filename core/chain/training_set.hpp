@@ -1,0 +1,117 @@
+// Examples made ready for training chains: units of attributes, the weights they have, and sequences in an order that
+// suits the recursions.
+//
+// Sequences of similar length are neighbours, in groups that advance side by side; groups are dealt out to shards. Both
+// depend on the data alone. Shards are what threads share: each has sums of its own, added up in their order, so the
+// result does not depend on the number of threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "../features/examples.hpp"
+#include "../features/units.hpp"
+
+namespace tw::chain {
+
+enum class Combinations { kSeen, kTransitions, kAll };  // which (attribute, label) and (label, label) pairs get weights
+
+struct Constraints {  // all empty, or all there: non-zero where allowed
+    std::vector<std::uint8_t> transitions, start, end;
+};
+
+struct Settings {
+    std::size_t n_labels = 0;
+    std::vector<std::int32_t> order;  // from a code of the examples to a label
+    std::size_t min_count = 1;
+    Combinations combinations = Combinations::kSeen;
+    bool transitions = true;  // whether plain label pairs have weights
+    Constraints constraints;
+    std::vector<double> cost;  // [gold][label], zero on the diagonal; empty: 1 for every wrong label
+};
+
+// What the weights of units (or of pair attributes) are: those of unit u are starts[u] .. starts[u + 1] - 1.
+struct WeightTable {
+    std::vector<std::uint32_t> starts{0};
+    std::vector<std::uint32_t> labels;  // of each weight; previous * n_labels + current for pairs
+};
+
+struct Group {  // sequences first .. first + size - 1, longest first
+    std::uint32_t first, size;
+};
+
+class TrainingSet {
+public:
+    TrainingSet(Examples&& examples, Settings settings);
+
+    std::size_t n_labels() const { return settings.n_labels; }
+    std::size_t n_sequences() const { return starts.size() - 1; }
+    std::size_t length(std::size_t sequence) const { return starts[sequence + 1] - starts[sequence]; }
+    double weight(std::size_t sequence) const { return weights.empty() ? 1.0 : weights[sequence]; }
+    bool partly_labelled() const { return !allowed_starts.empty(); }
+    bool has_pairs() const { return !pair_weights.labels.empty(); }
+    bool constrained() const { return !settings.constraints.transitions.empty(); }
+    bool valued() const { return !occurrences.values.empty(); }
+
+    // Labels that a token may carry.
+    std::span<const std::uint16_t> allowed(std::size_t token) const {
+        if (allowed_starts.empty()) return {gold.data() + token, 1};
+        return {gold.data() + allowed_starts[token], allowed_starts[token + 1] - allowed_starts[token]};
+    }
+    double cost(std::size_t gold_label, std::size_t label) const {
+        return settings.cost.empty() ? (gold_label == label ? 0.0 : 1.0)
+                                     : settings.cost[gold_label * n_labels() + label];
+    }
+
+    // Weights lie in this order: units, pair attributes, transitions.
+    std::size_t n_unit_weights() const { return unit_weights.labels.size(); }
+    std::size_t n_pair_weights() const { return pair_weights.labels.size(); }
+    std::size_t first_transition() const { return n_unit_weights() + n_pair_weights(); }
+    std::size_t n_weights() const { return first_transition() + transition_pairs.size(); }
+    double factor(std::size_t unit) const;  // what a variable of the unit is multiplied with in a score
+
+    std::size_t memory_bytes() const;
+
+    Settings settings;
+    unsigned hash_bits;
+    std::size_t n_examples;  // as they were added, empty ones included
+
+    // Sequences in the order of the groups; tokens one after the other.
+    std::vector<std::uint64_t> starts{0};
+    std::vector<std::uint32_t> example;   // of each sequence
+    std::vector<std::uint32_t> sequence;  // of each example; kNoAttribute when it is empty
+    std::vector<double> weights;          // of sequences, or empty
+    std::vector<double> token_weights;    // or empty: equal within every sequence
+    std::vector<std::uint16_t> gold;
+    std::vector<std::uint64_t> allowed_starts;  // into gold; empty when every token has one label
+    std::vector<Group> groups;
+    std::vector<std::uint32_t> shards;  // groups of shard i: shards[i] .. shards[i + 1] - 1
+
+    Occurrences occurrences, pair_occurrences;
+    Units units, pair_units;
+    WeightTable unit_weights, pair_weights;
+    std::vector<std::uint32_t> transition_pairs;  // previous * n_labels + current of each transition weight
+
+    // Attributes as they were given.
+    std::vector<Key> keys, pair_keys;
+    Names names, pair_names;
+    std::size_t n_attributes = 0, n_pair_attributes = 0;
+
+private:
+    void order_sequences(const Examples& examples);
+    void take_labels(const Examples& examples);
+    void take_weights(const Examples& examples);
+    void check_constraints() const;
+    void take_attributes(Examples& examples);
+    void find_weights();
+    void find_pair_weights();
+    void find_transitions();
+    template <class Visit>
+    void each_label_pair(Visit visit) const;
+    bool possible(std::uint32_t pair) const;
+};
+
+}  // namespace tw::chain

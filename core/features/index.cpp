@@ -1,0 +1,40 @@
+#include "index.hpp"
+
+#include <stdexcept>
+
+namespace tw {
+
+void Names::add(const std::string& name) {
+    if (name.size() > 0xffffffffu - text.size())
+        throw std::invalid_argument("the names of all attributes together take more than 4 GiB; train without names");
+    text.insert(text.end(), name.begin(), name.end());
+    ends.push_back(static_cast<std::uint32_t>(text.size()));
+}
+
+std::vector<std::uint32_t> Index::counts() const {
+    std::vector<std::uint32_t> out(keys_.size());
+    for (const Entry& entry : entries_)
+        if (entry.number != kNoAttribute) out[entry.number] = entry.count;
+    return out;
+}
+
+std::size_t Index::memory_bytes() const { return entries_.capacity() * sizeof(Entry) + keys_.capacity() * sizeof(Key); }
+
+std::uint32_t Index::add(Entry& entry, Key key) {
+    if (keys_.size() >= kNoAttribute - 1) throw std::invalid_argument("more than 4,294,967,294 distinct attributes");
+    const auto number = static_cast<std::uint32_t>(keys_.size());
+    keys_.push_back(key);
+    entry = {key, number, 1};
+    if (keys_.size() * 3 > entries_.size() * 2) grow();
+    return number;
+}
+
+// Homes are top bits, so entries go over in nearly the order they lie in.
+void Index::grow() {
+    std::vector<Entry> old(entries_.size() * 2, Entry{0, kNoAttribute, 0});
+    old.swap(entries_);
+    for (const Entry& entry : old)
+        if (entry.number != kNoAttribute) place(entry.key) = entry;
+}
+
+}  // namespace tw

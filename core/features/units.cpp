@@ -1,0 +1,186 @@
+#include "units.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "key_table.hpp"
+
+namespace tw {
+namespace {
+
+// Partition refinement: all attributes start in one class, "not yet seen". A token splits every class of which it has
+// some members but not all. What is in one class at the end occurred together in every token.
+class Refinement {
+public:
+    explicit Refinement(std::size_t n_attributes) : places_(n_attributes, Place{0, 0}) {
+        classes_.push_back({0, 0, 0, 0});
+    }
+
+    // The members of a token; an attribute for which `alone` holds must not share a class.
+    template <class Alone>
+    void split(std::span<const std::uint32_t> members, Alone alone) {
+        ++token_;
+        for (std::size_t i = 0; i < members.size(); ++i) {
+            Place& place = places_[members[i]];
+            if (place.token == token_ || alone(i)) separate(place);
+            if (place.token == token_) continue;  // a second time in one token
+            place.token = token_;
+            Class& c = classes_[place.number];
+            if (c.token != token_) c = {token_, 0, c.size, 0};
+            ++c.here;
+        }
+        for (const std::uint32_t member : members) {
+            Place& place = places_[member];
+            const std::uint32_t from = place.number;
+            if (from != 0 && classes_[from].here == classes_[from].size) continue;
+            if (from != 0 && classes_[from].token != token_) continue;  // made in this token
+            if (classes_[from].split == 0) {
+                classes_[from].split = static_cast<std::uint32_t>(classes_.size());
+                classes_.push_back({0, 0, 0, 0});
+            }
+            place.number = classes_[from].split;
+            ++classes_[place.number].size;
+            if (from != 0) {
+                --classes_[from].size;
+                --classes_[from].here;
+            }
+        }
+    }
+    std::uint32_t class_of(std::uint32_t attribute) const { return places_[attribute].number; }
+    std::size_t n_classes() const { return classes_.size(); }
+
+private:
+    struct Place {
+        std::uint32_t number, token;
+    };
+    struct Class {
+        std::uint32_t token;  // that last touched it
+        std::uint32_t here;   // members in that token
+        std::uint32_t size;
+        std::uint32_t split;  // where members in that token go
+    };
+
+    // A class of its own. Whoever is alone stays alone, so the class it leaves never misses it.
+    void separate(Place& place) {
+        if (place.number != 0) {
+            Class& c = classes_[place.number];
+            if (c.size == 1) return;
+            --c.size;
+            if (place.token == token_ && c.token == token_) --c.here;
+        }
+        place.number = static_cast<std::uint32_t>(classes_.size());
+        classes_.push_back({token_, place.token == token_ ? 1u : 0u, 1, 0});
+    }
+
+    std::vector<Place> places_;
+    std::vector<Class> classes_;
+    std::uint32_t token_ = 0;
+};
+
+// Numbers units by count, most frequent first; equal counts in order of first sight.
+void number_by_count(Units& units) {
+    std::vector<std::uint32_t> order(units.size()), number(units.size());
+    std::iota(order.begin(), order.end(), 0u);
+    const auto once =
+        std::stable_partition(order.begin(), order.end(), [&](std::uint32_t u) { return units.counts[u] > 1; });
+    std::stable_sort(order.begin(), once,
+                     [&](std::uint32_t a, std::uint32_t b) { return units.counts[a] > units.counts[b]; });
+    std::vector<std::uint32_t> n_members(units.size()), counts(units.size());
+    for (std::uint32_t i = 0; i < order.size(); ++i) {
+        number[order[i]] = i;
+        n_members[i] = units.n_members[order[i]];
+        counts[i] = units.counts[order[i]];
+    }
+    units.n_members.swap(n_members);
+    units.counts.swap(counts);
+    for (std::uint32_t& unit : units.of_attribute)
+        if (unit != kNoAttribute) unit = number[unit];
+}
+
+template <class ClassOf>
+Units numbered(std::span<const std::uint32_t> counts, std::size_t min_count, std::size_t n_classes, ClassOf class_of) {
+    Units units;
+    units.of_attribute.assign(counts.size(), kNoAttribute);
+    std::vector<std::uint32_t> unit_of_class(n_classes, kNoAttribute);
+    for (std::uint32_t a = 0; a < counts.size(); ++a) {
+        if (counts[a] < min_count || counts[a] == 0) continue;
+        std::uint32_t& unit = unit_of_class[class_of(a)];
+        if (unit == kNoAttribute) {
+            unit = static_cast<std::uint32_t>(units.size());
+            units.n_members.push_back(0);
+            units.counts.push_back(counts[a]);
+        }
+        units.of_attribute[a] = unit;
+        ++units.n_members[unit];
+    }
+    number_by_count(units);
+    return units;
+}
+
+}  // namespace
+
+Units merge(const Occurrences& occurrences, std::span<const std::uint32_t> counts, std::size_t min_count) {
+    Refinement refinement(counts.size());
+    std::vector<std::uint32_t> members;
+    std::vector<char> valued;
+    for (std::size_t t = 0; t + 1 < occurrences.starts.size(); ++t) {
+        members.clear();
+        valued.clear();
+        for (std::size_t i = occurrences.starts[t]; i < occurrences.starts[t + 1]; ++i) {
+            if (min_count > 1 && counts[occurrences.numbers[i]] < min_count) continue;
+            members.push_back(occurrences.numbers[i]);
+            if (!occurrences.values.empty()) valued.push_back(occurrences.values[i] != 1.0f);
+        }
+        refinement.split(members, [&](std::size_t i) { return !valued.empty() && valued[i]; });
+    }
+    return numbered(counts, min_count, refinement.n_classes(), [&](std::uint32_t a) { return refinement.class_of(a); });
+}
+
+Units apart(std::span<const std::uint32_t> counts, std::size_t min_count) {
+    return numbered(counts, min_count, counts.size(), [](std::uint32_t a) { return a; });
+}
+
+Occurrences unit_occurrences(const Occurrences& attributes, Units& units,
+                             std::span<const std::uint64_t> sequence_starts, std::span<const std::uint32_t> sequences) {
+    struct Seen {
+        std::uint32_t token, place, number;
+    };
+    std::vector<Seen> seen(units.size(), Seen{kNoAttribute, 0, kNoAttribute});
+    std::uint32_t once = 0;  // the next number of a unit that occurs once
+    while (once < units.size() && units.counts[once] > 1) {
+        seen[once].number = once;
+        ++once;
+    }
+    Occurrences out;
+    out.starts.reserve(attributes.starts.size());
+    out.numbers.reserve(attributes.numbers.size());
+    std::uint32_t token = 0;
+    for (const std::uint32_t sequence : sequences) {
+        for (std::uint64_t t = sequence_starts[sequence]; t < sequence_starts[sequence + 1]; ++t, ++token) {
+            for (std::size_t i = attributes.starts[t]; i < attributes.starts[t + 1]; ++i) {
+                const std::uint32_t unit = units.of_attribute[attributes.numbers[i]];
+                if (unit == kNoAttribute) continue;
+                Seen& here = seen[unit];
+                if (here.token != token) {
+                    if (here.number == kNoAttribute) here.number = once++;
+                    here.token = token;
+                    here.place = static_cast<std::uint32_t>(out.numbers.size());
+                    out.numbers.push_back(here.number);
+                    if (!attributes.values.empty() || !out.values.empty()) out.values.push_back(attributes.value(i));
+                } else if (units.n_members[unit] == 1) {  // the same attribute again
+                    if (out.values.empty()) out.values.assign(out.numbers.size(), 1.0f);
+                    out.values[here.place] += attributes.value(i);
+                }
+            }
+            out.starts.push_back(static_cast<std::uint32_t>(out.numbers.size()));
+        }
+    }
+    std::vector<std::uint32_t> n_members(units.size());
+    for (std::size_t u = 0; u < units.size(); ++u) n_members[seen[u].number] = units.n_members[u];
+    units.n_members.swap(n_members);
+    for (std::uint32_t& unit : units.of_attribute)
+        if (unit != kNoAttribute) unit = seen[unit].number;
+    return out;
+}
+
+}  // namespace tw

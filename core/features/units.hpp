@@ -1,0 +1,39 @@
+// Attributes that occur in the same tokens, always, are one unit: they cannot be told apart, and at the optimum of any
+// penalised loss that treats them alike they have equal weights.
+//
+// A unit of g attributes with weight v each has one variable z = sqrt(g) v. Then |z|^2 is the sum of the squares it
+// stands for, sqrt(g) |z| the sum of the absolute values, and sqrt(g) z what the unit adds to a score; so training
+// with units finds the optimum of training with attributes, with fewer variables.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "examples.hpp"
+
+namespace tw {
+
+struct Units {
+    std::vector<std::uint32_t> of_attribute;  // unit of each attribute; kNoAttribute when it is too rare
+    std::vector<std::uint32_t> n_members;     // attributes in each unit
+    std::vector<std::uint32_t> counts;        // occurrences of each member
+
+    std::size_t size() const { return n_members.size(); }
+};
+
+// Groups attributes by the tokens they occur in, leaving out those with fewer occurrences than min_count. Only
+// attributes with value 1 wherever they occur, and once in a token, are merged. Units are numbered by how often they
+// occur, the most frequent first, so that what is used most lies together.
+Units merge(const Occurrences& occurrences, std::span<const std::uint32_t> counts, std::size_t min_count);
+
+// Every attribute a unit of its own.
+Units apart(std::span<const std::uint32_t> counts, std::size_t min_count);
+
+// The units of the tokens of the given sequences, in this order: each unit once, equal attributes of a token added up.
+// Units that occur once are numbered anew, in the order in which they are met here.
+Occurrences unit_occurrences(const Occurrences& attributes, Units& units,
+                             std::span<const std::uint64_t> sequence_starts, std::span<const std::uint32_t> sequences);
+
+}  // namespace tw
