@@ -1,14 +1,11 @@
 """The trained model: scores are sums of weights, whatever form the weights have; answers are those of the chain."""
 
-import threading
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reference.models import key, make_tensors, random_weights, slow_scores, source
 
-import trelliswork as tw
+from reference.models import make_tensors, random_weights, slow_scores, source
 from trelliswork import _core
 
 CLOSE = dict(rtol=1e-12, atol=1e-12)
