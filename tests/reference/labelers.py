@@ -1,4 +1,4 @@
-"""What a trained labeler must answer, from the table of its weights: every labelling of a sequence, scored one by one."""
+"""What a trained labeler must answer, from the table of its weights: every labelling, scored one by one."""
 
 from collections import defaultdict
 
