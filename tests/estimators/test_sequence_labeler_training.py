@@ -6,16 +6,15 @@ import json
 import numpy as np
 import pytest
 import scipy.sparse
-from reference.labelers import every_labelling_by_weights
-from reference.token_attributes import attributes_of
 
 import trelliswork as tw
+from reference.labelers import every_labelling_by_weights
+from reference.token_attributes import attributes_of
 from trelliswork.corpora.tables import TokenTable, read_table
 from trelliswork.errors import ConvergenceWarning, InvalidInput
 from trelliswork.features.templates import Templates
 
 EXACT = {"tol": 1e-12, "max_iter": 2000, "solver": "lbfgs"}
-
 
 
 def split(n_train, n_dev):
@@ -165,7 +164,7 @@ class TestWeights:
             ({}, {"token_weight": "x"}, "token_weight is 'x'"),
             ({"class_weight": {"Z": 1.0}}, {}, "class_weight names the label 'Z', which y does not have"),
             ({"class_weight": {"V": -1.0}}, {}, r"class_weight\['V'\]\[0\] is -1.0"),
-            ({"class_weight": "equal"}, {}, 'class_weight is \'equal\'.*expected "balanced"'),
+            ({"class_weight": "equal"}, {}, "class_weight is 'equal'.*expected \"balanced\""),
         ],
     )
     def test_wrong_ones_are_refused(self, parameters, arguments, message):
@@ -198,7 +197,7 @@ class TestInputs:
 
     def test_generators_of_dicts(self):
         X = [[{"w": word} for word in x] for x in self.WORDS]
-        assert self.weights((iter(x) for x in X)) == self.weights(X)
+        assert self.weights(iter(x) for x in X) == self.weights(X)
 
     def test_tables(self, tmp_path):
         path = tmp_path / "corpus.txt"
@@ -309,7 +308,9 @@ class TestDevelopmentData:
     def test_accuracy_and_functions_are_scores(self, corpus):
         def errors(y_true, y_pred):
             assert y_true == corpus[3]
-            return -sum(a != b for gold, guess in zip(y_true, y_pred, strict=True) for a, b in zip(gold, guess, strict=True))
+            return -sum(
+                a != b for gold, guess in zip(y_true, y_pred, strict=True) for a, b in zip(gold, guess, strict=True)
+            )
 
         n_tokens = sum(map(len, corpus[3]))
         by_accuracy = tw.SequenceLabeler(scoring="accuracy").fit(*corpus)
@@ -474,7 +475,9 @@ class TestGoingOn:
     def test_partial_fit_of_other_models(self, kind):
         words = [["the", "dog", "barks"], ["a", "cat"]]
         y = [["D", "N", "V"], ["D", "N"]]
-        parameters = {"hash_bits": 8} if kind == "hashed" else {"features": Templates("word\npair: word\npair: word[-1]")}
+        parameters = (
+            {"hash_bits": 8} if kind == "hashed" else {"features": Templates("word\npair: word\npair: word[-1]")}
+        )
         model = tw.SequenceLabeler(tw.CRF(l2=0.1), **parameters).fit(words, y)
         model.partial_fit([["the", "old", "cow", "moos"]], [["D", "A", "N", "V"]])
         assert model.predict([*words, ["the", "old", "cow", "moos"]]) == [*y, ["D", "A", "N", "V"]]
@@ -517,7 +520,11 @@ class TestConstraints:
             ("BIO", [["O", "I-A", "O"], ["O"] * 3, ["O"] * 2, ["B-A"] * 2], r"y\[0\]\[1\] is 'I-A' after 'O'"),
             ("BIO", [["O"] * 3, ["I-A", "O", "B-A"], ["O"] * 2, ["O"] * 2], r"y\[1\]\[0\] is 'I-A', .* to begin with"),
             ("IOBES", [["B-A", "E-A", "B-A"], ["O"] * 3, ["O"] * 2, ["O"] * 2], r"y\[0\]\[2\] is 'B-A', .* end with"),
-            ("BIO", [["O", {"I-A"}, "O"], ["B-A"] * 3, ["O"] * 2, ["O"] * 2], r"y\[0\] has no labelling .* y\[0\]\[1\]"),
+            (
+                "BIO",
+                [["O", {"I-A"}, "O"], ["B-A"] * 3, ["O"] * 2, ["O"] * 2],
+                r"y\[0\] has no labelling .* y\[0\]\[1\]",
+            ),
             (np.ones((2, 2), dtype=bool), Y, r"constraints must have shape \(3, 3\)"),
             ("IOB3", Y, "scheme 'IOB3' is not known"),
         ],
