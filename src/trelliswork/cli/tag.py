@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from trelliswork.cli.blocks import blocks
 from trelliswork.cli.reading import Layout, format_of, layout_options, read_sentences
 from trelliswork.errors import InvalidInput
 
@@ -226,12 +227,12 @@ def _tag_raw(tagger: _Tagger, source: str, target: IO[bytes], layout: Layout) ->
     """Tag a column file as it stands."""
     from trelliswork.cli.progress import ByteProgress, on_terminal
     from trelliswork.corpora.files import name_of
-    from trelliswork.corpora.tables import read_blocks
 
     total = os.path.getsize(source) if source != "-" and os.path.isfile(source) and not source.endswith(".gz") else None
     with ByteProgress(total, on_terminal() and not sys.stdout.isatty()) as progress:
-        for block, line in read_blocks(source, BLOCK, encoding=layout.encoding):
+        for block, line in blocks(source, BLOCK, layout.encoding):
             target.write(tagger.tagged(block, layout.separator, layout.comments, name_of(source), line))
+            target.flush()
             progress.advance(len(block))
 
 
