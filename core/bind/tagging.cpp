@@ -16,7 +16,6 @@ namespace {
 
 using Keys = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Answer = nb::ndarray<nb::numpy, double>;
-using Floats = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // Borrowed memory of any object with the buffer protocol; the object stays alive and its memory in place.
 class Buffer {
@@ -186,61 +185,6 @@ private:
     std::optional<Model> model_;
 };
 
-// Attributes that are known by their keys already.
-class KeySource : public Source {
-public:
-    KeySource(const Indices& lengths, const Indices& counts, const Keys& keys, const std::optional<Floats>& values,
-              const std::optional<Indices>& pair_counts, const std::optional<Keys>& pair_keys) {
-        starts_.push_back(0);
-        for (std::size_t i = 0; i < lengths.size(); ++i) {
-            require(lengths.data()[i] >= 0 && lengths.data()[i] <= std::int64_t{1} << 40, "a length is out of range");
-            starts_.push_back(starts_.back() + static_cast<std::size_t>(lengths.data()[i]));
-        }
-        fill(label_, counts, keys);
-        if (values) {
-            require(values->size() == keys.size(), "one value per key is needed");
-            label_.values.assign(values->data(), values->data() + values->size());
-        }
-        require(pair_counts.has_value() == pair_keys.has_value(), "pair_counts and pair_keys belong together");
-        if (pair_counts) fill(pair_, *pair_counts, *pair_keys);
-    }
-
-    std::size_t n_sequences() const override { return starts_.size() - 1; }
-    std::size_t length(std::size_t sequence) const override { return starts_[sequence + 1] - starts_[sequence]; }
-    void attributes(std::size_t first, std::size_t last, Attributes& out) const override {
-        out.clear();
-        copy(label_, starts_[first], starts_[last], out.label);
-        if (pair_.n_tokens() > 0) copy(pair_, starts_[first], starts_[last], out.pair);
-    }
-    std::string name(std::size_t sequence, std::size_t token, std::size_t i, bool pair) const override {
-        const AttributeList& list = pair ? pair_ : label_;
-        return std::to_string(list.keys[list.starts[starts_[sequence] + token] + i]);
-    }
-
-private:
-    void fill(AttributeList& list, const Indices& counts, const Keys& keys) const {
-        require(counts.size() == starts_.back(), "one count per token is needed");
-        std::uint64_t total = 0;
-        for (std::size_t t = 0; t < counts.size(); ++t) {
-            require(counts.data()[t] >= 0 && static_cast<std::uint64_t>(counts.data()[t]) <= keys.size() - total,
-                    "counts and keys do not fit");
-            total += static_cast<std::uint64_t>(counts.data()[t]);
-            list.starts.push_back(static_cast<std::uint32_t>(total));
-        }
-        require(total == keys.size() && total <= 0xffffffffu, "counts and keys do not fit");
-        list.keys.assign(keys.data(), keys.data() + keys.size());
-    }
-    static void copy(const AttributeList& from, std::size_t first, std::size_t last, AttributeList& to) {
-        const std::uint32_t begin = from.starts[first], end = from.starts[last];
-        for (std::size_t t = first; t < last; ++t) to.starts.push_back(from.starts[t + 1] - begin);
-        to.keys.assign(from.keys.begin() + begin, from.keys.begin() + end);
-        if (!from.values.empty()) to.values.assign(from.values.begin() + begin, from.values.begin() + end);
-    }
-
-    std::vector<std::size_t> starts_;
-    AttributeList label_, pair_;
-};
-
 nb::tuple key_table(const Keys& keys) {
     require(keys.size() < (std::size_t{1} << 31), "too many attributes");
     const std::size_t capacity = table_capacity(keys.size());
@@ -265,12 +209,6 @@ void bind_tagging(nb::module_& m) {
         "hash_bytes", [](nb::bytes text, Key seed) { return hash_bytes({text.c_str(), text.size()}, seed); },
         nb::arg("text"), nb::arg("seed") = 0, "The key of a string.");
     m.def("key_table", key_table, nb::arg("keys"), "Keys and slots of the table in which attribute i has keys[i].");
-
-    nb::class_<KeySource, Source>(m, "KeySource", "Attributes given by their keys.")
-        .def(nb::init<const Indices&, const Indices&, const Keys&, const std::optional<Floats>&,
-                      const std::optional<Indices>&, const std::optional<Keys>&>(),
-             nb::arg("lengths"), nb::arg("counts"), nb::arg("keys"), nb::arg("values") = nb::none(),
-             nb::arg("pair_counts") = nb::none(), nb::arg("pair_keys") = nb::none());
 
     nb::class_<BoundModel>(m, "Model", "A trained model: immutable, usable from many threads at once.")
         .def(nb::init<const nb::dict&, std::size_t, unsigned, const std::string&>(), nb::arg("tensors"),

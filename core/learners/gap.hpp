@@ -26,6 +26,11 @@ public:
         const double ratio = std::clamp(later / earlier, kSmallestRatio, kLargestRatio);
         return kCaution * later * ratio / (1.0 - ratio);
     }
+    // How much it fell in the last window.
+    double fall() const {
+        if (values_.size() < kWindow + 1) return std::numeric_limits<double>::infinity();
+        return values_[values_.size() - 1 - kWindow] - values_.back();
+    }
     void clear() { values_.clear(); }
     std::span<const double> values() const { return values_; }
     void assign(std::span<const double> values) { values_.assign(values.begin(), values.end()); }

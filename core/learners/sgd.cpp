@@ -60,23 +60,24 @@ void Sgd::step(std::size_t n_jobs) {
         }
     }
     guess_.add(objective_);
-    if (guess_.gap() <= settings_.tol * std::abs(objective_)) outcome_ = Outcome::kConverged;
+    if (guess_.fall() <= settings_.tol * std::abs(objective_)) outcome_ = Outcome::kConverged;
 }
 
 double Sgd::gradient_norm() const { return std::numeric_limits<double>::quiet_NaN(); }
 
-// Batches of neighbours (an oracle numbers alike examples together if that is faster for it), in random order.
+// Batches of examples that are alike, in random order.
 Sgd::Order Sgd::shuffled(std::uint64_t epoch) const {
-    const std::size_t n = oracle_.n_examples(), b = settings_.batch, n_batches = (n + b - 1) / b;
-    Order batches(n_batches);
+    const auto alike = oracle_.alike();
+    const std::size_t n = alike.empty() ? oracle_.n_examples() : alike.size();
+    const std::size_t b = settings_.batch, n_batches = (n + b - 1) / b;
+    Order batches(n_batches), order;
     std::iota(batches.begin(), batches.end(), 0U);
     Random random(settings_.seed, epoch);
     for (std::size_t i = n_batches; i > 1; --i) std::swap(batches[i - 1], batches[random.below(i)]);
-    Order order;
     order.reserve(n);
-    for (const std::uint32_t batch : batches)
+    for (const std::size_t batch : batches)
         for (std::size_t i = batch * b; i < std::min(n, (batch + 1) * b); ++i)
-            order.push_back(static_cast<std::uint32_t>(i));
+            order.push_back(alike.empty() ? static_cast<std::uint32_t>(i) : alike[i]);
     return order;
 }
 

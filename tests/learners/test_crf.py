@@ -57,11 +57,14 @@ def recorded(learner, oracle, **kwargs):
 # The minimum is where an independent solver finds it
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize(("l2", "l1"), [(1.0, 0.0), (0.1, 0.0), (0.0, 0.7), (0.5, 0.7), (0.0, 3.0)])
+SMOOTH = [(solver, l2, 0.0) for solver in SOLVERS for l2 in (1.0, 0.1)]
+WITH_L1 = [
+    (solver, l2, l1) for solver in ("owlqn", "sgd-owlqn", "auto") for l2, l1 in ((0.0, 0.7), (0.5, 0.7), (0.0, 3.0))
+]
+
+
+@pytest.mark.parametrize(("solver", "l2", "l1"), SMOOTH + WITH_L1)
 def test_minimum_is_that_of_an_independent_solver(solver, l2, l1):
-    if l1 > 0 and solver in ("lbfgs", "sgd-lbfgs"):
-        pytest.skip("no L1 in this solver; that it says so is tested below")
     x, gold, k = noisy_problem()
     expected, at = multiclass.minimum(x, gold, k, l2=l2, l1=l1)
     found = CRF(l2=l2, l1=l1, solver=solver, **TO_THE_END).train(make_oracle(x, gold, k))
@@ -302,6 +305,7 @@ def test_a_warm_start_does_not_change_the_weights_given():
         ({"max_iter": True}, "max_iter"),
         ({"tol": -1e-3}, "tol"),
         ({"margin": float("nan")}, "margin"),
+        ({"margin": -1.0}, "margin"),
         ({"memory": 0}, "memory"),
         ({"epochs": -1}, "epochs"),
         ({"batch_size": 0}, "batch_size"),

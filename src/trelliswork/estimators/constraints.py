@@ -64,11 +64,11 @@ def require_kept(gold: Gold, constraints: Constraints, labels: Sequence[str]) ->
     starts = gold.starts
     assert starts is not None
     for i in range(len(gold)):
-        t = _first_dead_end(gold, starts, int(offsets[i]), int(offsets[i + 1]), constraints)
-        if t is not None:
+        lost = _first_dead_end(gold, starts, int(offsets[i]), int(offsets[i + 1]), constraints)
+        if lost is not None:
             raise InvalidInput(
                 f"{gold.argument}[{i}] has no labelling that the constraints allow: the last possibility is lost at "
-                f"{gold.argument}[{i}][{t}]. Check the labels, or leave constraints out."
+                f"{gold.argument}[{i}][{lost}]. Check the labels, or leave constraints out."
             )
 
 
@@ -92,7 +92,7 @@ def _first_broken(codes: npt.NDArray[np.int32], offsets: npt.NDArray[np.int64], 
 
 
 def _told(gold: Gold, i: int, t: int, constraints: Constraints, labels: Sequence[str]) -> str:
-    begin, end = gold.token_offsets[i : i + 2]
+    begin = gold.token_offsets[i]
     label = int(gold.codes[begin + t])
     place = f"{gold.argument}[{i}][{t}] is {labels[label]!r}"
     if t > 0 and not constraints.transitions[gold.codes[begin + t - 1], label]:

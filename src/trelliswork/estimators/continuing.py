@@ -82,7 +82,11 @@ def merged(old: Tensors, new: Tensors, hash_bits: int) -> Tensors:
     out = dict(new)
     for prefix, names in _PREFIXES.items():
         if f"{prefix}.starts" in old:
-            out |= _merged_rows(old, new, prefix, names, hash_bits) if f"{prefix}.starts" in new else _rows(old, prefix, names)
+            out |= (
+                _merged_rows(old, new, prefix, names, hash_bits)
+                if f"{prefix}.starts" in new
+                else _rows(old, prefix, names)
+            )
     return out
 
 

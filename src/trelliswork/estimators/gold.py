@@ -1,4 +1,4 @@
-"""What a person hands over as `y`, in numbers: one label per token, several that are possible, or none that is known."""
+"""What a person hands over as `y`, in numbers: one label per token, several that are possible, or none known."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trelliswork.corpora.tables import LabelTable
 from trelliswork.errors import InvalidInput
 from trelliswork.estimators.sequences import refuse_unordered, shown
 
-__all__ = ["Gold", "encoded"]
+__all__ = ["Gold", "encoded", "paired", "require_paired"]
 
 Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
@@ -107,7 +107,10 @@ class Gold:
         if unlabelled.any():
             known = np.ones(end - begin, dtype=np.int64) if counts is None else counts
             parts = np.split(known, np.cumsum(np.where(unlabelled, 0, lengths))[:-1])
-            silent = [np.zeros(n, dtype=np.int64) if none else part for n, none, part in zip(lengths, unlabelled, parts, strict=True)]
+            silent = [
+                np.zeros(n, dtype=np.int64) if none else part
+                for n, none, part in zip(lengths, unlabelled, parts, strict=True)
+            ]
             counts = np.concatenate([np.zeros(0, dtype=np.int64), *silent])
         return Gold(self.names, codes, counts, lengths, self.argument)
 
@@ -143,7 +146,24 @@ def encoded(y: Any, argument: str = "y", known: Sequence[str] = ()) -> Gold:
             partial.append((n_tokens, counts))
         lengths.append(len(labels))
         n_tokens += len(labels)
-    return Gold(list(numbers), np.array(codes, np.int32), _all_counts(partial, n_tokens), np.array(lengths, np.int64), argument)
+    return Gold(
+        list(numbers), np.array(codes, np.int32), _all_counts(partial, n_tokens), np.array(lengths, np.int64), argument
+    )
+
+
+def paired(gold: Gold, lengths: Ints, X: str) -> Gold:
+    """Return the labels of all sequences of ``X``, which have these lengths."""
+    require_paired(gold, len(lengths), X)
+    return gold.of(0, lengths, X)
+
+
+def require_paired(gold: Gold, n_sequences: int, X: str) -> None:
+    """Refuse labels that are not for so many sequences."""
+    if len(gold) != n_sequences:
+        raise InvalidInput(
+            f"{gold.argument} has {len(gold)} label lists but {X} has {n_sequences} sequences. "
+            "Every sequence needs its labels."
+        )
 
 
 class _NotOneLabel(Exception):
@@ -184,8 +204,8 @@ def _encode_partial(labels: list[Any], numbers: _Numbers, codes: list[int], plac
             candidates = sorted(label)  # an order that does not change from run to run
         else:
             raise InvalidInput(
-                f"{place}[{t}] is {shown(label)}; expected a label (a string), None if it is not known, or a set of the "
-                "labels that are possible."
+                f"{place}[{t}] is {shown(label)}; expected a label (a string), None if it is not known, or a set "
+                "of the labels that are possible."
             )
         codes.extend(numbers[name] for name in candidates)
         counts.append(len(candidates))
@@ -202,7 +222,7 @@ def _all_counts(partial: list[tuple[int, list[int]]], n_tokens: int) -> Ints | N
 
 
 def _of_table(y: LabelTable, argument: str, known: Sequence[str]) -> Gold:
-    lengths = np.diff(np.asarray(y._starts, dtype=np.int64))
+    lengths: Ints = np.diff(np.asarray(y._starts)).astype(np.int64)
     numbers = _Numbers(known)
     order = np.array([numbers[name] for name in y.names], dtype=np.int32)
     codes = order[y.codes] if len(order) else np.zeros(0, dtype=np.int32)

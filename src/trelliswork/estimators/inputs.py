@@ -26,12 +26,13 @@ from trelliswork import _core
 from trelliswork.corpora.tables import TokenTable
 from trelliswork.errors import InvalidInput
 from trelliswork.estimators.sequences import refuse_unordered, shown
-from trelliswork.features import Templates
+from trelliswork.features.templates import Templates
 
-__all__ = ["Inputs", "inputs_of", "named_templates"]
+__all__ = ["Inputs", "head", "inputs_of", "named_templates"]
 
 _SEQUENCES_READ = 1024  # attributes of so many sequences are in memory at a time
 _ROWS_READ = 1 << 16  # rows of matrices
+SEQUENCES_SAMPLED = 32  # looked at for attributes that a model does not know
 
 PRESETS = ("words", "chunking", "ner", "pos", "thesis")
 
@@ -165,6 +166,18 @@ def inputs_of(X: Any, features: Any) -> tuple[Inputs, Any]:
     return _of_sequence(x), X
 
 
+def head(X: Any) -> tuple[Any, Any]:
+    """Return the first sequences of X, and X itself, none of it used up."""
+    if isinstance(X, (list, tuple, np.ndarray, TokenTable)) and not (isinstance(X, np.ndarray) and X.ndim == 0):
+        return X[:SEQUENCES_SAMPLED], X
+    _refuse_no_list(X, "X")
+    sample = list(itertools.islice(X, SEQUENCES_SAMPLED))
+    if not isinstance(X, Iterator):
+        return sample, X
+    sample = [x if isinstance(x, Sized) or _is_sparse(x) else list(x) for x in sample]
+    return sample, itertools.chain(sample, X)
+
+
 def named_templates(name: str) -> Templates:
     """Return a ready set of templates by its name."""
     if name not in PRESETS:
@@ -214,11 +227,9 @@ def _of_sequence(x: Any) -> Inputs:
 
 
 def _templates_for(n_columns: int) -> Templates:
-    if n_columns == 1:
-        return Templates.words()
-    if n_columns == 2:
-        return Templates.chunking()
-    return Templates.columns(n_columns)
+    """What to look at in words, and in the columns beside them."""
+    others = [f"c{k}[-2..2]\nngram(c{k}[-2..2], 2..3)" for k in range(1, n_columns)]
+    return Templates.words() + Templates("\n".join(others)) if others else Templates.words()
 
 
 def _blocks(X: Any, at_a_time: int) -> Iterator[tuple[int, list[Any]]]:

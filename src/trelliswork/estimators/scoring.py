@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -77,9 +78,9 @@ def _as_lists(gold: Gold, guess: Codes, names: Sequence[str]) -> tuple[list[Any]
     if starts is None:
         true = [names[code] for code in gold.codes.tolist()]
     else:
-        for begin, end in zip(starts, starts[1:], strict=False):
+        for begin, end in pairwise(starts):
             candidates = [names[code] for code in gold.codes[begin:end].tolist()]
             true.append(None if not candidates else candidates[0] if len(candidates) == 1 else set(candidates))
     found = [names[code] for code in guess.tolist()]
-    pairs = list(zip(offsets, offsets[1:], strict=False))
+    pairs = list(pairwise(offsets))
     return [true[begin:end] for begin, end in pairs], [found[begin:end] for begin, end in pairs]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from trelliswork import _core, learners, store
 from trelliswork.errors import ConvergenceWarning, InvalidInput, InvalidModel, UnknownAttributes, Unsatisfiable
-from trelliswork.estimators.constraints import Constraints, constraints_of, require_kept
-from trelliswork.estimators.continuing import known_combinations, merged, relabelled, seen_keys
+from trelliswork.estimators.decoding import PredictedSpan, least_risk, masks_of, spans_of
 from trelliswork.estimators.explanation import Explanation, explained
-from trelliswork.estimators.gold import Gold, encoded
-from trelliswork.estimators.inputs import Inputs, inputs_of
+from trelliswork.estimators.gold import Gold, encoded, paired, require_paired
+from trelliswork.estimators.inputs import head, inputs_of
+from trelliswork.estimators.job import Job
 from trelliswork.estimators.limits import Limits
 from trelliswork.estimators.monitor import Callback, Monitor
 from trelliswork.estimators.scoring import scoring_of
@@ -35,19 +34,6 @@ __all__ = ["PredictedSpan", "SequenceLabeler", "load"]
 
 _SEQUENCES_ASKED = 2048  # whose scores are in memory at a time
 _STEP_BYTES = 1 << 26  # of scores of label pairs that are in memory at a time
-_SEQUENCES_SAMPLED = 32  # looked at for attributes that the model does not know
-
-
-class PredictedSpan(NamedTuple):
-    """A typed stretch of a sequence, from ``start`` up to, and without, ``stop``.
-
-    ``probability`` is that of exactly this span: this type, these two ends, whatever the labels around it are.
-    """
-
-    type: str
-    start: int
-    stop: int
-    probability: float
 
 
 class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
@@ -223,7 +209,7 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
         inputs, X = inputs_of(X, self.features)
         weighting = Weighting(sample_weight, token_weight, self.class_weight)
         earlier = self._model if self.warm_start and hasattr(self, "_model") else None
-        job = _Job(self, inputs, encoded(y), weighting, earlier, keep_all=False)
+        job = Job(self, inputs, encoded(y), weighting, earlier, keep_all=False)
         return self._learn(job, X, X_dev, y_dev, callback, resume)
 
     def partial_fit(
@@ -257,7 +243,7 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
         if not hasattr(self, "_model"):
             return self.fit(X, y, sample_weight=sample_weight, token_weight=token_weight, callback=callback)
         weighting = Weighting(sample_weight, token_weight, self.class_weight)
-        job = _Job(self, self._model.inputs, encoded(y), weighting, self._model, keep_all=True)
+        job = Job(self, self._model.inputs, encoded(y), weighting, self._model, keep_all=True)
         return self._learn(job, X, None, None, callback, None)
 
     def set_params(self, **params: Any) -> Self:
@@ -269,7 +255,7 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
 
     def _learn(
         self,
-        job: _Job,
+        job: Job,
         X: Any,
         X_dev: Any,
         y_dev: Any,
@@ -296,7 +282,7 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
         self._keep(job, oracle, monitor, trained)
         return self
 
-    def _keep(self, job: _Job, oracle: _core.ChainOracle, monitor: Monitor, trained: Trained | None) -> None:
+    def _keep(self, job: Job, oracle: _core.ChainOracle, monitor: Monitor, trained: Trained | None) -> None:
         """Make a model of the best weights."""
         self.history_ = monitor.history
         self.n_iter_ = monitor.history[-1]["iteration"] if monitor.history else 0
@@ -310,7 +296,7 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
         self._model = job.model(oracle, monitor.best_weights(trained), self._settings(job, oracle))
         self._set_classes()
 
-    def _settings(self, job: _Job, oracle: _core.ChainOracle) -> dict[str, Any]:
+    def _settings(self, job: Job, oracle: _core.ChainOracle) -> dict[str, Any]:
         """What the model file says besides the tensors."""
         learner = self._learner()
         last = self.history_[-1] if self.history_ else {}
@@ -319,7 +305,7 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
             "labels": job.classes,
             "hash_bits": self.hash_bits or 0,
             **job.inputs.as_settings(),
-            "learner": {"name": _learner_name(learner), "parameters": learner.get_params()},
+            "learner": {"name": _learner_name(learner), "parameters": getattr(learner, "get_params", dict)()},
             "parameters": self._saved_parameters(),
             "training": {
                 "n_sequences": job.n_sequences,
@@ -330,7 +316,6 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
                 "converged": self.converged_,
                 "message": self.message_,
                 "objective": last.get("objective"),
-                "known_share": 1.0,
                 "history": self.history_,
             },
         }
@@ -343,7 +328,7 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
         return {**simple, "cost": cost, "scoring": scoring, "constraints": constraints}
 
     def _dev_score(
-        self, job: _Job, oracle: _core.ChainOracle, X_dev: Any, y_dev: Any
+        self, job: Job, oracle: _core.ChainOracle, X_dev: Any, y_dev: Any
     ) -> Callable[[FloatArray], float] | None:
         """Return how weights score on the development data."""
         if (X_dev is None) != (y_dev is None):
@@ -357,7 +342,7 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
         gold = encoded(y_dev, "y_dev", job.classes)
         sources = list(job.inputs.sources(X_dev, "X_dev"))
         lengths = np.concatenate([np.zeros(0, dtype=np.int64), *(source.lengths() for source in sources)])
-        gold = _paired(gold, lengths, "X_dev")
+        gold = paired(gold, lengths, "X_dev")
         _warn_of_unseen(gold.names[len(job.classes) :])
         sets = [oracle.dev(source, n_jobs) for source in sources]
         measure = scoring_of(self.scoring, gold, gold.names)
@@ -418,7 +403,10 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
 
         def kbest(batch: ChainBatch) -> list[list[tuple[list[str], float]]]:
             pairs = zip(batch.kbest(k), batch.log_partition(), strict=True)
-            return [[(self._names(labels), min(score - total, 0.0)) for labels, score in best] for best, total in pairs]
+            return [
+                [(self._names(labels), min(float(score - total), 0.0)) for labels, score in best]
+                for best, total in pairs
+            ]
 
         return self._ask(X, kbest, allowed, fixed)
 
@@ -460,7 +448,7 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
                 f"the labels of this model ({', '.join(self._model.labels[:4])}, ...) spell no spans in any scheme, as "
                 "B-PER and I-PER do. Use predict."
             )
-        return self._ask(X, lambda batch: _spans_of(batch, self._decoded(batch), spelled), allowed, fixed)
+        return self._ask(X, lambda batch: spans_of(batch, self._decoded(batch), spelled), allowed, fixed)
 
     def log_prob(self, X: Any, y: Any) -> FloatArray:
         """Return log p(y | x) of each sequence, -inf where the constraints forbid ``y``.
@@ -482,16 +470,16 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
         for first, source in self._numbered(model, X, self._sequences_at_a_time(model)):
             part = gold.of(first, source.lengths())
             n_sequences += source.n_sequences
-            free, bound = (model.batches(source, n_jobs, masks) for masks in (None, _masks(part, len(model.labels))))
+            free, bound = (model.batches(source, n_jobs, masks) for masks in (None, masks_of(part, len(model.labels))))
             for batch, limited in zip(free, bound, strict=True):
                 answers.append(np.minimum(limited.log_partition() - batch.log_partition(), 0.0))
-        _require_paired(gold, n_sequences, "X")
+        require_paired(gold, n_sequences, "X")
         return np.concatenate(answers)
 
     def score(self, X: Any, y: Any) -> float:
         """Return how well the predicted labels agree with ``y``, by the measure that ``scoring`` names."""
         labels, lengths = self._decode(X)
-        gold = _paired(encoded(y, "y", self._model.labels), lengths, "X")
+        gold = paired(encoded(y, "y", self._model.labels), lengths, "X")
         return scoring_of(self.scoring, gold, gold.names)(gold, labels, gold.names)
 
     def explain(self, x: Any) -> Explanation:
@@ -511,7 +499,7 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
         >>> why.labels
         ['D', 'N']
         >>> [contribution.attribute for contribution in why.contributions(1)]
-        ['noun-like', None]
+        [None, 'noun-like']
         """
         check_is_fitted(self, "classes_")
         tokens = x if hasattr(x, "tocsr") else list(x) if isinstance(x, Iterable) and not isinstance(x, str) else x
@@ -609,7 +597,7 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
     def _ready(self, X: Any) -> tuple[TrainedModel, Any]:
         """Return the model, and X after a look at whether its attributes are known."""
         check_is_fitted(self, "classes_")
-        sample, X = _head(X)
+        sample, X = head(X)
         known = everything = 0
         for source in self._model.inputs.sources(sample):
             counts = self._model.core.known(source)
@@ -644,7 +632,7 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
             return [best.labels for best in batch.argmax()]
         if self.decoder != "mbr":
             raise InvalidInput(f'decoder is {self.decoder!r}; expected "argmax" or "mbr".')
-        return _least_risk(batch, checks.as_cost(self.cost, batch.n_labels), self._model)
+        return least_risk(batch, checks.as_cost(self.cost, batch.n_labels), self._model)
 
     def _ask(self, X: Any, question: Callable[[ChainBatch], Iterable[Any]], allowed: Any, fixed: Any) -> list[Any]:
         model, X = self._ready(X)
@@ -746,108 +734,6 @@ def _parameters(model: TrainedModel) -> dict[str, Any]:
     }
 
 
-class _Job:
-    """One call of `fit` or `partial_fit`: the data on their way to an oracle, and weights on theirs to a model."""
-
-    def __init__(
-        self,
-        labeler: SequenceLabeler,
-        inputs: Inputs,
-        gold: Gold,
-        weighting: Weighting,
-        earlier: TrainedModel | None,
-        keep_all: bool,
-    ) -> None:
-        self._labeler, self.inputs, self._gold, self._weighting = labeler, inputs, gold, weighting
-        self._earlier, self._keep_all = earlier, keep_all
-        self.classes = sorted({*gold.names, *(earlier.labels if earlier is not None else ())})
-        if not self.classes:
-            raise InvalidInput("y has no labels to learn from: pass at least one labelled token.")
-        self._hash_bits = labeler.hash_bits or 0
-        if earlier is not None and keep_all and earlier.hash_bits != self._hash_bits:
-            raise InvalidInput(f"hash_bits is {labeler.hash_bits}, but the model to go on from has {earlier.hash_bits}.")
-        self._tensors = None if earlier is None else relabelled(earlier.tensors, earlier.labels, self.classes)
-        self.n_sequences = self.n_tokens = 0
-
-    def oracle(self, X: Any) -> _core.ChainOracle:
-        """Read all examples and return what a learner sees of them."""
-        order = np.array([self.classes.index(name) for name in self._gold.names], dtype=np.int32)
-        constraints = constraints_of(self._labeler.constraints, self.classes)
-        if constraints is not None:
-            require_kept(self._gold.renumbered(order), constraints, self.classes)
-        examples = _core.Examples(self._hash_bits, self._hash_bits == 0)
-        self._read(X, examples)
-        if self._keep_all:
-            order = self._add_known(examples, order)
-        templates = self.inputs.templates
-        return self._made(examples, order, True if templates is None else templates.transitions, constraints)
-
-    def first_weights(self, oracle: _core.ChainOracle) -> FloatArray | None:
-        """Return where to start."""
-        return None if self._tensors is None else np.asarray(oracle.weights_from(self._tensors))
-
-    def model(self, oracle: _core.ChainOracle, weights: FloatArray, settings: dict[str, Any]) -> TrainedModel:
-        """Return the model with these weights."""
-        tensors = oracle.export(weights)
-        if self._keep_all and self._tensors is not None:
-            tensors = merged(self._tensors, tensors, self._hash_bits)
-        return TrainedModel(tensors, settings)
-
-    def _read(self, X: Any, examples: _core.Examples) -> None:
-        if isinstance(X, Sized):
-            _require_paired(self._gold, len(X), "X")
-        n_jobs = checks.as_jobs(self._labeler.n_jobs)
-        seen: list[Any] = []
-        first = 0
-        self._weighting.require_length(len(self._gold))
-        for source in self.inputs.sources(X, names=self._hash_bits == 0):
-            part = self._gold.of(first, source.lengths())
-            sequence_weight, token_weight = self._weighting.of(first, part, self._gold)
-            try:
-                examples.add(source, part.codes, part.starts, sequence_weight, token_weight, n_jobs)
-            except ValueError as error:
-                raise InvalidInput(str(error)) from None
-            if self._keep_all:
-                seen.append(seen_keys(source))
-            first += source.n_sequences
-        _require_paired(self._gold, first, "X")
-        self._seen = tuple(np.unique(np.concatenate([np.zeros(0, dtype=np.uint64), *keys])) for keys in zip(*seen, strict=True))
-        self.n_sequences, self.n_tokens = examples.n_sequences, examples.n_tokens
-        if not self.n_tokens:
-            raise InvalidInput("X has no tokens to learn from: pass at least one sequence that is not empty.")
-
-    def _add_known(self, examples: _core.Examples, order: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        """Let what the earlier model knows of these attributes have weights, too; return the order with its labels."""
-        assert self._tensors is not None
-        known = known_combinations(self._tensors, self._seen, len(self.classes), self._hash_bits)
-        if known is None:
-            return order
-        source, labels = known
-        n_codes = len(order)
-        examples.add(source, labels + np.int32(n_codes), None, np.zeros(source.n_sequences), None, 1)
-        return np.concatenate([order, np.arange(len(self.classes), dtype=np.int32)])
-
-    def _made(
-        self, examples: _core.Examples, order: npt.NDArray[np.int32], transitions: bool, constraints: Constraints | None
-    ) -> _core.ChainOracle:
-        labeler = self._labeler
-        allowed = None if constraints is None else [part.astype(np.uint8) for part in constraints]
-        cost = checks.as_cost(labeler.cost, len(self.classes))
-        try:
-            return _core.ChainOracle(
-                examples,
-                len(self.classes),
-                order,
-                labeler.min_count,
-                labeler.combinations,
-                transitions,
-                *(allowed or (None, None, None)),
-                cost if getattr(labeler._learner(), "margin", 0.0) else None,
-            )
-        except ValueError as error:
-            raise InvalidInput(str(error)) from None
-
-
 class _placed:
     """Says of a chain for which every labelling is forbidden which sequence of X it is."""
 
@@ -865,67 +751,6 @@ class _placed:
             raise Unsatisfiable(f"X[{i}]: {what}") from None
 
 
-def _spans_of(
-    batch: ChainBatch, labellings: Sequence[npt.NDArray[Any]], spelled: SpanLabels
-) -> list[list[PredictedSpan]]:
-    """The spans of each labelling and their probabilities: those of disjoint events, summed."""
-    found: list[list[tuple[int, int, int]]] = []
-    events: list[tuple[int, int, int, list[list[int]]]] = []  # chain, number of the span, first position, labels
-    n_spans = 0
-    for i, labels in enumerate(labellings):
-        firsts = np.arange(len(labels)) == 0
-        found.append([(int(a), int(b), int(c)) for a, b, c in zip(*spelled.spans(labels, firsts), strict=True)])
-        for kind, start, stop in found[-1]:
-            events += [(i, n_spans, begin, sets) for begin, sets in spelled.events(kind, start, stop, len(labels))]
-            n_spans += 1
-    probabilities = np.zeros(n_spans)
-    np.add.at(probabilities, [event[1] for event in events], _event_probabilities(batch, events))
-    numbers = iter(np.minimum(probabilities, 1.0).tolist())
-    return [[PredictedSpan(spelled.types[kind], a, b, next(numbers)) for kind, a, b in spans] for spans in found]
-
-
-def _event_probabilities(batch: ChainBatch, events: Sequence[tuple[int, int, int, list[list[int]]]]) -> FloatArray:
-    if not events:
-        return np.zeros(0)
-    if batch._single:
-        return np.array([batch.span_probability([begin], [sets])[0] for _, _, begin, sets in events])
-    unary = batch.unary
-    rows = np.concatenate([unary[event[0]] for event in events])
-    lengths = batch.lengths[[event[0] for event in events]]
-    asked = ChainBatch._of_rows(rows, lengths, batch.transitions, batch.start, batch.end, batch.n_jobs)
-    return asked.span_probability([event[2] for event in events], [event[3] for event in events])
-
-
-def _least_risk(batch: ChainBatch, cost: FloatArray, model: TrainedModel) -> list[npt.NDArray[np.int32]]:
-    """The labellings of least expected cost, sum over t of sum over k of p(y_t = k) cost[k, guess_t], that are allowed."""
-    marginals = np.concatenate(batch.marginals()) if len(batch) else np.zeros((0, batch.n_labels))
-    gain = np.where(marginals > 0, -(marginals @ cost), -np.inf)
-    moves, start, end = (np.where(np.isneginf(part), part, 0.0) for part in (model.transitions, model.start, model.end))
-    return [best.labels for best in ChainBatch._of_rows(gain, batch.lengths, moves, start, end, batch.n_jobs).argmax()]
-
-
-def _masks(gold: Gold, n_labels: int) -> list[npt.NDArray[np.bool_]]:
-    """Which labels agree with what is known, for each sequence."""
-    counts = np.ones(len(gold.codes), dtype=np.int64) if gold.counts is None else gold.counts
-    mask = np.zeros((len(counts), n_labels), dtype=np.bool_)
-    mask[np.repeat(np.arange(len(counts)), counts), gold.codes] = True
-    mask[counts == 0] = True
-    return np.split(mask, gold.token_offsets[1:-1]) if len(gold) else []
-
-
-def _paired(gold: Gold, lengths: npt.NDArray[np.int64], X: str) -> Gold:
-    _require_paired(gold, len(lengths), X)
-    return gold.of(0, lengths, X)
-
-
-def _require_paired(gold: Gold, n_sequences: int, X: str) -> None:
-    if len(gold) != n_sequences:
-        raise InvalidInput(
-            f"{gold.argument} has {len(gold)} label lists but {X} has {n_sequences} sequences. "
-            "Every sequence needs its labels."
-        )
-
-
 def _warn_of_unseen(labels: list[str]) -> None:
     if labels:
         warnings.warn(
@@ -933,18 +758,6 @@ def _warn_of_unseen(labels: list[str]) -> None:
             UserWarning,
             stacklevel=5,
         )
-
-
-def _head(X: Any) -> tuple[Any, Any]:
-    """The first sequences of X, and X again."""
-    if isinstance(X, Sequence) and not isinstance(X, (str, bytes)):
-        return X[:_SEQUENCES_SAMPLED], X
-    if hasattr(X, "__getitem__") and isinstance(X, Sized) and not isinstance(X, (str, bytes, Mapping)):
-        return X[:_SEQUENCES_SAMPLED], X  # an array, a TokenTable
-    if not isinstance(X, Iterator):
-        return X if not isinstance(X, Iterable) else list(itertools.islice(X, _SEQUENCES_SAMPLED)), X
-    sample = [x if isinstance(x, Sized) or hasattr(x, "tocsr") else list(x) for x in itertools.islice(X, _SEQUENCES_SAMPLED)]
-    return sample, itertools.chain(sample, X)
 
 
 def _learner_name(learner: Any) -> str:

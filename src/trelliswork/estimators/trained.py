@@ -141,8 +141,8 @@ class TrainedModel:
             begin, end = starts[number], starts[number + 1]
             if begin == end:
                 continue
-            name = self.core.name(number, pair)
-            name = f"#{number}" if name is None else name
+            kept = self.core.name(number, pair)
+            name = f"#{number}" if kept is None else str(kept)
             for code, weight in zip(codes[begin:end].tolist(), weights[begin:end].tolist(), strict=True):
                 previous = self.labels[code // K] if pair else None
                 yield Weight(name, previous, self.labels[code % K], weight)

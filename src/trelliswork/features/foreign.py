@@ -3,7 +3,7 @@
 Both write an attribute as the line itself with every macro replaced, so two templates that become the same text are the
 same attribute. ``%x[row,column]`` is a cell; outside the sequence CRF++ writes ``_B-1``, ``_B+1`` and so on, Wapiti
 ``_x-1`` ... ``_x-4``, then ``_x-#``. Wapiti also has ``%t`` (whether a regular expression is found, true or false) and
-``%m`` (its first match, or nothing), capitals for lower case, rows ``@1`` (from the beginning; ``@-1`` from the end) and
+``%m`` (its first match, or nothing), capitals for lower case, rows ``@1`` (from the start; ``@-1`` from the end) and
 ``*2`` (as far away as column 2 says), and lines that begin with ``*`` for labels and pairs at once.
 
 The regular expressions are Wapiti's; they see characters where Wapiti sees bytes, which is the same for ASCII.

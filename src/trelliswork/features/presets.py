@@ -50,9 +50,12 @@ begin
 end
 """
 
+# a_t of the table is the tag, and the lexical characteristics beside it.
 THESIS = """
 word
 pos
+case(word)
+characters(word)
 pair: word
 pair: pos
 pair: word & word[-1]

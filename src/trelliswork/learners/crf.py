@@ -54,7 +54,8 @@ class CRF(Parameters):
         Stop when the objective is believed to be within this part of its minimum. Two figures are looked at, and the
         smaller counts: ``|gradient|^2 / (2 l2)``, which is certain for a convex loss but careful; and what is still to
         be gained if the objective goes on falling at the rate of the last iterations, doubled. Below 1e-5 the last
-        iterations are in double precision. Zero goes on until rounding ends it.
+        iterations are in double precision. Zero goes on until rounding ends it. (``"sgd"`` cannot know this much: it
+        stops when the losses met in a pass have fallen by less than this part of the objective in four passes.)
     margin : float, default 0.0
         ``nu``, the factor of the cost in softmax-margin; 0 is the plain CRF.
     memory : int, default 6
@@ -160,7 +161,7 @@ class CRF(Parameters):
         checked_choice("solver", self.solver, _SOLVERS)
         checked_integer("max_iter", self.max_iter, least=1)
         checked_number("tol", self.tol, least=0.0)
-        checked_number("margin", self.margin)
+        checked_number("margin", self.margin, least=0.0)
         checked_integer("memory", self.memory, least=1, most=1000)
         checked_integer("epochs", self.epochs, least=0)
         checked_integer("batch_size", self.batch_size, least=1)
@@ -304,6 +305,8 @@ class _Run:
 
     def _message(self, outcome: str, converged: bool, stopped: bool) -> str:
         count = f"after {self.iterations} iterations"
+        if converged and isinstance(self.solver, _core.Sgd):
+            return f"ended {count}: the losses met no longer fall by {self.learner.tol:g} in some passes"
         if converged and outcome == "converged":
             return f"converged {count}: the objective is believed to be within {self.learner.tol:g} of its minimum"
         if converged:

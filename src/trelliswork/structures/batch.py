@@ -74,7 +74,13 @@ class ChainBatch:
 
     @classmethod
     def _of_rows(
-        cls, rows: FloatArray, lengths: npt.NDArray[np.int64], transitions: FloatArray, start: Any, end: Any, n_jobs: Any
+        cls,
+        rows: FloatArray,
+        lengths: npt.NDArray[np.int64],
+        transitions: FloatArray,
+        start: Any,
+        end: Any,
+        n_jobs: Any,
     ) -> Self:
         """Make a batch of scores that already lie one chain after the other; they are not copied."""
         batch = cls.__new__(cls)
