@@ -1,12 +1,5 @@
 """The errors this library raises: one family, each also the built-in error a caller would expect to catch."""
 
-<<<<<<< HEAD
-<<<<<<< HEAD
-__all__ = ["ConvergenceWarning", "InvalidInput", "TrellisworkError", "Unsatisfiable"]
-=======
-__all__ = ["InvalidInput", "InvalidModel", "TrellisworkError", "Unsatisfiable"]
->>>>>>> model
-=======
 __all__ = [
     "ConvergenceWarning",
     "InvalidInput",
@@ -15,7 +8,6 @@ __all__ = [
     "UnknownAttributes",
     "Unsatisfiable",
 ]
->>>>>>> labeler
 
 
 class TrellisworkError(Exception):
@@ -30,15 +22,6 @@ class Unsatisfiable(InvalidInput):
     """Every structure is forbidden; the message says where the last possibility was lost."""
 
 
-<<<<<<< HEAD
-<<<<<<< HEAD
-class ConvergenceWarning(UserWarning):
-    """Training ended before it had converged; the message says why and what to do."""
-=======
-class InvalidModel(InvalidInput):
-    """A model file is damaged, of another kind, or from a later release; the message says which."""
->>>>>>> model
-=======
 class InvalidModel(InvalidInput):
     """A model file is damaged, of another kind, or from a later release; the message says which."""
 
@@ -49,4 +32,3 @@ class ConvergenceWarning(UserWarning):
 
 class UnknownAttributes(UserWarning):
     """Most attributes of the input are unknown to the model: it was trained on other features."""
->>>>>>> labeler
