@@ -32,7 +32,7 @@ BATCH = 2000  # sentences at a time, where the estimator is needed
 @click.command(
     "tag",
     short_help="Label new text with a model.",
-    epilog="Example: echo 'Rain fell again.' | trelliswork tag --format text words.tw",
+    epilog="Example: trelliswork tag recipes.tw --format text --json <<< '2 ripe tomatoes'",
 )
 @click.argument("model", metavar="MODEL")
 @click.argument("source", metavar="[INPUT]", default="-")
