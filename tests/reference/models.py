@@ -54,11 +54,11 @@ def source(sequences, pairs=None):
     more = {}
     if pairs is not None:
         pair_tokens = [token for sequence in pairs for token in sequence]
-        more["pair_starts"] = np.cumsum([0, *map(len, pair_tokens)], dtype=np.int64)
+        more["pair_starts"] = np.cumsum([0, *map(len, pair_tokens)]).astype(np.int64)
         more["pair_keys"] = np.array([key(a) for token in pair_tokens for a in token], dtype=np.uint64)
     return _core.KeySource(
         np.array(list(map(len, sequences)), dtype=np.int64),
-        np.cumsum([0, *map(len, tokens)], dtype=np.int64),
+        np.cumsum([0, *map(len, tokens)]).astype(np.int64),
         np.array([key(name) for name, _ in flat], dtype=np.uint64),
         np.array([value for _, value in flat], dtype=np.float32) if valued else None,
         **more,
