@@ -77,7 +77,7 @@ def test_probabilities_as_columns(run, model):
     labeler = tw.load(model)
     table = labeler.predict_marginals([["2", "eggs"]])[0]
     for row, marginals in zip(out.splitlines(), table, strict=True):
-        shown = dict(part.rsplit("/", 1) for part in row.split("\t")[2:])
+        shown = dict(part.rsplit(":", 1) for part in row.split("\t")[2:])
         assert list(shown) == list(labeler.classes_)
         assert [float(value) for value in shown.values()] == pytest.approx(marginals.tolist(), abs=1e-4)
 

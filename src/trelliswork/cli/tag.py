@@ -94,7 +94,7 @@ def tag_columns(
         _tag_raw(tagger, source, target, layout)
     else:
         for block in _blocks_of(read_sentences(source, layout, labelled=False)):
-            target.write(tagger.tagged(block, "\t", None, source, 1))
+            _write(target, tagger.tagged(block, "\t", None, source, 1))
 
 
 def tag_json(
@@ -231,9 +231,16 @@ def _tag_raw(tagger: _Tagger, source: str, target: IO[bytes], layout: Layout) ->
     total = os.path.getsize(source) if source != "-" and os.path.isfile(source) and not source.endswith(".gz") else None
     with ByteProgress(total, on_terminal() and not sys.stdout.isatty()) as progress:
         for block, line in blocks(source, BLOCK, layout.encoding):
-            target.write(tagger.tagged(block, layout.separator, layout.comments, name_of(source), line))
+            _write(target, tagger.tagged(block, layout.separator, layout.comments, name_of(source), line))
             target.flush()
             progress.advance(len(block))
+
+
+def _write(target: IO[bytes], text: bytes) -> None:
+    """Write all of it: a large write ends early, without an error, when the reader goes away meanwhile."""
+    rest = memoryview(text)
+    while rest:
+        rest = rest[target.write(rest) :]
 
 
 def _tag_by_estimator(model: str, source: str, target: IO[bytes], layout: Layout, jobs: int | None) -> None:
