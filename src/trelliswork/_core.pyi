@@ -401,7 +401,7 @@ class Owlqn(Solver):
 class Sgd(Solver):
     """Stochastic gradient descent; an iteration is a pass over the data."""
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, l2: float = 1.0, batch: int = 4, shards: int = 2, step: float = 0.0, tol: float = 0.0005, seed: int = 0) -> None: ...
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, l2: float = 1.0, batch: int = 4, shards: int = 1, decay: float = 1.0, step: float = 0.0, tol: float = 0.0005, seed: int = 0) -> None: ...
 
     @property
     def first_step_size(self) -> float:

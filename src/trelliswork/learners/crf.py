@@ -28,7 +28,7 @@ __all__ = ["CRF"]
 
 _SOLVERS = ("auto", "lbfgs", "owlqn", "sgd", "sgd-lbfgs", "sgd-owlqn")
 _WORTH_SGD = 200  # examples below which a stochastic start saves nothing
-_SHARDS = 2  # of the stochastic phase; fixed, so that the result does not depend on n_jobs
+_DECAY = 0.7  # of the step from one pass of a stochastic start to the next
 
 State = dict[str, npt.NDArray[Any]]
 
@@ -66,6 +66,10 @@ class CRF(Parameters):
         Examples of one stochastic step.
     step_size : float, optional
         Length of the first stochastic step; left out, it is found on a sample.
+    shards : int, default 1
+        Parts of the data whose stochastic steps are made side by side, each part on weights of its own, which are
+        averaged after each pass. More of them let threads help, but a pass then achieves less. The result depends on
+        this number, not on ``n_jobs``.
 
     See Also
     --------
@@ -90,6 +94,7 @@ class CRF(Parameters):
         epochs: int = 5,
         batch_size: int = 4,
         step_size: float | None = None,
+        shards: int = 1,
     ) -> None:
         self.l2 = l2
         self.l1 = l1
@@ -101,6 +106,7 @@ class CRF(Parameters):
         self.epochs = epochs
         self.batch_size = batch_size
         self.step_size = step_size
+        self.shards = shards
 
     def train(
         self,
@@ -165,6 +171,7 @@ class CRF(Parameters):
         checked_integer("memory", self.memory, least=1, most=1000)
         checked_integer("epochs", self.epochs, least=0)
         checked_integer("batch_size", self.batch_size, least=1)
+        checked_integer("shards", self.shards, least=1, most=1000)
         if self.step_size is not None:
             checked_number("step_size", self.step_size, above=0.0)
         if self.l1 > 0 and self.solver not in ("auto", "owlqn", "sgd-owlqn"):
@@ -244,7 +251,8 @@ class _Run:
             weights,
             l2=float(self.learner.l2),
             batch=self.learner.batch_size,
-            shards=_SHARDS,
+            shards=self.learner.shards,
+            decay=_DECAY if self.plan.epochs >= 0 else 1.0,
             step=float(self.learner.step_size or 0.0),
             tol=float(self.learner.tol) if self.plan.epochs < 0 else 0.0,
             seed=self.seed,
@@ -284,8 +292,8 @@ class _Run:
     def _settings(self) -> FloatArray:
         """All that must be the same in a resumed run."""
         it = self.learner
-        numbers = [it.l2, it.l1, it.margin, it.memory, it.epochs, it.batch_size, it.step_size or 0.0, self.seed]
-        return np.array([_SOLVERS.index(it.solver), *numbers], dtype=np.float64)
+        numbers = [it.l2, it.l1, it.margin, it.memory, it.epochs, it.batch_size, it.step_size or 0.0, it.shards]
+        return np.array([_SOLVERS.index(it.solver), *numbers, self.seed], dtype=np.float64)
 
     def _trained(self, stopped: bool) -> Trained:
         outcome, learner = self.solver.outcome, self.learner
