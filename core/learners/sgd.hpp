@@ -26,7 +26,7 @@ struct SgdSettings {
     std::size_t shards = 1;
     double decay = 1.0;  // of eta from one pass to the next; 1: as 1 / t instead
     double step = 0.0;   // eta_0; 0: found on a sample
-    double tol = 5e-4;   // stop when the losses met fall by less than this part of the objective in some passes
+    double tol = 1e-3;   // stop when the losses met fall by less than this part of the objective in some passes
     std::uint64_t seed = 0;
 };
 

@@ -50,10 +50,10 @@ class CRF(Parameters):
         training starts from given weights it leaves the stochastic passes out, since they would lead away from them.
     max_iter : int, default 1000
         Most iterations, of all phases together; an iteration of ``"sgd"`` is a pass over the data.
-    tol : float, default 5e-4
+    tol : float, default 1e-3
         Stop when the objective is believed to be within this part of its minimum. Two figures are looked at, and the
         smaller counts: ``|gradient|^2 / (2 l2)``, which is certain for a convex loss but careful; and what is still to
-        be gained if the objective goes on falling at the rate of the last iterations, doubled. Below 1e-5 the last
+        be gained if the objective goes on falling as it has, with some caution. Below 1e-5 the last
         iterations are in double precision. Zero goes on until rounding ends it. (``"sgd"`` cannot know this much: it
         stops when the losses met in a pass have fallen by less than this part of the objective in four passes.)
     margin : float, default 0.0
@@ -88,7 +88,7 @@ class CRF(Parameters):
         *,
         solver: str = "auto",
         max_iter: int = 1000,
-        tol: float = 5e-4,
+        tol: float = 1e-3,
         margin: float = 0.0,
         memory: int = 6,
         epochs: int = 5,
