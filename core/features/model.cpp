@@ -119,13 +119,14 @@ void WeightRows::check_weights(const Tensors& tensors, const std::string& prefix
             refuse(codes, "has the wrong type");
     }
     const Tensor& values = need_tensor(tensors, weights);
-    weight_type_ = values.type;
+    // Halves may come as their bits: not everything that lends memory has a name for them.
+    weight_type_ = values.type == Type::kUint16 ? Type::kFloat16 : values.type;
     weights_ = values.data;
     if (values.size != n_weights()) refuse(weights, "does not have one entry per label");
     if (weight_type_ == Type::kFloat32) {
         if (!all_finite(view<float>(values, Type::kFloat32, weights))) refuse(weights, "has a NaN or infinite weight");
     } else if (weight_type_ == Type::kFloat16) {
-        if (!all_finite(view<std::uint16_t>(values, Type::kFloat16, weights)))
+        if (!all_finite({static_cast<const std::uint16_t*>(weights_), values.size}))
             refuse(weights, "has a NaN or infinite weight");
     } else if (weight_type_ == Type::kInt8) {
         scales_ = view<float>(need_tensor(tensors, scales), Type::kFloat32, scales);

@@ -13,11 +13,12 @@ def key(name):
     return _core.hash_bytes(name.encode())
 
 
-def make_tensors(weights, transitions, *, names=True, prefix="attribute", codes=None):
+def make_tensors(weights, transitions, *, names=True, prefix="attribute", codes=None, keys=None):
     """Tensors of a model file from {attribute: {label or pair code: weight}} and a matrix."""
     n_labels = len(transitions)
     codes = codes or (np.uint8 if n_labels <= 256 else np.uint16)
-    table_keys, slots = _core.key_table(np.array([key(name) for name in weights], dtype=np.uint64))
+    keys = map(key, weights) if keys is None else keys
+    table_keys, slots = _core.key_table(np.array(list(keys), dtype=np.uint64))
     rows = list(weights.values())
     tensors = {
         f"{prefix}.keys": table_keys,

@@ -126,6 +126,11 @@ def encoded(y: Any, argument: str = "y", known: Sequence[str] = ()) -> Gold:
     """
     if isinstance(y, LabelTable):
         return _of_table(y, argument, known)
+    if y is None:
+        raise InvalidInput(
+            f"SequenceLabeler requires {argument} to be passed, but the target {argument} is None; "
+            "expected a list of label lists, one for each sequence of X."
+        )
     if isinstance(y, (str, bytes, dict, AbstractSet)) or not isinstance(y, Iterable):
         raise InvalidInput(f"{argument} is {shown(y)}; expected a list of label lists, one for each sequence of X.")
     numbers = _Numbers(known)

@@ -70,14 +70,18 @@ class Inputs:
         at_a_time : int, optional
             The most sequences in one source; by default as many as are best read together.
         """
-        _refuse_no_list(X, argument)
+        self.check(X, argument)
         if self.kind == "columns":
             return self._of_columns(X, argument, at_a_time)
-        if isinstance(X, TokenTable):
-            raise InvalidInput(f"{argument} is a TokenTable, but the model was trained on {self.described()}.")
         if self.kind == "attributes":
             return self._of_attributes(X, argument, names, at_a_time or _SEQUENCES_READ)
         return self._of_matrices(X, argument, at_a_time)
+
+    def check(self, X: Any, argument: str = "X") -> None:
+        """Refuse what is no list of sequences, or a table where the features are not looked for in columns."""
+        _refuse_no_list(X, argument)
+        if isinstance(X, TokenTable) and self.kind != "columns":
+            raise InvalidInput(f"{argument} is a TokenTable, but the model was trained on {self.described()}.")
 
     def described(self) -> str:
         """Return what X holds, for an error message."""

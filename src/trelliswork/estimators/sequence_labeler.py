@@ -21,7 +21,7 @@ from trelliswork.estimators.job import Job
 from trelliswork.estimators.limits import Limits
 from trelliswork.estimators.monitor import Callback, Monitor
 from trelliswork.estimators.scoring import scoring_of
-from trelliswork.estimators.sequences import shown
+from trelliswork.estimators.sequences import refuse_unordered, shown
 from trelliswork.estimators.span_labels import SpanLabels
 from trelliswork.estimators.trained import KIND, TrainedModel, Weight
 from trelliswork.estimators.weighting import Weighting
@@ -95,6 +95,8 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
         The iteration whose weights were kept: the best on the development data, else the last.
     n_attributes_, n_weights_ : int
         How many attributes and weights the model has.
+    n_features_in_ : int
+        How many columns a token has, if tokens are rows of numbers.
 
     Notes
     -----
@@ -121,6 +123,7 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
     message_: str
     history_: list[dict[str, Any]]
     best_iteration_: int
+    n_features_in_: int
 
     def __init__(
         self,
@@ -502,7 +505,9 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
         [None, 'noun-like']
         """
         check_is_fitted(self, "classes_")
-        tokens = x if hasattr(x, "tocsr") else list(x) if isinstance(x, Iterable) and not isinstance(x, str) else x
+        if not hasattr(x, "tocsr"):
+            refuse_unordered(x, "x")
+        tokens = x.tocsr() if hasattr(x, "tocsr") else list(x)
         (source,) = self._model.inputs.sources([tokens], "x", names=True)
         rows = [tokens[t] for t in range(source.length(0))]
         return explained(self._model, source, rows)
@@ -589,6 +594,8 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
 
     def _set_classes(self) -> None:
         self.classes_ = np.array([*self._model.labels, None], dtype=object)[:-1]  # None: an array of objects for sure
+        if self._model.inputs.n_columns is not None:
+            self.n_features_in_ = self._model.inputs.n_columns
 
     def _names(self, labels: npt.NDArray[Any]) -> list[str]:
         names: list[str] = self.classes_[labels].tolist()
@@ -597,6 +604,7 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
     def _ready(self, X: Any) -> tuple[TrainedModel, Any]:
         """Return the model, and X after a look at whether its attributes are known."""
         check_is_fitted(self, "classes_")
+        self._model.inputs.check(X)
         sample, X = head(X)
         known = everything = 0
         for source in self._model.inputs.sources(sample):

@@ -32,6 +32,8 @@ class Weighting:
 
     def __init__(self, sample_weight: Any, token_weight: Any, class_weight: Any) -> None:
         self._of_sequences = None if sample_weight is None else _checked("sample_weight", sample_weight)
+        if self._of_sequences is not None and len(self._of_sequences) and not self._of_sequences.any():
+            raise InvalidInput("sample_weight is zero for every sequence: there is nothing to learn from.")
         if token_weight is not None and (isinstance(token_weight, str) or not isinstance(token_weight, Iterable)):
             raise InvalidInput(f"token_weight is {shown(token_weight)}; expected a list of weights for each sequence.")
         self._of_tokens = None if token_weight is None else list(token_weight)
