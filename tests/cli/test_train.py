@@ -117,6 +117,17 @@ def test_bad_training_data_are_named_by_file_and_line(run, tmp_path, text, said)
     assert [item.name for item in tmp_path.iterdir()] == ["bad.txt"]
 
 
+@pytest.mark.parametrize("name", ["bad.txt", "bad.jsonl"])
+def test_labels_that_the_scheme_forbids_are_named_by_their_line(run, tmp_path, name):
+    (tmp_path / "bad.txt").write_text("2 B-QTY\n\nsome O\neggs I-NAME\n")
+    if name == "bad.jsonl":
+        run("convert", tmp_path / "bad.txt", tmp_path / name)
+    code, _, err = run("train", tmp_path / name, "-o", tmp_path / "m.tw", "--scheme", "BIO")
+    assert code == 2
+    assert f"{name}, line {4 if name == 'bad.txt' else 2}: y[1][1] is 'I-NAME'" in err
+    assert "convert --to-scheme SCHEME --lenient" in err
+
+
 def test_windows_line_ends_and_labels_of_any_kind(run, tmp_path):
     path = tmp_path / "odd.txt"
     path.write_bytes("2\tO 🥚\r\neggs\tB-💡\r\n\r\n2\tO 🥚\r\n".encode())
