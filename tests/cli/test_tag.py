@@ -1,6 +1,7 @@
 """`trelliswork tag`: labels, probabilities and k-best lists, from files and pipes, in any format."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -198,6 +199,16 @@ def test_a_damaged_model_is_an_error_of_the_input(run, model, tmp_path, damage):
     code, out, err = run("tag", path, stdin=b"2\n")
     assert (code, out) == (2, "")
     assert err.startswith(f"error: {path}: ")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no device that is always full")
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_full_disk_is_an_error_of_the_work(model, options):
+    command = [sys.executable, "-m", "trelliswork", "tag", model, *options]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(command, input=b"2\n", stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 1
+    assert done.stderr == b"error: No space left on device\n"
 
 
 def test_a_missing_model_is_named(run):
