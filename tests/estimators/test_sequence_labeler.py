@@ -263,19 +263,20 @@ class TestLimits:
             model.predict([[["a"]], [["a"]]], fixed=[None, ["I-X"]])
 
 
+ANIMALS = [[[f"w={w}", f"l={w.lower()}", "bias"] for w in ["The", "dog", "saw", "the", "cat"]] for _ in range(5)]
+TAGS = [["D", "N", "V", "D", "N"]] * 5
+
+
 @pytest.mark.filterwarnings("error::trelliswork.errors.UnknownAttributes")
 class TestUnknownAttributes:
-    X = [[[f"w={w}", f"l={w.lower()}", "bias"] for w in ["The", "dog", "saw", "the", "cat"]] for _ in range(5)]
-    y = [["D", "N", "V", "D", "N"]] * 5
-
     def test_other_features_warn(self):
-        model = tw.SequenceLabeler().fit(self.X, self.y)
+        model = tw.SequenceLabeler().fit(ANIMALS, TAGS)
         other = [[[f"word={w}", f"lower={w.lower()}"] for w in ["The", "dog", "saw", "the", "cat"]] * 10]
         with pytest.warns(UnknownAttributes, match="the model knows 0 of the first 100 attributes of X"):
             model.predict(other)
 
     def test_some_unknown_words_do_not_warn(self):
-        model = tw.SequenceLabeler().fit(self.X, self.y)
+        model = tw.SequenceLabeler().fit(ANIMALS, TAGS)
         model.predict([[["w=Cow", "l=cow", "bias"], ["w=dog", "l=dog", "bias"]]])
 
     def test_what_min_count_left_out_does_not_warn(self):
