@@ -18,7 +18,7 @@ void bind_oracle(nb::module_& m) {
                 oracle.set_cost_scale(nu);
             },
             nb::arg("nu"), "The factor of the cost added to wrong structures; 0 for none.")
-        .def(
+        .def_prop_ro(
             "l1_factors",
             [](const Oracle& oracle) {
                 const auto factors = oracle.l1_factors();

@@ -1,11 +1,13 @@
 // A trained model as Python holds it: its buffers are kept alive, whatever they are; no array library is needed.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
 
 #include <cstring>
 #include <deque>
 #include <optional>
 
+#include "../chain/column_tagger.hpp"
 #include "../chain/tagger.hpp"
 #include "../features/checksum.hpp"
 #include "../features/model.hpp"
@@ -144,6 +146,31 @@ public:
                               to_numpy(labels, {n}), to_numpy(values, {n}));
     }
 
+    nb::bytes tag_columns(nb::object data, std::shared_ptr<Extractor> extractor, const std::vector<std::string>& labels,
+                          std::optional<std::string> separator, std::optional<std::string> comments, bool keep_docstart,
+                          const std::string& name, std::size_t first_line, const std::string& output,
+                          std::size_t n_jobs) const {
+        require(output == "labels" || output == "marginals", "output must be 'labels' or 'marginals'");
+        require(extractor != nullptr, "an extractor is needed");
+        const Buffer buffer(data);
+        chain::TagOptions options;
+        options.format = {std::move(separator), std::move(comments), keep_docstart, name, first_line, 0};
+        options.marginals = output == "marginals";
+        options.n_jobs = n_jobs;
+        std::vector<chain::Piece> pieces;
+        {
+            nb::gil_scoped_release unlocked;
+            pieces = chain::tag_columns(*model_, extractor, buffer.bytes(), labels, options);
+        }
+        std::size_t size = 0;
+        for (const chain::Piece& piece : pieces) size += piece.size;
+        PyObject* out = PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size));
+        if (!out) throw nb::python_error();
+        char* at = PyBytes_AsString(out);
+        for (const chain::Piece& piece : pieces) at = std::copy_n(piece.text.get(), piece.size, at);
+        return nb::steal<nb::bytes>(out);
+    }
+
     nb::object name(std::size_t number, bool pair) const {
         const WeightRows* rows = pair ? model_->pairs() : &model_->labels();
         require(rows && number < rows->n_attributes(), "there is no such attribute");
@@ -217,15 +244,18 @@ void bind_tagging(nb::module_& m) {
         .def_prop_ro("n_attributes", [](const BoundModel& self) { return self.model().labels().n_attributes(); })
         .def_prop_ro("n_weights", [](const BoundModel& self) { return self.model().labels().n_weights(); })
         .def_prop_ro("has_pairs", [](const BoundModel& self) { return self.model().pairs() != nullptr; })
-        .def_prop_ro("transitions", &BoundModel::transitions)
-        .def_prop_ro("start", &BoundModel::start)
-        .def_prop_ro("end", &BoundModel::end)
+        .def_prop_ro("transitions", &BoundModel::transitions, nb::rv_policy::move)
+        .def_prop_ro("start", &BoundModel::start, nb::rv_policy::move)
+        .def_prop_ro("end", &BoundModel::end, nb::rv_policy::move)
         .def("scores", &BoundModel::scores, nb::arg("source"), nb::arg("n_jobs") = 1)
         .def("argmax", &BoundModel::argmax, nb::arg("source"), nb::arg("n_jobs") = 1)
         .def("marginals", &BoundModel::marginals, nb::arg("source"), nb::arg("n_jobs") = 1)
         .def("known", &BoundModel::known, nb::arg("source"), nb::arg("n_jobs") = 1)
         .def("contributions", &BoundModel::contributions, nb::arg("source"), nb::arg("sequence"),
              nb::arg("pair") = false)
+        .def("tag_columns", &BoundModel::tag_columns, nb::arg("data"), nb::arg("extractor"), nb::arg("labels"),
+             nb::arg("separator") = nb::none(), nb::arg("comments") = nb::none(), nb::arg("keep_docstart") = false,
+             nb::arg("name") = "", nb::arg("first_line") = 1, nb::arg("output") = "labels", nb::arg("n_jobs") = 1)
         .def("name", &BoundModel::name, nb::arg("number"), nb::arg("pair") = false);
 }
 

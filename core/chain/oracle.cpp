@@ -31,8 +31,8 @@ Settings checked(Settings settings) {
 
 ChainOracle::ChainOracle(Examples&& examples, Settings settings, bool general)
     : set_(std::make_shared<TrainingSet>(std::move(examples), checked(std::move(settings)))), fast_(false) {
-    (void)general;
-    path_ = general_path(*set_);
+    fast_ = !general && has_fast_path(*set_);
+    path_ = fast_ ? fast_path(*set_) : general_path(*set_);
     l1_factors_.resize(n_weights(), 1.0);
     for (std::size_t u = 0; u < set_->units.size(); ++u)
         for (std::size_t w = set_->unit_weights.starts[u]; w < set_->unit_weights.starts[u + 1]; ++w)

@@ -27,4 +27,8 @@ public:
 
 std::unique_ptr<Path> general_path(const TrainingSet& set);
 
+// Only where every token has one label and no weight of its own, and no attribute meets a pair of labels.
+bool has_fast_path(const TrainingSet& set);
+std::unique_ptr<Path> fast_path(const TrainingSet& set);
+
 }  // namespace tw::chain

@@ -20,13 +20,13 @@ namespace tw {
 namespace {
 
 using View = ExpandedRows::View;
+using Table = ExpandedRows::Table;
 using Bucket = ExpandedRows::Bucket;
 using Entry = ExpandedRows::Entry;
 
-constexpr std::size_t kLane = 8;        // rows are padded to a multiple of this
-constexpr std::size_t kMostLanes = 8;   // rows up to 64 codes are summed in registers
+constexpr std::size_t kPadding = 8;     // dense rows are padded to a multiple of this
 constexpr std::size_t kAtATime = 256;   // attributes found before their rows, by then in cache, are summed
-constexpr std::size_t kKeysAhead = 24;  // keys between asking for a bucket and reading it
+constexpr std::size_t kKeysAhead = 16;  // keys between asking for a bucket and reading it
 
 constexpr std::uint64_t kind_of(std::uint64_t row) { return row >> 62; }
 constexpr std::uint32_t middle_of(std::uint64_t row) { return static_cast<std::uint32_t>(row >> 32) & 0x3fffffffu; }
@@ -37,34 +37,47 @@ constexpr std::uint64_t packed(ExpandedRows::Kind kind, std::uint64_t middle, st
 
 // ---- the loops; each is compiled once per instruction set, by being inlined into the functions below ----------------
 
+// W doubles of a sum, in a register.
+template <std::size_t W>
+struct Lane;
+
 #if defined(__GNUC__) || defined(__clang__)
-typedef std::uint64_t Word4 __attribute__((vector_size(32)));
-typedef float Float8 __attribute__((vector_size(32)));
-typedef double Double8 __attribute__((vector_size(64)));
+typedef std::uint64_t Word2 __attribute__((vector_size(16)));
 
 TW_ALWAYS_INLINE std::uint64_t row_in(const Bucket& bucket, Key key) {
-    Word4 keys, rows;
-    std::memcpy(&keys, bucket.keys.data(), sizeof keys);
-    std::memcpy(&rows, bucket.rows.data(), sizeof rows);
-    const Word4 hit = (Word4)(keys == key) & rows;  // no key is there twice
-    return (hit[0] | hit[1]) | (hit[2] | hit[3]);
+    Word2 keys[2], rows[2];
+    std::memcpy(keys, bucket.keys.data(), sizeof keys);
+    std::memcpy(rows, bucket.rows.data(), sizeof rows);
+    const Word2 hit = ((Word2)(keys[0] == key) & rows[0]) | ((Word2)(keys[1] == key) & rows[1]);
+    return hit[0] | hit[1];  // no key is there twice
 }
 
-struct Lane {
-    Double8 sum;
-    TW_ALWAYS_INLINE void clear() { sum = Double8{}; }
-    TW_ALWAYS_INLINE void add(const float* row) {
-        Float8 values;
+template <std::size_t W, class Pack>
+struct VectorLane {
+    static constexpr std::size_t kWidth = W;
+    Pack sum;
+    TW_ALWAYS_INLINE void clear() { sum = Pack{}; }
+    TW_ALWAYS_INLINE void add(const double* row) {
+        Pack values;
         std::memcpy(&values, row, sizeof values);
-        sum += __builtin_convertvector(values, Double8);
+        sum += values;
     }
-    TW_ALWAYS_INLINE void add(const float* row, double factor) {
-        Float8 values;
+    TW_ALWAYS_INLINE void add(const double* row, double factor) {
+        Pack values;
         std::memcpy(&values, row, sizeof values);
-        sum += __builtin_convertvector(values, Double8) * factor;
+        sum += values * factor;
     }
     TW_ALWAYS_INLINE void store(double* out) const { std::memcpy(out, &sum, sizeof sum); }
 };
+typedef double Double2 __attribute__((vector_size(16)));
+typedef double Double4 __attribute__((vector_size(32)));
+typedef double Double8 __attribute__((vector_size(64)));
+template <>
+struct Lane<2> : VectorLane<2, Double2> {};
+template <>
+struct Lane<4> : VectorLane<4, Double4> {};
+template <>
+struct Lane<8> : VectorLane<8, Double8> {};
 #else
 TW_ALWAYS_INLINE std::uint64_t row_in(const Bucket& bucket, Key key) {
     std::uint64_t found = 0;
@@ -72,161 +85,214 @@ TW_ALWAYS_INLINE std::uint64_t row_in(const Bucket& bucket, Key key) {
     return found;
 }
 
+template <std::size_t W>
 struct Lane {
-    double sum[kLane];
-    TW_ALWAYS_INLINE void clear() { std::fill_n(sum, kLane, 0.0); }
-    TW_ALWAYS_INLINE void add(const float* row) { add(row, 1.0); }
-    TW_ALWAYS_INLINE void add(const float* row, double factor) {
-        for (std::size_t i = 0; i < kLane; ++i) sum[i] += factor * row[i];
+    double sum[W];
+    TW_ALWAYS_INLINE void clear() { std::fill_n(sum, W, 0.0); }
+    TW_ALWAYS_INLINE void add(const double* row) { add(row, 1.0); }
+    TW_ALWAYS_INLINE void add(const double* row, double factor) {
+        for (std::size_t i = 0; i < W; ++i) sum[i] += factor * row[i];
     }
-    TW_ALWAYS_INLINE void store(double* out) const { std::copy_n(sum, kLane, out); }
+    TW_ALWAYS_INLINE void store(double* out) const { std::copy_n(sum, W, out); }
 };
 #endif
 
-TW_ALWAYS_INLINE std::uint64_t find_row(const View& v, Key key) {
-    if (v.hashed) return v.hashed[key >> v.shift];
-    for (std::size_t b = key >> v.shift;; b = (b + 1) & v.bucket_mask) {
-        const std::uint64_t row = row_in(v.buckets[b], key);
-        if (row != 0 || v.buckets[b].rows[ExpandedRows::kWays - 1] == 0) return row;
+TW_ALWAYS_INLINE std::uint64_t find_row(const Table& table, Key key) {
+    for (std::size_t b = key >> table.shift;; b = (b + 1) & table.mask) {
+        const std::uint64_t row = row_in(table.buckets[b], key);
+        if (row != 0 || table.buckets[b].rows[ExpandedRows::kWays - 1] == 0) return row;
     }
 }
 
-TW_ALWAYS_INLINE void ask_for_key(const View& v, Key key) {
-    if (v.hashed)
-        TW_PREFETCH(v.hashed + (key >> v.shift));
-    else
-        TW_PREFETCH(v.buckets + (key >> v.shift));
+// Weights of the kinds that have them elsewhere.
+TW_ALWAYS_INLINE void ask_for_weights(const double* weights, std::uint64_t row) {
+    TW_PREFETCH(weights + low_of(row));
+    TW_PREFETCH(weights + low_of(row) + 8);
+    TW_PREFETCH(weights + low_of(row) + 16);
 }
 
-TW_ALWAYS_INLINE void ask_for_row(const View& v, std::uint64_t row) {
-    const char* at = nullptr;
-    const auto* dense = reinterpret_cast<const char*>(v.dense + low_of(row) * v.padded);
-    const auto* sparse = reinterpret_cast<const char*>(v.sparse + low_of(row));
-    at = kind_of(row) == ExpandedRows::kSparse ? sparse : at;
-    at = kind_of(row) == ExpandedRows::kDense ? dense : at;
-    TW_PREFETCH(at);  // of nothing at all is no fault
-    TW_PREFETCH(at + 64);
-}
-
-// Rows of tokens begin .. end - 1, dense ones apart. Nothing branches on what was found: it could not be predicted.
+// Rows of tokens begin .. end - 1 that have several weights; what has none of them is left to find_single. Nothing
+// branches on what was found: it could not be predicted.
 template <bool kValued>
-TW_ALWAYS_INLINE void find_rows(const View& v, const AttributeList& a, std::size_t begin, std::size_t end,
-                                FoundRows& found) {
-    std::uint64_t* dense = found.dense.data();
-    std::uint64_t* rest = found.rest.data();
-    std::size_t n_dense = 0, n_rest = 0;
-    const std::size_t n_keys = a.keys.size();
+TW_ALWAYS_INLINE void find_several(const View& v, const AttributeList& a, std::size_t begin, std::size_t end,
+                                   FoundRows& found) {
+    const Table several = v.several, single = v.single;
+    const double* const weights = v.weights;
+    std::uint64_t* const dense = found.dense.data();
+    std::uint64_t* const few = found.few.data();
+    Key* const rest = found.rest.data();
+    const Key* const keys = a.keys.data();
+    const std::size_t last = a.keys.size() - 1;
+    std::uint32_t n_dense = 0, n_few = 0, n_rest = 0;
     for (std::size_t t = begin; t < end; ++t) {
-        for (std::size_t i = a.starts[t]; i < a.starts[t + 1]; ++i) {
-            ask_for_key(v, a.keys[i + kKeysAhead < n_keys ? i + kKeysAhead : i]);
-            const std::uint64_t row = find_row(v, a.keys[i]);
-            ask_for_row(v, row);
-            dense[n_dense] = row;
-            rest[n_rest] = row;
-            if constexpr (kValued) found.dense_values[n_dense] = found.rest_values[n_rest] = a.values[i];
+        for (std::size_t i = a.starts[t], stop = a.starts[t + 1]; i < stop; ++i) {
+            TW_PREFETCH(several.buckets + (keys[i + kKeysAhead < last ? i + kKeysAhead : last] >> several.shift));
+            const Key key = keys[i];
+            const std::uint64_t row = find_row(several, key);
+            ask_for_weights(weights, row);
+            dense[n_dense] = few[n_few] = row;
+            rest[n_rest] = key;
+            if constexpr (kValued)
+                found.dense_values[n_dense] = found.few_values[n_few] = found.rest_values[n_rest] = a.values[i];
             n_dense += kind_of(row) == ExpandedRows::kDense;
-            n_rest += kind_of(row) == ExpandedRows::kSingle || kind_of(row) == ExpandedRows::kSparse;
+            n_few += kind_of(row) == ExpandedRows::kFew;
+            n_rest += row == 0;
         }
-        found.dense_ends[t - begin] = static_cast<std::uint32_t>(n_dense);
-        found.rest_ends[t - begin] = static_cast<std::uint32_t>(n_rest);
+        found.ends[t - begin] = {n_dense, n_few, n_rest, 0};
+    }
+    for (std::uint32_t i = 0; i < n_rest; ++i) TW_PREFETCH(single.buckets + (rest[i] >> single.shift));
+}
+
+template <bool kValued>
+TW_ALWAYS_INLINE void find_single(const View& v, std::size_t n_tokens, FoundRows& found) {
+    std::uint32_t n = 0, i = 0;
+    for (std::size_t t = 0; t < n_tokens; ++t) {
+        for (; i < found.ends[t].rest; ++i) {
+            const std::uint64_t row = find_row(v.single, found.rest[i]);
+            found.single[n] = row;
+            if constexpr (kValued) found.single_values[n] = found.rest_values[i];
+            n += row != 0;
+        }
+        found.ends[t].single = n;
+    }
+}
+
+// The same where the number of an attribute is part of its key.
+template <bool kValued>
+TW_ALWAYS_INLINE void find_hashed(const View& v, const AttributeList& a, std::size_t begin, std::size_t end,
+                                  FoundRows& found) {
+    const std::size_t last = a.keys.size() - 1;
+    std::uint32_t n_dense = 0, n_few = 0, n_single = 0;
+    for (std::size_t t = begin; t < end; ++t) {
+        for (std::size_t i = a.starts[t], stop = a.starts[t + 1]; i < stop; ++i) {
+            TW_PREFETCH(v.hashed + (a.keys[i + kKeysAhead < last ? i + kKeysAhead : last] >> v.hash_shift));
+            const std::uint64_t row = v.hashed[a.keys[i] >> v.hash_shift];
+            if (kind_of(row) != ExpandedRows::kSingle) ask_for_weights(v.weights, row);
+            found.dense[n_dense] = found.few[n_few] = found.single[n_single] = row;
+            if constexpr (kValued)
+                found.dense_values[n_dense] = found.few_values[n_few] = found.single_values[n_single] = a.values[i];
+            n_dense += kind_of(row) == ExpandedRows::kDense;
+            n_few += kind_of(row) == ExpandedRows::kFew;
+            n_single += kind_of(row) == ExpandedRows::kSingle;
+        }
+        found.ends[t - begin] = {n_dense, n_few, 0, n_single};
     }
 }
 
 // The dense rows of one token, summed in kLanes registers; or, for 0, through memory.
-template <bool kValued, std::size_t kLanes>
+template <std::size_t W, bool kValued, std::size_t kLanes>
 TW_ALWAYS_INLINE void sum_dense(const View& v, const std::uint64_t* rows, const float* values, std::size_t n,
                                 double* out) {
     if constexpr (kLanes > 0) {
-        Lane lanes[kLanes];
+        Lane<W> lanes[kLanes];
         for (std::size_t j = 0; j < kLanes; ++j) lanes[j].clear();
         for (std::size_t i = 0; i < n; ++i) {
-            const float* row = v.dense + low_of(rows[i]) * (kLanes * kLane);
+            const double* row = v.weights + low_of(rows[i]);
             for (std::size_t j = 0; j < kLanes; ++j) {
                 if constexpr (kValued)
-                    lanes[j].add(row + j * kLane, static_cast<double>(values[i]));
+                    lanes[j].add(row + j * W, static_cast<double>(values[i]));
                 else
-                    lanes[j].add(row + j * kLane);
+                    lanes[j].add(row + j * W);
             }
         }
-        for (std::size_t j = 0; j < kLanes; ++j) lanes[j].store(out + j * kLane);
+        for (std::size_t j = 0; j < kLanes; ++j) lanes[j].store(out + j * W);
     } else {
         for (std::size_t k = 0; k < v.n_codes; ++k) out[k] = 0.0;
         for (std::size_t i = 0; i < n; ++i) {
-            const float* row = v.dense + low_of(rows[i]) * v.padded;
+            const double* row = v.weights + low_of(rows[i]);
             const double factor = kValued ? static_cast<double>(values[i]) : 1.0;
-            for (std::size_t k = 0; k < v.n_codes; ++k) out[k] += factor * static_cast<double>(row[k]);
+            for (std::size_t k = 0; k < v.n_codes; ++k) out[k] += factor * row[k];
         }
     }
 }
 
 template <bool kValued>
-TW_ALWAYS_INLINE void sum_rest(const View& v, const std::uint64_t* rows, const float* values, std::size_t n,
-                               double* out) {
+TW_ALWAYS_INLINE void sum_few(const View& v, const std::uint64_t* rows, const float* values, std::size_t n,
+                              double* out) {
     for (std::size_t i = 0; i < n; ++i) {
         const double factor = kValued ? static_cast<double>(values[i]) : 1.0;
-        if (kind_of(rows[i]) == ExpandedRows::kSingle) {
-            out[middle_of(rows[i])] += factor * static_cast<double>(std::bit_cast<float>(low_of(rows[i])));
-        } else {
-            const Entry* entry = v.sparse + low_of(rows[i]);
-            for (const Entry* last = entry + middle_of(rows[i]); entry != last; ++entry)
-                out[entry->code] += factor * static_cast<double>(entry->weight);
-        }
+        const char* at = reinterpret_cast<const char*>(v.weights + low_of(rows[i]));
+        std::size_t left = middle_of(rows[i]);
+        do {  // nearly always once
+            Entry entries[ExpandedRows::kFour];
+            std::memcpy(entries, at, sizeof entries);
+            for (const Entry& entry : entries) out[entry.code] += factor * static_cast<double>(entry.weight);
+            at += sizeof entries;
+        } while (--left > 0);
     }
 }
 
-template <bool kValued, std::size_t kLanes>
-TW_ALWAYS_INLINE void sum_all(const View& v, const AttributeList& a, FoundRows& found, double* out) {
+template <bool kValued>
+TW_ALWAYS_INLINE void sum_single(const std::uint64_t* rows, const float* values, std::size_t n, double* out) {
+    for (std::size_t i = 0; i < n; ++i) {
+        const double factor = kValued ? static_cast<double>(values[i]) : 1.0;
+        out[middle_of(rows[i])] += factor * static_cast<double>(std::bit_cast<float>(low_of(rows[i])));
+    }
+}
+
+template <std::size_t W, bool kValued, std::size_t kLanes>
+TW_ALWAYS_INLINE void sum_all(const View view, const AttributeList& a, FoundRows& found, double* out) {
     const std::size_t n_tokens = a.n_tokens();
     for (std::size_t begin = 0, end; begin < n_tokens; begin = end) {
         end = begin + 1;
         while (end < n_tokens && a.starts[end + 1] - a.starts[begin] <= kAtATime) ++end;
-        find_rows<kValued>(v, a, begin, end, found);
-        std::size_t dense = 0, rest = 0;
-        for (std::size_t t = begin; t < end; ++t, out += v.n_codes) {
-            const std::size_t dense_end = found.dense_ends[t - begin], rest_end = found.rest_ends[t - begin];
-            sum_dense<kValued, kLanes>(v, found.dense.data() + dense, found.dense_values.data() + dense,
-                                       dense_end - dense, out);
-            sum_rest<kValued>(v, found.rest.data() + rest, found.rest_values.data() + rest, rest_end - rest, out);
-            dense = dense_end;
-            rest = rest_end;
+        if (view.hashed) {
+            find_hashed<kValued>(view, a, begin, end, found);
+        } else {
+            find_several<kValued>(view, a, begin, end, found);
+            find_single<kValued>(view, end - begin, found);
+        }
+        FoundRows::Ends from{0, 0, 0, 0};
+        for (std::size_t t = begin; t < end; ++t, out += view.n_codes) {
+            const FoundRows::Ends to = found.ends[t - begin];
+            sum_dense<W, kValued, kLanes>(view, found.dense.data() + from.dense, found.dense_values.data() + from.dense,
+                                          to.dense - from.dense, out);
+            sum_few<kValued>(view, found.few.data() + from.few, found.few_values.data() + from.few, to.few - from.few,
+                             out);
+            sum_single<kValued>(found.single.data() + from.single, found.single_values.data() + from.single,
+                                to.single - from.single, out);
+            from = to;
         }
     }
 }
 
-template <bool kValued>
+template <std::size_t W, bool kValued>
 TW_ALWAYS_INLINE void sum_by_width(const View& v, const AttributeList& a, FoundRows& found, double* out) {
-    switch (v.padded / kLane) {
-        case 1:
-            return sum_all<kValued, 1>(v, a, found, out);
-        case 2:
-            return sum_all<kValued, 2>(v, a, found, out);
-        case 3:
-            return sum_all<kValued, 3>(v, a, found, out);
-        case 4:
-            return sum_all<kValued, 4>(v, a, found, out);
-        case 5:
-        case 6:
-            return sum_all<kValued, 6>(v, a, found, out);
-        case 7:
+    switch (v.padded) {
         case 8:
-            return sum_all<kValued, 8>(v, a, found, out);
+            return sum_all<W, kValued, 8 / W>(v, a, found, out);
+        case 16:
+            return sum_all<W, kValued, 16 / W>(v, a, found, out);
+        case 24:
+            return sum_all<W, kValued, 24 / W>(v, a, found, out);
+        case 32:
+            return sum_all<W, kValued, 32 / W>(v, a, found, out);
+        case 48:
+            return sum_all<W, kValued, 48 / W>(v, a, found, out);
+        case 64:
+            return sum_all<W, kValued, 64 / W>(v, a, found, out);
         default:
-            return sum_all<kValued, 0>(v, a, found, out);
+            return sum_all<W, kValued, 0>(v, a, found, out);
     }
+}
+
+template <std::size_t W>
+TW_ALWAYS_INLINE void sum_by_form(const View& v, const AttributeList& a, FoundRows& found, double* out) {
+    a.values.empty() ? sum_by_width<W, false>(v, a, found, out) : sum_by_width<W, true>(v, a, found, out);
 }
 
 using Sum = void (*)(const View&, const AttributeList&, FoundRows&, double*);
 
 void sum_baseline(const View& v, const AttributeList& a, FoundRows& found, double* out) {
-    a.values.empty() ? sum_by_width<false>(v, a, found, out) : sum_by_width<true>(v, a, found, out);
+    sum_by_form<2>(v, a, found, out);
 }
 #if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
 __attribute__((target("avx2"))) void sum_avx2(const View& v, const AttributeList& a, FoundRows& found, double* out) {
-    a.values.empty() ? sum_by_width<false>(v, a, found, out) : sum_by_width<true>(v, a, found, out);
+    sum_by_form<4>(v, a, found, out);
 }
 __attribute__((target("avx2,avx512f,avx512dq"))) void sum_avx512(const View& v, const AttributeList& a,
                                                                  FoundRows& found, double* out) {
-    a.values.empty() ? sum_by_width<false>(v, a, found, out) : sum_by_width<true>(v, a, found, out);
+    sum_by_form<8>(v, a, found, out);
 }
 #endif
 
@@ -240,24 +306,30 @@ Sum chosen_sum() {
     return sum_baseline;
 }
 
-// Rows of 5 and 7 lanes are padded to 6 and 8, which saves two copies of every loop.
+// Up to 64 codes, rows of 40 and 56 are padded to 48 and 64, which saves two copies of every loop.
 std::size_t padded_row(std::size_t n_codes) {
-    const std::size_t lanes = (n_codes + kLane - 1) / kLane;
-    return (lanes == 5 || lanes == 7 ? lanes + 1 : lanes) * kLane;
+    const std::size_t padded = (n_codes + kPadding - 1) / kPadding * kPadding;
+    return padded == 40 || padded == 56 ? padded + kPadding : padded;
 }
 
-// Buckets for a table of keys: about half full.
-std::size_t bucket_count(const KeyTable& table) {
-    const auto n_keys = table.slots.size() - static_cast<std::size_t>(std::ranges::count(table.slots, kNoAttribute));
-    return std::max<std::size_t>(2, std::bit_ceil(n_keys / 2 + 1));
-}
+// Buckets for so many keys: between a third and two thirds full.
+std::size_t bucket_count(std::size_t n_keys) { return std::max<std::size_t>(2, std::bit_ceil(n_keys * 3 / 8 + 1)); }
 
 }  // namespace
 
+void FoundRows::resize(std::size_t n_attributes, std::size_t n_tokens) {
+    // One more than can be found: what is of another kind is written too, before the next takes its place.
+    for (auto* rows : {&dense, &few, &single, &rest}) rows->resize(n_attributes + 1);
+    for (auto* values : {&dense_values, &few_values, &single_values, &rest_values}) values->resize(n_attributes + 1);
+    ends.resize(n_tokens);
+}
+
 double ExpandedRows::bytes(const WeightRows& rows) {
-    const double table = rows.hashed() ? 0.0 : 64.0 * static_cast<double>(bucket_count(rows.table()));
-    // A row in every form: 8 bytes; dense rows have at most 4 places per weight, and a little padding.
-    return table + 8.0 * static_cast<double>(rows.n_attributes()) + 20.0 * static_cast<double>(rows.n_weights());
+    const double n_keys = rows.hashed() ? 0.0 : static_cast<double>(rows.table().slots.size());
+    // Two tables; a dense row has at most 8 places per weight (more where there are few labels, but then it is short),
+    // and fours are at least half full.
+    return 64.0 * 2.0 * (n_keys * 3.0 / 8.0 + 2.0) + 8.0 * static_cast<double>(rows.n_attributes()) +
+           80.0 * static_cast<double>(rows.n_weights());
 }
 
 ExpandedRows::ExpandedRows(const WeightRows& rows) {
@@ -267,46 +339,69 @@ ExpandedRows::ExpandedRows(const WeightRows& rows) {
     for (std::uint32_t number = 0; number < packed_rows.size(); ++number) packed_rows[number] = pack(rows, number);
     if (rows.hashed()) {
         hashed_ = std::move(packed_rows);
-        view_.shift = static_cast<unsigned>(64 - std::countr_zero(hashed_.size()));
+        view_.hashed = hashed_.data();
+        view_.hash_shift = static_cast<unsigned>(64 - std::countr_zero(hashed_.size()));
     } else {
-        buckets_.resize(bucket_count(rows.table()));
-        view_.shift = static_cast<unsigned>(64 - std::countr_zero(buckets_.size()));
-        view_.bucket_mask = buckets_.size() - 1;
-        for (std::size_t i = 0; i < rows.table().keys.size(); ++i) {
-            // A table from outside may hold a key twice, or where no search finds it: the answer of the table counts.
-            if (rows.table().slots[i] == kNoAttribute) continue;
-            const Key key = rows.table().keys[i];
-            const std::uint32_t number = rows.find(key);
-            if (number == rows.table().slots[i]) insert(key, packed_rows[number]);
-        }
+        fill_tables(rows, packed_rows);
     }
-    view_.buckets = buckets_.data();
-    view_.hashed = rows.hashed() ? hashed_.data() : nullptr;
-    view_.dense = dense_.data();
-    view_.sparse = sparse_.data();
+    weights_.resize(weights_.size() + 24);  // what is fetched ahead lies inside
+    view_.weights = weights_.data();
 }
 
 std::uint64_t ExpandedRows::pack(const WeightRows& rows, std::uint32_t number) {
-    const std::size_t size = rows.row_size(number);
+    const std::size_t size = rows.row_size(number), begin = weights_.size();
     std::uint64_t row = 0;
-    if (size == 1) {
-        rows.each(number, [&](std::uint32_t code, float weight) {
-            row = packed(kSingle, code, std::bit_cast<std::uint32_t>(weight));
-        });
-    } else if (rows.many_codes(size)) {
-        row = packed(kDense, 0, static_cast<std::uint32_t>(dense_.size() / view_.padded));
-        const std::size_t begin = dense_.size();
-        dense_.resize(begin + view_.padded, 0.0f);
-        rows.each(number, [&](std::uint32_t code, float weight) { dense_[begin + code] += weight; });
-    } else {
-        row = packed(kSparse, size, static_cast<std::uint32_t>(sparse_.size()));
-        rows.each(number, [&](std::uint32_t code, float weight) { sparse_.push_back({code, weight}); });
+    switch (rows.size(number)) {
+        case WeightRows::Size::kSingle:
+            rows.each(number, [&](std::uint32_t code, float weight) {
+                row = packed(kSingle, code, std::bit_cast<std::uint32_t>(weight));
+            });
+            return row;
+        case WeightRows::Size::kMany:
+            weights_.resize(begin + view_.padded, 0.0);
+            rows.each(number,
+                      [&](std::uint32_t code, float weight) { weights_[begin + code] += static_cast<double>(weight); });
+            return packed(kDense, 0, static_cast<std::uint32_t>(begin));
+        case WeightRows::Size::kFew:
+            break;
     }
-    return row;
+    const std::size_t n_fours = std::max<std::size_t>(1, (size + kFour - 1) / kFour);
+    weights_.resize(begin + n_fours * kFour, 0.0);  // code 0 and weight 0, as bits
+    char* at = reinterpret_cast<char*>(weights_.data() + begin);
+    rows.each(number, [&](std::uint32_t code, float weight) {
+        const Entry entry{code, weight};
+        std::memcpy(at, &entry, sizeof entry);
+        at += sizeof entry;
+    });
+    return packed(kFew, n_fours, static_cast<std::uint32_t>(begin));
 }
 
-void ExpandedRows::insert(Key key, std::uint64_t row) {
-    for (std::size_t b = key >> view_.shift;; b = (b + 1) & view_.bucket_mask)
+void ExpandedRows::fill_tables(const WeightRows& rows, const std::vector<std::uint64_t>& packed_rows) {
+    const KeyTable& table = rows.table();
+    std::size_t n_single = 0, n_several = 0;
+    for (const std::uint32_t slot : table.slots) {
+        if (slot == kNoAttribute) continue;
+        (kind_of(packed_rows[slot]) == kSingle ? n_single : n_several) += 1;
+    }
+    several_.reserve(n_several);
+    single_.reserve(n_single);
+    for (std::size_t i = 0; i < table.keys.size(); ++i) {
+        const std::uint32_t number = table.slots[i];
+        // A table from outside may hold a key twice, or where no search finds it: what a search finds counts.
+        if (number == kNoAttribute || table.find(table.keys[i]) != number) continue;
+        (kind_of(packed_rows[number]) == kSingle ? single_ : several_).insert(table.keys[i], packed_rows[number]);
+    }
+    view_.several = several_.view();
+    view_.single = single_.view();
+}
+
+void ExpandedRows::Buckets::reserve(std::size_t n_keys) {
+    buckets_.resize(bucket_count(n_keys));
+    shift_ = static_cast<unsigned>(64 - std::countr_zero(buckets_.size()));
+}
+
+void ExpandedRows::Buckets::insert(Key key, std::uint64_t row) {
+    for (std::size_t b = key >> shift_;; b = (b + 1) & (buckets_.size() - 1))
         for (std::size_t i = 0; i < kWays; ++i) {
             if (buckets_[b].rows[i] != 0 && buckets_[b].keys[i] == key) return;
             if (buckets_[b].rows[i] != 0) continue;
@@ -320,13 +415,7 @@ void ExpandedRows::sum(const AttributeList& attributes, FoundRows& scratch, doub
     std::size_t most = kAtATime;  // of one token alone there may be more
     for (std::size_t t = 0; t < attributes.n_tokens(); ++t)
         most = std::max<std::size_t>(most, attributes.starts[t + 1] - attributes.starts[t]);
-    // One more than found: a row that does not count is written before the next takes its place.
-    scratch.dense.resize(most + 1);
-    scratch.rest.resize(most + 1);
-    scratch.dense_values.resize(most + 1);
-    scratch.rest_values.resize(most + 1);
-    scratch.dense_ends.resize(attributes.n_tokens());
-    scratch.rest_ends.resize(attributes.n_tokens());
+    scratch.resize(most, attributes.n_tokens());
     static const Sum sum_rows = chosen_sum();
     sum_rows(view_, attributes, scratch, out);
 }

@@ -1,9 +1,12 @@
 // Rows of weights laid out for speed: one cache line answers a key, and rows are summed by vectors.
 //
-// A bucket is a cache line of four keys and what is known of each: a single weight is there itself; rows with many
-// codes become dense rows padded with zeros; the rest lie together as (code, weight). A key that finds its bucket full
-// is in the next one. The sums are those of WeightRows::sum, to the last bit: products of two floats are exact in
-// double precision, and the order of the additions is the same.
+// A bucket is a cache line of four keys and what is known of each; a key that finds its bucket full is in the next one.
+// There are two tables of them. Attributes with several weights are few, frequent, and in a table that stays near the
+// processor: those with many weights have a dense row, the others their weights in fours, as (code, weight), so that
+// most are added without a branch. Single weights are in the other table themselves; a search goes there last.
+//
+// The sums are those of WeightRows::sum, to the last bit: products of two floats are exact in double precision, and the
+// order of the additions is the same.
 #pragma once
 
 #include <array>
@@ -17,11 +20,17 @@ namespace tw {
 
 class WeightRows;
 
-// Scratch space of one thread: what was found for some tokens.
+// Scratch space of one thread: what was found for some tokens, by kind.
 struct FoundRows {
-    std::vector<std::uint64_t> dense, rest;
-    std::vector<float> dense_values, rest_values;
-    std::vector<std::uint32_t> dense_ends, rest_ends;
+    std::vector<std::uint64_t> dense, few, single;
+    std::vector<float> dense_values, few_values, single_values;
+    std::vector<Key> rest;  // keys without several weights
+    std::vector<float> rest_values;
+    struct Ends {
+        std::uint32_t dense, few, rest, single;
+    };
+    std::vector<Ends> ends;  // by token
+    void resize(std::size_t n_attributes, std::size_t n_tokens);
 };
 
 class ExpandedRows {
@@ -34,38 +43,50 @@ public:
     // How much memory the expanded form of some rows would take, at most.
     static double bytes(const WeightRows& rows);
 
-    // A row in 64 bits: its kind (nothing, one weight, sparse, dense), 30 bits and 32 bits. One weight: the code, the
-    // float. Sparse: how many, where. Dense: -, the number of the row.
-    enum Kind : std::uint64_t { kNothing, kSingle, kSparse, kDense };
+    // A row in 64 bits: its kind (2 bits), 30 bits and 32 bits. Single: the code, the float. Few: how many fours, and
+    // where. Dense: -, and where. Places are counted in 8 bytes of one block.
+    enum Kind : std::uint64_t { kNothing, kSingle, kFew, kDense };
+    struct Entry {
+        std::uint32_t code;
+        float weight;
+    };
+    static constexpr std::size_t kFour = 4;
+
     static constexpr std::size_t kWays = 4;
     struct alignas(64) Bucket {
         std::array<Key, kWays> keys{};
         std::array<std::uint64_t, kWays> rows{};
     };
-    struct Entry {
-        std::uint32_t code;
-        float weight;
-    };
-
-    // For the loops in expanded.cpp.
-    struct View {
+    struct Table {  // a view, for the loops in expanded.cpp
         const Bucket* buckets;
-        std::size_t bucket_mask;
-        unsigned shift;               // a key's bucket, or its number when hashed, is key >> shift
-        const std::uint64_t* hashed;  // row by number, or null
-        const float* dense;
-        const Entry* sparse;
+        std::size_t mask;
+        unsigned shift;  // the home of a key is key >> shift
+    };
+    struct View {
+        Table several, single;
+        const std::uint64_t* hashed;  // row by number, key >> hash_shift, or null
+        unsigned hash_shift;
+        const double* weights;  // dense rows of doubles, and fours of entries
         std::size_t n_codes, padded;
     };
 
 private:
-    std::uint64_t pack(const WeightRows& rows, std::uint32_t number);
-    void insert(Key key, std::uint64_t row);
+    class Buckets {
+    public:
+        void reserve(std::size_t n_keys);
+        void insert(Key key, std::uint64_t row);
+        Table view() const { return {buckets_.data(), buckets_.size() - 1, shift_}; }
 
-    std::vector<Bucket> buckets_;
+    private:
+        std::vector<Bucket> buckets_;
+        unsigned shift_ = 63;
+    };
+    std::uint64_t pack(const WeightRows& rows, std::uint32_t number);
+    void fill_tables(const WeightRows& rows, const std::vector<std::uint64_t>& packed_rows);
+
+    Buckets several_, single_;
     std::vector<std::uint64_t> hashed_;
-    std::vector<float> dense_;
-    std::vector<Entry> sparse_;
+    std::vector<double> weights_;
     View view_{};
 };
 

@@ -77,7 +77,7 @@ float from_half(std::uint16_t half) noexcept {
 }  // namespace
 
 WeightRows::WeightRows(const Tensors& tensors, const std::string& prefix, std::size_t n_codes, unsigned hash_bits)
-    : n_codes_(n_codes), many_(std::max<std::size_t>(2, (n_codes + 7) / 8 * 2)) {
+    : n_codes_(n_codes), many_(std::max<std::size_t>(5, (n_codes + 7) / 8)) {
     const std::string name = prefix + ".starts";
     starts_ = view<std::uint32_t>(need_tensor(tensors, name), Type::kUint32, name);
     if (starts_.empty() || starts_.front() != 0 || !ascending(starts_)) refuse(name, "does not ascend from 0");
@@ -119,13 +119,14 @@ void WeightRows::check_weights(const Tensors& tensors, const std::string& prefix
             refuse(codes, "has the wrong type");
     }
     const Tensor& values = need_tensor(tensors, weights);
-    weight_type_ = values.type;
+    // Halves may come as their bits: not everything that lends memory has a name for them.
+    weight_type_ = values.type == Type::kUint16 ? Type::kFloat16 : values.type;
     weights_ = values.data;
     if (values.size != n_weights()) refuse(weights, "does not have one entry per label");
     if (weight_type_ == Type::kFloat32) {
         if (!all_finite(view<float>(values, Type::kFloat32, weights))) refuse(weights, "has a NaN or infinite weight");
     } else if (weight_type_ == Type::kFloat16) {
-        if (!all_finite(view<std::uint16_t>(values, Type::kFloat16, weights)))
+        if (!all_finite({static_cast<const std::uint16_t*>(weights_), values.size}))
             refuse(weights, "has a NaN or infinite weight");
     } else if (weight_type_ == Type::kInt8) {
         scales_ = view<float>(need_tensor(tensors, scales), Type::kFloat32, scales);
@@ -153,10 +154,10 @@ void WeightRows::sum(const AttributeList& attributes, double* out) const {
     const bool valued = !attributes.values.empty();
     for (std::size_t t = 0; t < attributes.n_tokens(); ++t, out += n_codes_) {
         std::fill_n(out, n_codes_, 0.0);
-        for (const bool many : {true, false})
+        for (const Size size_now : {Size::kMany, Size::kFew, Size::kSingle})
             for (std::size_t i = attributes.starts[t]; i < attributes.starts[t + 1]; ++i) {
                 const std::uint32_t number = find(attributes.keys[i]);
-                if (number == kNoAttribute || many_codes(row_size(number)) != many) continue;
+                if (number == kNoAttribute || size(number) != size_now) continue;
                 const double value = valued ? static_cast<double>(attributes.values[i]) : 1.0;
                 each(number,
                      [&](std::uint32_t code, float weight) { out[code] += value * static_cast<double>(weight); });

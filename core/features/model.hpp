@@ -53,11 +53,15 @@ public:
         for (std::size_t i = starts_[number]; i < starts_[number + 1]; ++i) visit(code(i), weight(i));
     }
 
-    // Many codes, so that a padded row takes no more than twice the place: such rows are summed first, then the others.
-    bool many_codes(std::size_t row_size) const noexcept { return row_size >= many_; }
+    // Rows with many weights are summed first, then those with few, then single weights: each kind has a form of its
+    // own when it is expanded, and the order of additions is part of what a score is.
+    enum class Size { kMany, kFew, kSingle };
+    Size size(std::uint32_t number) const noexcept {
+        const std::size_t n = row_size(number);
+        return n >= many_ ? Size::kMany : n == 1 ? Size::kSingle : Size::kFew;
+    }
 
-    // out[t][code] = sum over the attributes of token t of value * weight, in double precision: first the attributes
-    // with many codes in their order, then the others in theirs.
+    // out[t][code] = sum over the attributes of token t of value * weight, in double precision.
     void sum(const AttributeList& attributes, double* out) const;
 
 private:

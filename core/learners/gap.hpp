@@ -1,8 +1,9 @@
 // How far an objective still is above its minimum, guessed from how it has been falling.
 //
-// Let it fall by a in one window of iterations and by b in the next. If every further window falls by the same ratio
-// q = b / a, what is left is b (q + q^2 + ...) = b q / (1 - q) (Aitken's extrapolation). Solvers slow down as they go,
-// so q is never taken below kSmallestRatio, and the result is doubled.
+// Quasi-Newton methods on large sparse problems come in bursts, and slow down as they go: the gap falls about as 1 /
+// k^2 with the iterations k. What was gained since iteration k / 2 is then three times what is left. Where the fall is
+// geometric instead, that is too careful, and Aitken's extrapolation is better: if a window falls by a and the next by
+// b, what is left is b q / (1 - q) with q = b / a. It is trusted once windows are long enough to even out the bursts.
 #pragma once
 
 #include <algorithm>
@@ -15,31 +16,31 @@ namespace tw::learners {
 
 class GapGuess {
 public:
-    void add(double objective) {
-        if (values_.size() == 2 * kWindow + 1) values_.erase(values_.begin());
-        values_.push_back(objective);
-    }
+    void add(double objective) { values_.push_back(objective); }
     double gap() const {
-        if (values_.size() < 2 * kWindow + 1) return std::numeric_limits<double>::infinity();
-        const double earlier = values_[0] - values_[kWindow], later = values_[kWindow] - values_[2 * kWindow];
-        if (!(earlier > 0.0) || !(later > 0.0)) return std::max(0.0, later);
-        const double ratio = std::clamp(later / earlier, kSmallestRatio, kLargestRatio);
-        return kCaution * later * ratio / (1.0 - ratio);
+        if (values_.size() <= kLeastIterations) return std::numeric_limits<double>::infinity();
+        const double last = values_.back();
+        const std::size_t k = values_.size() - 1;
+        const double slow = (values_[k / 2] - last) / 3.0;
+        const std::size_t window = k / 4;
+        if (window < kLongWindow) return std::max(0.0, slow);
+        const double a = values_[k - 2 * window] - values_[k - window], b = values_[k - window] - last;
+        if (!(b > 0.0) || !(a > 0.0)) return std::max(0.0, b);
+        const double ratio = std::min(b / a, kLargestRatio);
+        return std::min(slow, kCaution * b * ratio / (1.0 - ratio));
     }
-    // How much it fell in the last window.
+    // How much it fell in the last few iterations.
     double fall() const {
-        if (values_.size() < kWindow + 1) return std::numeric_limits<double>::infinity();
-        return values_[values_.size() - 1 - kWindow] - values_.back();
+        if (values_.size() <= kFew) return std::numeric_limits<double>::infinity();
+        return values_[values_.size() - 1 - kFew] - values_.back();
     }
-    void clear() { values_.clear(); }
-    std::span<const double> values() const { return values_; }
+    const std::vector<double>& values() const { return values_; }
     void assign(std::span<const double> values) { values_.assign(values.begin(), values.end()); }
-    static constexpr std::size_t kMost = 9;
 
 private:
-    static constexpr std::size_t kWindow = 4;
-    static constexpr double kSmallestRatio = 0.25, kLargestRatio = 0.99, kCaution = 2.0;
-    std::vector<double> values_;
+    static constexpr std::size_t kLeastIterations = 6, kLongWindow = 10, kFew = 4;
+    static constexpr double kLargestRatio = 0.99, kCaution = 3.0;
+    std::vector<double> values_;  // of every iteration
 };
 
 }  // namespace tw::learners

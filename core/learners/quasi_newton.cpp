@@ -65,6 +65,7 @@ void QuasiNewton::start(std::size_t n_jobs) {
     const Trial here = evaluate(0.0, n_jobs);
     std::swap(gradient_, trial_gradient_);
     objective_ = here.value;
+    guess_.add(objective_);
     if (!std::isfinite(objective_)) {
         outcome_ = Outcome::kNotFinite;
         return;
@@ -79,7 +80,6 @@ void QuasiNewton::start(std::size_t n_jobs) {
                              [this](std::size_t begin, std::size_t end, double* out) {
                                  steepest(weights_, gradient_, begin, end, out); }};
     gradient_norm_ = std::sqrt(history_.take(stay, n_jobs));
-    guess_.add(objective_);
     judge(n_jobs);
 }
 
@@ -193,8 +193,6 @@ void QuasiNewton::become_precise(std::size_t n_jobs) {
     const Trial here = evaluate(0.0, n_jobs);
     std::swap(gradient_, trial_gradient_);
     objective_ = here.value;
-    guess_.clear();
-    guess_.add(objective_);
 }
 
 State QuasiNewton::state() const {
@@ -209,23 +207,21 @@ State QuasiNewton::state() const {
                                             static_cast<double>(outcome_),
                                             static_cast<double>(started_),
                                             static_cast<double>(precise_),
-                                            static_cast<double>(history_.size()),
-                                            static_cast<double>(guess_.values().size())};
-    std::vector<double> values(guess_.values().begin(), guess_.values().end());
-    values.resize(GapGuess::kMost, 0.0);
-    state["values"] = std::move(values);
+                                            static_cast<double>(history_.size())};
+    state["values"] = guess_.values();
     history_.save(state);
     return state;
 }
 
 void QuasiNewton::restore(const State& state) {
-    const auto& counters = numbers(state, "counters", 9);
-    const auto& values = numbers(state, "values", GapGuess::kMost);
+    const auto& counters = numbers(state, "counters", 8);
     const auto within = [](double x, double limit) { return x >= 0.0 && x <= limit && x == std::floor(x); };
     if (!within(counters[3], 1e15) || !within(counters[4], 4) || !within(counters[5], 1) || !within(counters[6], 1) ||
-        !within(counters[7], static_cast<double>(settings_.memory)) || !within(counters[8], GapGuess::kMost))
+        !within(counters[7], static_cast<double>(settings_.memory)))
         throw std::invalid_argument("state['counters'] makes no sense for these settings");
     const std::size_t n = weights_.size();
+    const std::size_t n_values = counters[5] != 0.0 ? static_cast<std::size_t>(counters[3]) + 1 : 0;
+    const auto& values = numbers(state, "values", n_values);
     const auto& weights = numbers(state, "weights", n);
     const auto& gradient = numbers(state, "gradient", n);
     const auto& scaling = singles(state, "scaling", n);
@@ -240,7 +236,7 @@ void QuasiNewton::restore(const State& state) {
     outcome_ = static_cast<Outcome>(static_cast<int>(counters[4]));
     started_ = counters[5] != 0.0;
     precise_ = counters[6] != 0.0;
-    guess_.assign(std::span(values).first(static_cast<std::size_t>(counters[8])));
+    guess_.assign(values);
 }
 
 }  // namespace tw::learners

@@ -187,26 +187,18 @@ WorkingWeights& Sgd::working(std::size_t i) {
 State Sgd::state() const {
     State state;
     state["weights"] = weights_;
-    state["counters"] = std::vector<double>{objective_,
-                                            step_,
-                                            n_seen_,
-                                            passes_,
-                                            static_cast<double>(epochs_),
-                                            static_cast<double>(outcome_),
-                                            static_cast<double>(guess_.values().size())};
-    std::vector<double> values(guess_.values().begin(), guess_.values().end());
-    values.resize(GapGuess::kMost, 0.0);
-    state["values"] = std::move(values);
+    state["counters"] = std::vector<double>{
+        objective_, step_, n_seen_, passes_, static_cast<double>(epochs_), static_cast<double>(outcome_)};
+    state["values"] = guess_.values();
     return state;
 }
 
 void Sgd::restore(const State& state) {
-    const auto& counters = numbers(state, "counters", 7);
-    const auto& values = numbers(state, "values", GapGuess::kMost);
+    const auto& counters = numbers(state, "counters", 6);
     const auto within = [](double x, double limit) { return x >= 0.0 && x <= limit && x == std::floor(x); };
-    if (!within(counters[4], 1e15) || !within(counters[5], 4) || !within(counters[6], GapGuess::kMost) ||
-        !(counters[1] >= 0.0))
+    if (!within(counters[4], 1e15) || !within(counters[5], 4) || !(counters[1] >= 0.0))
         throw std::invalid_argument("state['counters'] makes no sense for sgd");
+    const auto& values = numbers(state, "values", static_cast<std::size_t>(counters[4]));
     weights_ = numbers(state, "weights", weights_.size());
     objective_ = counters[0];
     step_ = counters[1];
@@ -214,7 +206,7 @@ void Sgd::restore(const State& state) {
     passes_ = counters[3];
     epochs_ = static_cast<std::size_t>(counters[4]);
     outcome_ = static_cast<Outcome>(static_cast<int>(counters[5]));
-    guess_.assign(std::span(values).first(static_cast<std::size_t>(counters[6])));
+    guess_.assign(values);
 }
 
 }  // namespace tw::learners

@@ -233,6 +233,7 @@ class Oracle:
     def set_cost_scale(self, nu: float) -> None:
         """The factor of the cost added to wrong structures; 0 for none."""
 
+    @property
     def l1_factors(self) -> NDArray[numpy.float64]:
         """How much each weight counts in |w|_1."""
 
@@ -452,6 +453,8 @@ class Model:
     def known(self, source: Source, n_jobs: int = 1) -> tuple[int, int]: ...
 
     def contributions(self, source: Source, sequence: int, pair: bool = False) -> tuple: ...
+
+    def tag_columns(self, data: object, extractor: Extractor, labels: Sequence[str], separator: str | None = None, comments: str | None = None, keep_docstart: bool = False, name: str = '', first_line: int = 1, output: str = 'labels', n_jobs: int = 1) -> bytes: ...
 
     def name(self, number: int, pair: bool = False) -> object: ...
 

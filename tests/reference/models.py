@@ -13,11 +13,12 @@ def key(name):
     return _core.hash_bytes(name.encode())
 
 
-def make_tensors(weights, transitions, *, names=True, prefix="attribute", codes=None):
+def make_tensors(weights, transitions, *, names=True, prefix="attribute", codes=None, keys=None):
     """Tensors of a model file from {attribute: {label or pair code: weight}} and a matrix."""
     n_labels = len(transitions)
     codes = codes or (np.uint8 if n_labels <= 256 else np.uint16)
-    table_keys, slots = _core.key_table(np.array([key(name) for name in weights], dtype=np.uint64))
+    keys = map(key, weights) if keys is None else keys
+    table_keys, slots = _core.key_table(np.array(list(keys), dtype=np.uint64))
     rows = list(weights.values())
     tensors = {
         f"{prefix}.keys": table_keys,
@@ -54,11 +55,11 @@ def source(sequences, pairs=None):
     more = {}
     if pairs is not None:
         pair_tokens = [token for sequence in pairs for token in sequence]
-        more["pair_starts"] = np.cumsum([0, *map(len, pair_tokens)], dtype=np.int64)
+        more["pair_starts"] = np.cumsum([0, *map(len, pair_tokens)]).astype(np.int64)
         more["pair_keys"] = np.array([key(a) for token in pair_tokens for a in token], dtype=np.uint64)
     return _core.KeySource(
         np.array(list(map(len, sequences)), dtype=np.int64),
-        np.cumsum([0, *map(len, tokens)], dtype=np.int64),
+        np.cumsum([0, *map(len, tokens)]).astype(np.int64),
         np.array([key(name) for name, _ in flat], dtype=np.uint64),
         np.array([value for _, value in flat], dtype=np.float32) if valued else None,
         **more,

@@ -27,7 +27,7 @@ _TYPES = {
     "U32": ("I", 4),
     "F32": ("f", 4),
     "U16": ("H", 2),
-    "F16": ("e", 2),
+    "F16": ("H", 2),  # as bits: a memoryview of Python 3.11 knows no halves
     "U8": ("B", 1),
     "I8": ("b", 1),
 }
@@ -88,7 +88,8 @@ def loads(data: Any, name: str = "<model>") -> tuple[Tensors, dict[str, Any]]:
     Parameters
     ----------
     data : bytes-like
-        The whole file; the tensors are views into it.
+        The whole file; the tensors are views into it. Weights in float16 come as the bits of them, with the format
+        ``"H"``.
     name : str
         What messages call it.
 
@@ -161,13 +162,11 @@ def _in_order(tensors: Mapping[str, Any]) -> list[tuple[str, str, memoryview[Any
 
 def _type_of(name: str, view: memoryview[Any]) -> str:
     kind = view.format.lstrip("@=<")
-    if kind == "?":
-        kind = "B"
-    elif kind in "BHILQN":  # C's names for unsigned integers depend on the machine
-        kind = {1: "B", 2: "H", 4: "I", 8: "Q"}[view.itemsize]
-    for dtype, (code, itemsize) in _TYPES.items():
-        if (kind, view.itemsize) == (code, itemsize):
-            return dtype
+    if kind in "BHILQN?":  # C's names for unsigned integers depend on the machine
+        dtype = {1: "U8", 2: "U16", 4: "U32", 8: "U64"}[view.itemsize]
+        return "F16" if dtype == "U16" and name.endswith(".weights") else dtype  # as `loads` gives them
+    if kind in "bef":
+        return {"b": "I8", "e": "F16", "f": "F32"}[kind]
     raise InvalidInput(
         f"tensor {name!r} has entries of the type {view.format!r}; a model file holds unsigned integers, int8, float16 "
         "and float32."

@@ -170,6 +170,8 @@ def _weights(tensors: Mapping[str, Any], prefix: str) -> Array:
     import numpy as np
 
     weights = np.asarray(tensors[f"{prefix}.weights"])
+    if weights.dtype == np.uint16:
+        weights = weights.view(np.float16)
     if weights.dtype != np.int8:
         return weights.astype(np.float32)
     scales = np.asarray(tensors[f"{prefix}.scales"])

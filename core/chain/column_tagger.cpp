@@ -1,0 +1,192 @@
+#include "column_tagger.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <stdexcept>
+
+#include "../parallel.hpp"
+#include "tagger.hpp"
+
+namespace tw::chain {
+namespace {
+
+// Bytes that one thread takes at a time; they end where a sentence does.
+constexpr std::size_t kChunkBytes = 32768;
+// Tokens that are decoded at a time.
+constexpr std::size_t kBlockTokens = 1024;
+
+struct Chunk {
+    std::string_view text;
+    std::size_t first_line;
+};
+
+// The end of the first empty line from `from` on; the end of the data if there is none.
+std::size_t after_empty_line(std::string_view data, std::size_t from) {
+    for (std::size_t at = from; (at = data.find('\n', at)) != data.npos;) {
+        ++at;
+        if (data.substr(at, 1) == "\n") return at + 1;
+        if (data.substr(at, 2) == "\r\n") return at + 2;
+    }
+    return data.size();
+}
+
+std::vector<Chunk> chunks(std::string_view data, std::size_t first_line) {
+    std::vector<Chunk> out;
+    for (std::size_t begin = 0, end; begin < data.size(); begin = end) {
+        end = after_empty_line(data, std::min(data.size(), begin + kChunkBytes));
+        out.push_back({data.substr(begin, end - begin), first_line});
+        first_line += static_cast<std::size_t>(std::ranges::count(out.back().text, '\n'));
+    }
+    return out;
+}
+
+// Appends to memory that is large enough.
+class Writer {
+public:
+    explicit Writer(std::size_t capacity) : piece_{std::make_unique_for_overwrite<char[]>(capacity), 0} {}
+    void write(std::string_view text) {
+        std::memcpy(at(), text.data(), text.size());
+        piece_.size += text.size();
+    }
+    // 0.123456: of a probability, rounded.
+    void write_probability(double p) {
+        auto millionths = static_cast<std::uint32_t>(std::clamp(p, 0.0, 1.0) * 1e6 + 0.5);
+        char* to = at();
+        to[0] = static_cast<char>('0' + millionths / 1'000'000);
+        to[1] = '.';
+        millionths %= 1'000'000;
+        for (std::size_t pair = 0; pair < 3; ++pair, millionths /= 100)
+            std::memcpy(to + 6 - 2 * pair, kPairs + 2 * (millionths % 100), 2);
+        piece_.size += kProbabilitySize;
+    }
+    Piece finish() { return std::move(piece_); }
+
+    static constexpr std::size_t kProbabilitySize = 8;
+
+private:
+    char* at() { return piece_.text.get() + piece_.size; }
+
+    static constexpr char kPairs[] =
+        "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354"
+        "555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
+    Piece piece_;
+};
+
+// What one thread needs to tag chunk after chunk.
+class ColumnTagger {
+public:
+    ColumnTagger(const Model& model, const std::shared_ptr<const Extractor>& extractor,
+                 const std::vector<std::string>& labels, const TagOptions& options)
+        : extractor_(extractor), options_(options), decoder_(model) {
+        for (const std::string& label : labels) {
+            tags_.push_back("\t" + label);
+            names_.push_back("\t" + label + ":");
+            row_size_ = std::max(row_size_, tags_.back().size());
+            all_names_ += names_.back().size() + Writer::kProbabilitySize;
+        }
+    }
+
+    // Tags a chunk; sets `width` to its number of columns, 0 if it has no tokens.
+    Piece tag(const Chunk& chunk, std::size_t& width) {
+        ColumnsFormat format = options_.format;
+        format.first_line = chunk.first_line;
+        const auto columns = std::make_shared<const Columns>(parse_columns(chunk.text, format));
+        width = columns->n_columns;
+        const std::size_t row_size = row_size_ + (options_.marginals ? all_names_ : 0);
+        Writer writer(chunk.text.size() + columns->n_rows() * row_size);
+        std::size_t done = 0;
+        if (columns->n_rows() > 0) {
+            const ColumnSource source(columns, extractor_);
+            for (std::size_t first = 0, last; first < columns->n_sequences(); first = last) {
+                last = first + 1;
+                while (last < columns->n_sequences() &&
+                       columns->starts[last + 1] - columns->starts[first] <= kBlockTokens)
+                    ++last;
+                decode(*columns, source, first, last);
+                write(*columns, columns->starts[first], columns->starts[last], done, writer);
+            }
+        }
+        writer.write(chunk.text.substr(done));
+        return writer.finish();
+    }
+
+private:
+    void decode(const Columns& columns, const Source& source, std::size_t first, std::size_t last) {
+        const std::size_t n = columns.starts[last] - columns.starts[first];
+        labels_.resize(n);
+        if (options_.marginals) marginals_.resize(n * tags_.size());
+        const std::size_t dead =
+            decoder_.decode(source, first, last, labels_.data(), options_.marginals ? marginals_.data() : nullptr);
+        if (dead != last)
+            throw std::invalid_argument(columns.where(columns.starts[dead]) +
+                                        ": the constraints of the model forbid every labelling of this sentence.");
+    }
+
+    void write(const Columns& columns, std::size_t first, std::size_t last, std::size_t& done, Writer& writer) const {
+        const std::size_t K = tags_.size();
+        for (std::size_t row = first; row < last; ++row) {
+            const std::size_t end = columns.lines[row].begin + columns.lines[row].size;
+            writer.write(columns.text.substr(done, end - done));
+            done = end;
+            writer.write(tags_[static_cast<std::size_t>(labels_[row - first])]);
+            if (!options_.marginals) continue;
+            for (std::size_t label = 0; label < K; ++label) {
+                writer.write(names_[label]);
+                writer.write_probability(marginals_[(row - first) * K + label]);
+            }
+        }
+    }
+
+    std::shared_ptr<const Extractor> extractor_;
+    const TagOptions& options_;
+    Decoder decoder_;
+    std::vector<std::string> tags_, names_;  // "\tlabel" and "\tlabel:"
+    std::size_t row_size_ = 0, all_names_ = 0;
+    std::vector<std::int32_t> labels_;
+    std::vector<double> marginals_;
+};
+
+void check_labels(const Model& model, const std::vector<std::string>& labels) {
+    if (labels.size() != model.n_labels())
+        throw std::invalid_argument("the model has " + std::to_string(model.n_labels()) + " labels, and " +
+                                    std::to_string(labels.size()) + " names were given");
+    for (const std::string& label : labels)
+        if (label.find_first_of("\t\r\n") != label.npos)
+            throw std::invalid_argument("the label " + quoted(label) + " cannot be written in a column");
+}
+
+}  // namespace
+
+std::vector<Piece> tag_columns(const Model& model, const std::shared_ptr<const Extractor>& extractor,
+                               std::string_view data, const std::vector<std::string>& labels,
+                               const TagOptions& options) {
+    check_labels(model, labels);
+    const std::vector<Chunk> all = chunks(data, options.format.first_line);
+    std::vector<Piece> pieces(all.size());
+    std::vector<std::size_t> widths(all.size(), 0);
+    std::vector<std::exception_ptr> failures(all.size());
+    if (!all.empty()) model.expect(all.back().first_line - all.front().first_line);
+    std::vector<ColumnTagger> taggers;
+    const std::size_t n_workers = std::clamp<std::size_t>(options.n_jobs, 1, std::max<std::size_t>(1, all.size()));
+    taggers.reserve(n_workers);
+    for (std::size_t i = 0; i < n_workers; ++i) taggers.emplace_back(model, extractor, labels, options);
+    parallel_for(all.size(), n_workers, [&](std::size_t c, std::size_t worker) {
+        try {
+            pieces[c] = taggers[worker].tag(all[c], widths[c]);
+        } catch (const std::invalid_argument&) {
+            failures[c] = std::current_exception();
+        }
+    });
+    std::erase(widths, std::size_t{0});
+    const bool ragged = std::ranges::adjacent_find(widths, std::not_equal_to{}) != widths.end();
+    const auto failed = std::ranges::find_if(failures, [](const auto& failure) { return failure != nullptr; });
+    if (!ragged && failed == failures.end()) return pieces;
+    // What reading the whole file says first, whatever else is wrong: chunks know only their own first line's columns.
+    (void)parse_columns(data, options.format);
+    if (failed != failures.end()) std::rethrow_exception(*failed);
+    return pieces;
+}
+
+}  // namespace tw::chain

@@ -1,0 +1,70 @@
+// Where the weights of each token lie, for training in the common case: gold labels, and no pair attributes.
+//
+// What costs time in training is memory, not arithmetic, so a token should touch few and small places:
+//   - a unit with many labels is a dense row, one with few labels that many single entries;
+//   - a unit that occurs in one token only has one weight, kept in the order of tokens;
+//   - a unit implied by another one (it occurs in every token that has the other) needs no place of its own there: the
+//     rows of both are added up once before a pass, and the sums that arrive there spread after it. A trigram of tags,
+//     for example, implies its bigrams and tags. Implication is read off the data, so it needs no hint and is never
+//     wrong, whatever the attributes mean.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "../kernels/training.hpp"
+#include "training_set.hpp"
+
+namespace tw::chain {
+
+// Lists one after the other; list i is items[starts[i]] .. items[starts[i + 1] - 1].
+struct Lists {
+    std::vector<std::uint32_t> starts{0}, items;
+    void end() { starts.push_back(static_cast<std::uint32_t>(items.size())); }
+};
+
+enum class Place : std::uint8_t { kRow, kEntries, kOnce };
+
+class RowLayout {
+public:
+    explicit RowLayout(const TrainingSet& set);
+
+    TokenLists token_lists() const;
+    CompositeLists composite_lists() const;
+
+    // Calls visit(weight, unit, label, place, index): index is a row, an entry or a token.
+    template <class Visit>
+    void each_weight(std::size_t first_unit, std::size_t last_unit, Visit visit) const {
+        for (std::size_t u = first_unit; u < last_unit; ++u)
+            for (std::uint32_t w = set_.unit_weights.starts[u]; w < set_.unit_weights.starts[u + 1]; ++w)
+                visit(w, u, set_.unit_weights.labels[w], place[u],
+                      place[u] == Place::kEntries ? index[u] + (w - set_.unit_weights.starts[u]) : index[u]);
+    }
+
+    std::size_t n_rows() const { return n_unit_rows + n_composites(); }
+    std::size_t n_composites() const { return composite_rows.starts.size() - 1; }
+    std::size_t memory_bytes() const;
+
+    std::vector<Place> place;          // of each unit
+    std::vector<std::uint32_t> index;  // its row, its first entry, or its token
+    std::size_t n_unit_rows = 0, n_entries = 0;
+
+    Lists rows, entries, valued_rows, valued_entries;  // of each token; rows from n_unit_rows on are composites
+    std::vector<std::uint16_t> entry_labels, valued_entry_labels;
+    std::vector<float> row_values, entry_values;
+    Lists composite_rows, composite_entries;  // parts of each composite
+    std::vector<std::uint16_t> composite_entry_labels;
+    Lists row_composites, entry_composites;  // the composites of each row, and of each entry
+
+private:
+    class Composer;
+    void place_units(const std::vector<std::uint8_t>& valued);
+    void add_unit(std::uint32_t unit, Lists& row_list, Lists& entry_list, std::vector<std::uint16_t>& labels) const;
+    void list_tokens(const std::vector<std::uint8_t>& valued, const Composer& composer);
+    void turn_composites_around();
+
+    const TrainingSet& set_;
+};
+
+}  // namespace tw::chain

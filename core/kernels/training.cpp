@@ -1,0 +1,577 @@
+// The loops of training.hpp. Compiled once per instruction set, under the rules of kernels.cpp: no library templates.
+#include "training.hpp"
+
+#include <math.h>
+
+#include "packs.hpp"
+
+#define TW_JOIN2(a, b) a##b
+#define TW_JOIN(a, b) TW_JOIN2(a, b)
+#define TW_STRING2(a) #a
+#define TW_STRING(a) TW_STRING2(a)
+
+namespace tw {
+namespace {
+
+using std::size_t;
+using std::uint32_t;
+
+constexpr size_t kSequences = 4;     // side by side
+constexpr size_t kRescaleEvery = 4;  // steps
+constexpr size_t kAhead = 6;         // tokens whose rows are fetched before they are needed
+
+TW_INLINE void fetch(const void* p) {
+#if defined(__GNUC__) || defined(__clang__)
+    __builtin_prefetch(p);
+#else
+    (void)p;
+#endif
+}
+
+template <class Real>
+TW_INLINE void fetch_row(const Real* row, size_t stride) {
+    for (size_t k = 0; k < stride; k += 64 / sizeof(Real)) fetch(row + k);
+}
+
+template <class Real>
+TW_INLINE void fetch_token(const TokenLists& lists, const RowArrays<Real>& arrays, size_t stride, size_t t) {
+    for (uint32_t i = lists.row_starts[t]; i < lists.row_starts[t + 1]; ++i)
+        fetch_row(arrays.rows + (size_t)lists.rows[i] * stride, stride);
+    for (uint32_t i = lists.entry_starts[t]; i < lists.entry_starts[t + 1]; ++i)
+        fetch(arrays.entries + lists.entries[i]);
+}
+
+// ---- gather: scores of tokens ---------------------------------------------------------------------------------------
+
+// First single weights into rows of `base`, then whole rows on top: no row is read back while its parts are in flight.
+template <class Real>
+TW_INLINE void gather_entries(const TokenLists& lists, const RowArrays<Real>& weights, size_t stride, const Real* base,
+                              size_t begin, size_t n, Real* scores) {
+    using L = Lanes<Real>;
+    for (size_t t = begin; t < begin + n; ++t, scores += stride) {
+        for (size_t k = 0; k < stride; k += L::width) L::store(scores + k, L::load(base + k));
+        scores[lists.gold[t]] += weights.once[t];
+        for (uint32_t i = lists.entry_starts[t]; i < lists.entry_starts[t + 1]; ++i)
+            scores[lists.entry_labels[i]] += weights.entries[lists.entries[i]];
+        if (!lists.valued_entry_starts) continue;
+        for (uint32_t i = lists.valued_entry_starts[t]; i < lists.valued_entry_starts[t + 1]; ++i)
+            scores[lists.valued_entry_labels[i]] += lists.entry_values[i] * weights.entries[lists.valued_entries[i]];
+    }
+}
+
+// Columns offset .. offset + B packs of all tokens: the sums stay in registers.
+template <class Real, size_t B>
+TW_INLINE void gather_rows(const TokenLists& lists, const RowArrays<Real>& weights, size_t stride, size_t offset,
+                           size_t begin, size_t n, Real* scores) {
+    using L = Lanes<Real>;
+    for (size_t t = begin; t < begin + n; ++t, scores += stride) {
+        if (offset == 0 && t + kAhead < begin + n) fetch_token(lists, weights, stride, t + kAhead);
+        typename L::V sum[B];
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA { sum[b.value] = L::load(scores + offset + b.value * L::width); });
+        for (uint32_t i = lists.row_starts[t]; i < lists.row_starts[t + 1]; ++i) {
+            const Real* row = weights.rows + (size_t)lists.rows[i] * stride + offset;
+            unrolled<B>([&](auto b)
+                            TW_INLINE_LAMBDA { sum[b.value] = sum[b.value] + L::load(row + b.value * L::width); });
+        }
+        if (lists.valued_row_starts)
+            for (uint32_t i = lists.valued_row_starts[t]; i < lists.valued_row_starts[t + 1]; ++i) {
+                const Real* row = weights.rows + (size_t)lists.valued_rows[i] * stride + offset;
+                const auto value = L::fill((Real)lists.row_values[i]);
+                unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+                    sum[b.value] = sum[b.value] + value * L::load(row + b.value * L::width);
+                });
+            }
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA { L::store(scores + offset + b.value * L::width, sum[b.value]); });
+    }
+}
+
+// Calls run(Index<B>, offset) for blocks of at most four packs that make up a row.
+template <class Real, class Run>
+TW_INLINE void each_block(size_t stride, Run run) {
+    constexpr size_t w = Lanes<Real>::width;
+    size_t offset = 0;
+    for (; offset + 4 * w <= stride; offset += 4 * w) run(Index<4>{}, offset);
+    switch ((stride - offset) / w) {
+        case 3:
+            run(Index<3>{}, offset);
+            break;
+        case 2:
+            run(Index<2>{}, offset);
+            break;
+        case 1:
+            run(Index<1>{}, offset);
+            break;
+        default:
+            break;
+    }
+}
+
+template <class Real>
+void gather(const TokenLists& lists, const RowArrays<Real>& weights, size_t stride, const Real* base, size_t begin,
+            size_t n, Real* scores) {
+    for (size_t t = begin; t < begin + kAhead && t < begin + n; ++t) fetch_token(lists, weights, stride, t);
+    gather_entries(lists, weights, stride, base, begin, n, scores);
+    each_block<Real>(stride, [&](auto b, size_t offset) TW_INLINE_LAMBDA {
+        gather_rows<Real, decltype(b)::value>(lists, weights, stride, offset, begin, n, scores);
+    });
+}
+
+// ---- scatter: probabilities of tokens into sums ---------------------------------------------------------------------
+
+template <class Real>
+void scatter(const TokenLists& lists, const RowArrays<Real>& sums, size_t stride, size_t begin, size_t n,
+             const Real* probabilities, bool squared) {
+    using L = Lanes<Real>;
+    for (size_t t = begin; t < begin + kAhead && t < begin + n; ++t) fetch_token(lists, sums, stride, t);
+    for (size_t t = begin; t < begin + n; ++t) {
+        if (t + kAhead < begin + n) fetch_token(lists, sums, stride, t + kAhead);
+        const Real* p = probabilities + (t - begin) * stride;
+        sums.once[t] = p[lists.gold[t]];
+        for (uint32_t i = lists.entry_starts[t]; i < lists.entry_starts[t + 1]; ++i)
+            sums.entries[lists.entries[i]] += p[lists.entry_labels[i]];
+        each_block<Real>(stride, [&](auto block, size_t offset) TW_INLINE_LAMBDA {
+            constexpr size_t B = decltype(block)::value;
+            typename L::V v[B];
+            unrolled<B>([&](auto b) TW_INLINE_LAMBDA { v[b.value] = L::load(p + offset + b.value * L::width); });
+            for (uint32_t i = lists.row_starts[t]; i < lists.row_starts[t + 1]; ++i) {
+                Real* row = sums.rows + (size_t)lists.rows[i] * stride + offset;
+                unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+                    L::store(row + b.value * L::width, L::load(row + b.value * L::width) + v[b.value]);
+                });
+            }
+            if (!lists.valued_row_starts) return;
+            for (uint32_t i = lists.valued_row_starts[t]; i < lists.valued_row_starts[t + 1]; ++i) {
+                Real* row = sums.rows + (size_t)lists.valued_rows[i] * stride + offset;
+                const Real value = (Real)lists.row_values[i];
+                const auto factor = L::fill(squared ? value * value : value);
+                unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+                    L::store(row + b.value * L::width, L::load(row + b.value * L::width) + factor * v[b.value]);
+                });
+            }
+        });
+        if (!lists.valued_entry_starts) continue;
+        for (uint32_t i = lists.valued_entry_starts[t]; i < lists.valued_entry_starts[t + 1]; ++i) {
+            const Real value = (Real)lists.entry_values[i];
+            sums.entries[lists.valued_entries[i]] +=
+                (squared ? value * value : value) * p[lists.valued_entry_labels[i]];
+        }
+    }
+}
+
+// ---- composites -----------------------------------------------------------------------------------------------------
+
+template <class Real>
+void compose(const CompositeLists& lists, const RowArrays<Real>& weights, size_t stride, size_t begin, size_t end) {
+    using L = Lanes<Real>;
+    for (size_t c = begin; c < end; ++c) {
+        Real* out = weights.rows + (lists.first + c) * stride;
+        if (c + 4 < end)
+            for (uint32_t i = lists.row_starts[c + 4]; i < lists.row_starts[c + 5]; ++i)
+                fetch_row(weights.rows + (size_t)lists.rows[i] * stride, stride);
+        each_block<Real>(stride, [&](auto block, size_t offset) TW_INLINE_LAMBDA {
+            constexpr size_t B = decltype(block)::value;
+            typename L::V sum[B];
+            unrolled<B>([&](auto b) TW_INLINE_LAMBDA { sum[b.value] = L::fill(0); });
+            for (uint32_t i = lists.row_starts[c]; i < lists.row_starts[c + 1]; ++i) {
+                const Real* row = weights.rows + (size_t)lists.rows[i] * stride + offset;
+                unrolled<B>([&](auto b)
+                                TW_INLINE_LAMBDA { sum[b.value] = sum[b.value] + L::load(row + b.value * L::width); });
+            }
+            unrolled<B>([&](auto b) TW_INLINE_LAMBDA { L::store(out + offset + b.value * L::width, sum[b.value]); });
+        });
+        for (uint32_t i = lists.entry_starts[c]; i < lists.entry_starts[c + 1]; ++i)
+            out[lists.entry_labels[i]] += weights.entries[lists.entries[i]];
+    }
+}
+
+// ---- transitions ----------------------------------------------------------------------------------------------------
+
+template <class Real>
+void pack(const double* scores, size_t n_labels, size_t stride, Moves<Real>& out) {
+    double best = -kInfinity;
+    for (size_t i = 0; i < n_labels * n_labels; ++i) best = scores[i] > best ? scores[i] : best;
+    if (best == -kInfinity) best = 0.0;
+    out.shift = best;
+    out.raised = false;
+    const double floor_log = (double)Lanes<Real>::move_floor_log;
+    for (size_t i = 0; i < stride * stride; ++i) out.forward[i] = out.backward[i] = 0;
+    for (size_t a = 0; a < n_labels; ++a)
+        for (size_t b = 0; b < n_labels; ++b) {
+            double score = scores[a * n_labels + b];
+            if (score == -kInfinity) continue;
+            score -= best;
+            if (score < floor_log) {
+                score = floor_log;
+                out.raised = true;
+            }
+            out.forward[a * stride + b] = out.backward[b * stride + a] = (Real)exp(score);
+        }
+}
+
+// ---- one step of a recursion, for N sequences side by side ----------------------------------------------------------
+
+template <class Real, size_t N, size_t B, class Finish>
+TW_INLINE void advance_block(const Real* const* from, const Real* moves, size_t stride, size_t n_labels,
+                             Finish finish) {
+    using L = Lanes<Real>;
+    constexpr size_t kChains = N == 1 ? 4 : 1;  // one sequence alone: independent partial sums hide the latency
+    typename L::V part[kChains * N * B];
+    unrolled<kChains * N * B>([&](auto i) TW_INLINE_LAMBDA { part[i.value] = L::fill(0); });
+    for (size_t a = 0; a < n_labels; a += kChains)  // rows and matrices are padded with zeros to a multiple of 4
+        unrolled<kChains>([&](auto c) TW_INLINE_LAMBDA {
+            const Real* row = moves + (a + c.value) * stride;
+            typename L::V move[B];
+            unrolled<B>([&](auto b) TW_INLINE_LAMBDA { move[b.value] = L::load(row + b.value * L::width); });
+            unrolled<N>([&](auto n) TW_INLINE_LAMBDA {
+                const auto value = L::fill(from[n.value][a + c.value]);
+                unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+                    constexpr size_t i = (c.value * N + n.value) * B + b.value;
+                    part[i] = part[i] + value * move[b.value];
+                });
+            });
+        });
+    unrolled<N * B>([&](auto i) TW_INLINE_LAMBDA {
+        constexpr size_t n = i.value / B, b = i.value % B;
+        auto sum = part[i.value];
+        if constexpr (kChains == 4)
+            sum = (sum + part[N * B + i.value]) + (part[2 * N * B + i.value] + part[3 * N * B + i.value]);
+        finish(n, b * L::width, sum);
+    });
+}
+
+// Calls finish(n, offset, value) for every pack of every sequence's next row.
+template <class Real, size_t N, class Finish>
+TW_INLINE void advance(const Real* const* from, const Real* moves, size_t stride, size_t n_labels, Finish finish) {
+    constexpr size_t kBlock = W == 8 ? 4 : 3;
+    constexpr size_t w = Lanes<Real>::width;
+    const size_t packs = stride / w, blocks = (packs + kBlock - 1) / kBlock;
+    size_t pack_number = 0;
+    for (size_t block = 0; block < blocks; ++block) {
+        const size_t here = (packs - pack_number + (blocks - block) - 1) / (blocks - block);
+        const size_t offset = pack_number * w;
+        pack_number += here;
+        const auto run = [&]<size_t B>() TW_INLINE_LAMBDA {
+            advance_block<Real, N, B>(from, moves + offset, stride, n_labels,
+                                      [&](size_t n, size_t k, auto sum)
+                                          TW_INLINE_LAMBDA { finish(n, offset + k, sum); });
+        };
+        if (here == 1)
+            run.template operator()<1>();
+        else if (here == 2)
+            run.template operator()<2>();
+        else if (here == 3)
+            run.template operator()<3>();
+        else if constexpr (kBlock == 4)
+            run.template operator()<4>();
+    }
+}
+
+// ---- forward and backward -------------------------------------------------------------------------------------------
+
+// The power of two that brings the largest value of a row back to about one; what it takes out is added to log2_scale.
+TW_INLINE float power_of_two(float largest, double& log2_scale) {
+    std::uint32_t bits;
+    std::memcpy(&bits, &largest, sizeof bits);
+    const std::int32_t exponent = (std::int32_t)(bits >> 23) - 127;
+    const std::uint32_t inverse = (std::uint32_t)(127 - exponent) << 23;
+    float scale;
+    std::memcpy(&scale, &inverse, sizeof scale);
+    log2_scale += (double)exponent;
+    return scale;
+}
+TW_INLINE double power_of_two(double largest, double& log2_scale) {
+    std::uint64_t bits;
+    std::memcpy(&bits, &largest, sizeof bits);
+    const std::int64_t exponent = (std::int64_t)(bits >> 52) - 1023;
+    const std::uint64_t inverse = (std::uint64_t)(1023 - exponent) << 52;
+    double scale;
+    std::memcpy(&scale, &inverse, sizeof scale);
+    log2_scale += (double)exponent;
+    return scale;
+}
+
+template <class Real>
+TW_INLINE Real rescaling(const Real* row, size_t stride, double& log2_scale) {
+    using L = Lanes<Real>;
+    auto best = L::fill(0);
+    for (size_t k = 0; k < stride; k += L::width) best = L::larger(best, L::load(row + k));
+    const Real largest = L::largest(best);
+    if (!(largest > L::guard && largest < L::ceiling)) return 1;  // out of range, and noticed as such
+    return power_of_two(largest, log2_scale);
+}
+
+// Watches that what is not zero stays away from the ends of the range. Local factors are zero or at least
+// e^floor_log, those of transitions zero or at least e^move_floor_log: one step from a value above `guard` never
+// becomes zero, so nothing vanishes unnoticed.
+template <class Real>
+struct Watch {
+    using L = Lanes<Real>;
+    using V = typename L::V;
+    V smallest = L::fill(1), largest = L::fill(1);
+    bool total_in_range = true;
+    TW_INLINE void see(V v) {
+        smallest = select((v > L::fill(0)) & (v < smallest), v, smallest);
+        largest = L::larger(largest, v);
+    }
+    TW_INLINE void see_total(Real total) { total_in_range &= total > L::least_total && total < L::most_total; }
+    TW_INLINE bool left() const {
+        const Real low = -L::largest(L::fill(0) - smallest), high = L::largest(largest);
+        return !(total_in_range && low >= L::guard && high <= L::ceiling);
+    }
+};
+
+// Scores to factors e^(score - best), in place. Factors below e^floor_log are raised to that: what this adds to the
+// total is known at the end, as the probability of the raised ones.
+template <class Real>
+TW_INLINE double factors(const TrainingGroup<Real>& g, Real* row, size_t length) {
+    using L = Lanes<Real>;
+    double log_scale = 0.0;
+    const auto floor_log = L::fill(L::floor_log), lowest = L::fill((Real)-1e30);
+    for (size_t t = 0; t < length; ++t, row += g.stride) {
+        auto best = L::load(row);
+        for (size_t k = L::width; k < g.stride; k += L::width) best = L::larger(best, L::load(row + k));
+        const Real shift = L::largest(best);
+        log_scale += (double)shift;
+        for (size_t k = 0; k < g.stride; k += L::width) {
+            const auto v = L::load(row + k);
+            const auto e = L::exp(L::larger(v - L::fill(shift), floor_log));
+            L::store(row + k, select(v > lowest, e, L::fill(0)));
+        }
+    }
+    return log_scale;
+}
+
+template <class Real>
+struct Trellis {  // one sequence of a group
+    Real *local, *alpha, *gamma;
+    size_t length;
+    Real weight;
+    double log_scale, log2_scale;
+};
+
+template <class Real, size_t N>
+TW_INLINE void forward(const Moves<Real>& moves, const TrainingGroup<Real>& g, Trellis<Real>* s, size_t begin,
+                       size_t end, Watch<Real>& watch) {
+    using L = Lanes<Real>;
+    for (size_t t = begin; t < end; ++t) {
+        const Real* from[N];
+        Real* to[N];
+        const Real* locals[N];
+        typename L::V scales[N];
+        for (size_t n = 0; n < N; ++n) {
+            from[n] = s[n].alpha + (t - 1) * g.stride;
+            to[n] = s[n].alpha + t * g.stride;
+            locals[n] = s[n].local + t * g.stride;
+            scales[n] = L::fill(t % kRescaleEvery == 0 ? rescaling(from[n], g.stride, s[n].log2_scale) : (Real)1);
+        }
+        advance<Real, N>(from, moves.forward, g.stride, g.n_labels, [&](size_t n, size_t k, auto sum) TW_INLINE_LAMBDA {
+            const auto v = sum * (L::load(locals[n] + k) * scales[n]);
+            watch.see(v);
+            L::store(to[n] + k, v);
+        });
+    }
+}
+
+// Probabilities of one token, over its local factors; alpha is scaled for the expected transitions. `raised` collects
+// the probability of labels whose factor had been raised.
+template <class Real>
+TW_INLINE void finish_token(const TrainingGroup<Real>& g, Real* local, Real* alpha, const Real* beta, Real weight,
+                            typename Lanes<Real>::V floor, typename Lanes<Real>::V& raised, Watch<Real>& watch) {
+    using L = Lanes<Real>;
+    auto total = L::fill(0);
+    for (size_t k = 0; k < g.stride; k += L::width) total = total + L::load(alpha + k) * L::load(beta + k);
+    const Real sum = L::sum(total);
+    watch.see_total(sum);
+    const auto factor = L::fill(weight / sum);
+    for (size_t k = 0; k < g.stride; k += L::width) {
+        const auto a = L::load(alpha + k) * factor;
+        const auto p = a * L::load(beta + k);
+        raised = raised + select(L::load(local + k) <= floor, p, L::fill(0));
+        L::store(alpha + k, a);
+        L::store(local + k, p);
+    }
+}
+
+// Tokens end - 1 down to begin, given gamma at `end`.
+template <class Real, size_t N>
+TW_INLINE void backward(const Moves<Real>& moves, const TrainingGroup<Real>& g, Trellis<Real>* s, size_t begin,
+                        size_t end, typename Lanes<Real>::V floor, typename Lanes<Real>::V& raised, Watch<Real>& watch,
+                        Real* betas) {
+    using L = Lanes<Real>;
+    for (size_t t = end; t-- > begin;) {
+        const Real* from[N];
+        Real* to[N];
+        const Real* locals[N];
+        typename L::V scales[N];
+        for (size_t n = 0; n < N; ++n) {
+            from[n] = s[n].gamma + (t + 1) * g.stride;
+            to[n] = s[n].gamma + t * g.stride;
+            locals[n] = s[n].local + t * g.stride;
+            double unused = 0.0;
+            scales[n] = L::fill(t % kRescaleEvery == 0 ? rescaling(from[n], g.stride, unused) : (Real)1);
+        }
+        advance<Real, N>(from, moves.backward, g.stride, g.n_labels,
+                         [&](size_t n, size_t k, auto beta) TW_INLINE_LAMBDA {
+                             const auto v = beta * (L::load(locals[n] + k) * scales[n]);
+                             watch.see(v);
+                             L::store(to[n] + k, v);
+                             L::store(betas + n * g.stride + k, beta);
+                         });
+        for (size_t n = 0; n < N; ++n)
+            finish_token(g, s[n].local + t * g.stride, s[n].alpha + t * g.stride, betas + n * g.stride, s[n].weight,
+                         floor, raised, watch);
+    }
+}
+
+// The last token of a sequence, where the backward pass begins.
+template <class Real>
+TW_INLINE void last_token(const TrainingGroup<Real>& g, Trellis<Real>& s, typename Lanes<Real>::V floor,
+                          typename Lanes<Real>::V& raised, Watch<Real>& watch, Real* beta) {
+    using L = Lanes<Real>;
+    const size_t offset = (s.length - 1) * g.stride;
+    for (size_t k = 0; k < g.stride; ++k) beta[k] = k < g.n_labels ? (Real)1 : (Real)0;
+    for (size_t k = 0; k < g.stride; k += L::width) L::store(s.gamma + offset + k, L::load(s.local + offset + k));
+    finish_token(g, s.local + offset, s.alpha + offset, beta, s.weight, floor, raised, watch);
+    for (size_t k = 0; k < g.stride; k += L::width) L::store(s.alpha + offset + k, L::fill(0));  // no edge leaves it
+}
+
+// sums[a][b] += sum over rows i of alpha_i[a] gamma_{i + 1}[b]: a product of matrices, in blocks of R by B registers.
+template <class Real, size_t R, size_t B>
+TW_INLINE void edge_block(const Real* alpha, const Real* gamma, size_t n, size_t stride, Real* sums) {
+    using L = Lanes<Real>;
+    typename L::V part[R * B];
+    unrolled<R * B>([&](auto i) TW_INLINE_LAMBDA { part[i.value] = L::fill(0); });
+    for (size_t i = 0; i < n; ++i, alpha += stride, gamma += stride) {
+        typename L::V to[B];
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA { to[b.value] = L::load(gamma + b.value * L::width); });
+        unrolled<R>([&](auto r) TW_INLINE_LAMBDA {
+            const auto from = L::fill(alpha[r.value]);
+            unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+                part[r.value * B + b.value] = part[r.value * B + b.value] + from * to[b.value];
+            });
+        });
+    }
+    unrolled<R * B>([&](auto i) TW_INLINE_LAMBDA {
+        L::store(sums + (i.value / B) * stride + (i.value % B) * L::width, part[i.value]);
+    });
+}
+
+template <class Real>
+void edge_sums(const Real* alpha, const Real* gamma, size_t n, size_t n_labels, size_t stride, Real* sums) {
+    constexpr size_t w = Lanes<Real>::width, kRows = W == 8 ? 11 : 5;  // with two packs each, within the registers
+    const Real* next = gamma + stride;
+    for (size_t a = 0; a < n_labels;) {
+        const bool many = a + kRows <= n_labels;
+        for (size_t b = 0; b < stride;) {
+            const bool two = b + 2 * w <= stride;
+            if (many && two)
+                edge_block<Real, kRows, 2>(alpha + a, next + b, n, stride, sums + a * stride + b);
+            else if (many)
+                edge_block<Real, kRows, 1>(alpha + a, next + b, n, stride, sums + a * stride + b);
+            else if (two)
+                edge_block<Real, 1, 2>(alpha + a, next + b, n, stride, sums + a * stride + b);
+            else
+                edge_block<Real, 1, 1>(alpha + a, next + b, n, stride, sums + a * stride + b);
+            b += two ? 2 * w : w;
+        }
+        a += many ? kRows : 1;
+    }
+}
+
+// Probability that has gone over transitions whose factor had been raised.
+template <class Real>
+double raised_edges(const Moves<Real>& moves, const TrainingGroup<Real>& g) {
+    const Real floor = (Real)exp((double)Lanes<Real>::move_floor_log);
+    double total = 0.0;
+    for (size_t a = 0; a < g.n_labels; ++a)
+        for (size_t b = 0; b < g.n_labels; ++b)
+            if (moves.forward[a * g.stride + b] <= floor)
+                total += (double)(g.edges[a * g.stride + b] * moves.forward[a * g.stride + b]);
+    return total;
+}
+
+// Squares of edge probabilities, from alpha and gamma squared; the weight, which is in alpha, stays in once.
+template <class Real>
+void square_sums(const TrainingGroup<Real>& g, size_t tokens) {
+    size_t first = 0;
+    for (size_t n = 0; n < g.count; ++n) {
+        const Real inverse = g.weights[n] > 0.0 ? (Real)(1.0 / g.weights[n]) : (Real)0;
+        for (size_t i = first * g.stride; i < (first + g.lengths[n]) * g.stride; ++i) {
+            g.alpha[i] = g.alpha[i] * g.alpha[i] * inverse;
+            g.gamma[i] = g.gamma[i] * g.gamma[i];
+        }
+        first += g.lengths[n];
+    }
+    edge_sums(g.alpha, g.gamma, tokens - 1, g.n_labels, g.stride, g.squares);
+}
+
+template <class Real>
+bool forward_backward(const Moves<Real>& moves, const TrainingGroup<Real>& g) {
+    using L = Lanes<Real>;
+    Trellis<Real> s[kSequences];
+    Watch<Real> watch;
+    size_t tokens = 0;
+    for (size_t n = 0; n < g.count; ++n) {
+        const size_t offset = tokens * g.stride;
+        s[n] = {g.local + offset, g.alpha + offset, g.gamma + offset, g.lengths[n], (Real)g.weights[n], 0.0, 0.0};
+        s[n].log_scale = factors(g, s[n].local, s[n].length);
+        for (size_t k = 0; k < g.stride; k += L::width) {
+            const auto v = L::load(s[n].local + k);
+            watch.see(v);
+            L::store(s[n].alpha + k, v);
+        }
+        tokens += g.lengths[n];
+    }
+    size_t together = 1;
+    if (g.count == kSequences) {
+        together = g.lengths[kSequences - 1];
+        forward<Real, kSequences>(moves, g, s, 1, together, watch);
+    }
+    for (size_t n = 0; n < g.count; ++n) {
+        forward<Real, 1>(moves, g, s + n, together, s[n].length, watch);
+        auto total = L::fill(0);
+        const Real* last = s[n].alpha + (s[n].length - 1) * g.stride;
+        for (size_t k = 0; k < g.stride; k += L::width) total = total + L::load(last + k);
+        const double log_2 = 0.69314718055994530942;
+        g.log_partition[n] = log((double)L::sum(total)) + s[n].log2_scale * log_2 + s[n].log_scale +
+                             moves.shift * (double)(s[n].length - 1);
+    }
+    if (watch.left()) return false;
+
+    const auto floor = L::exp(L::fill(L::floor_log));
+    auto raised = L::fill(0);
+    Real* betas = g.gamma + tokens * g.stride;  // rows of scratch after the last
+    const size_t stop = g.count == kSequences ? together - 1 : 0;
+    for (size_t n = 0; n < g.count; ++n) {
+        last_token(g, s[n], floor, raised, watch, betas);
+        backward<Real, 1>(moves, g, s + n, stop, s[n].length - 1, floor, raised, watch, betas);
+    }
+    if (g.count == kSequences) backward<Real, kSequences>(moves, g, s, 0, stop, floor, raised, watch, betas);
+    if (watch.left()) return false;
+    double weight = 0.0;
+    for (size_t n = 0; n < g.count; ++n) weight += g.weights[n];
+    if (!((double)L::sum(raised) <= (double)L::raised_limit * weight)) return false;
+    edge_sums(g.alpha, g.gamma, tokens - 1, g.n_labels, g.stride, g.edges);
+    if (moves.raised && !(raised_edges(moves, g) <= (double)L::raised_limit * weight)) return false;
+    if (g.squares) square_sums(g, tokens);
+    return true;
+}
+
+template <class Real>
+void variances(Real* probabilities, size_t n, double weight) {
+    const Real inverse = weight > 0.0 ? (Real)(1.0 / weight) : (Real)0;
+    for (size_t i = 0; i < n; ++i) probabilities[i] -= probabilities[i] * probabilities[i] * inverse;
+}
+
+template <class Real>
+constexpr TrainingLoops<Real> loops() {
+    return {Lanes<Real>::width, gather<Real>,           scatter<Real>,  compose<Real>,
+            pack<Real>,         forward_backward<Real>, variances<Real>};
+}
+
+}  // namespace
+
+extern const TrainingKernels TW_JOIN(training_kernels_, TW_ISA);
+const TrainingKernels TW_JOIN(training_kernels_, TW_ISA) = {TW_STRING(TW_ISA), loops<float>(), loops<double>()};
+
+}  // namespace tw

@@ -1,0 +1,115 @@
+// The inner loops of training, in single and double precision: scores of tokens gathered from rows of weights, forward
+// and backward over a group of sequences, and probabilities scattered into rows of sums.
+//
+// Like kernels.hpp: one copy per instruction set, plain arrays that the caller owns. A row is the labels of one token,
+// padded to `stride` entries; what pads a row of weights is zero, what pads a row of scores is -inf.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tw {
+
+// Where the weights of each token are. Token t has
+//   rows[row_starts[t]] ..         whole rows, added as they are;
+//   entries[entry_starts[t]] ..    single weights, each added to one label;
+//   once                           one number for its gold label, all of once[t];
+//   and, when there are values, valued_rows and valued_entries, multiplied with theirs.
+struct TokenLists {
+    const std::uint32_t* row_starts;
+    const std::uint32_t* rows;
+    const std::uint32_t* entry_starts;
+    const std::uint32_t* entries;
+    const std::uint16_t* entry_labels;
+    const std::uint16_t* gold;
+    // Null when all values are 1.
+    const std::uint32_t* valued_row_starts;
+    const std::uint32_t* valued_rows;
+    const float* row_values;
+    const std::uint32_t* valued_entry_starts;
+    const std::uint32_t* valued_entries;
+    const std::uint16_t* valued_entry_labels;
+    const float* entry_values;
+};
+
+// Weights, or sums of probabilities, in the layout of the lists.
+template <class Real>
+struct RowArrays {
+    Real* rows;     // [n_rows][stride]
+    Real* entries;  // [n_entries]
+    Real* once;     // [n_tokens]
+};
+
+// Composite rows are sums of other rows and entries; that of composite c is row first + c.
+struct CompositeLists {
+    std::size_t first, size;
+    const std::uint32_t* row_starts;  // [size + 1]
+    const std::uint32_t* rows;
+    const std::uint32_t* entry_starts;
+    const std::uint32_t* entries;
+    const std::uint16_t* entry_labels;
+};
+
+// Transitions as factors, the largest of them 1, and what was taken out.
+template <class Real>
+struct Moves {
+    Real* forward;   // [stride][stride], from x to
+    Real* backward;  // [stride][stride], to x from
+    double shift;    // logarithm of what was taken out, once per step
+    bool raised;     // some factor was so small that a larger one stands for it
+};
+
+// A group of one sequence, or of four that advance side by side, longest first; their rows lie one after the other.
+template <class Real>
+struct TrainingGroup {
+    std::size_t count, n_labels, stride;
+    const std::uint32_t* lengths;
+    const double* weights;  // of each sequence
+    Real* local;            // [tokens][stride]: scores in, probabilities times weight out
+    Real* alpha;            // [tokens][stride], scratch
+    Real* gamma;            // [tokens + 4][stride], scratch
+    double* log_partition;  // of each sequence, out
+    Real* edges;            // [n_labels][stride]: expected transitions, times weight, out; without the factor of moves
+    Real* squares;          // or null: the sum of the squares of edge probabilities times weight, without that factor
+};
+
+template <class Real>
+struct TrainingLoops {
+    std::size_t width;  // values in a vector
+    // Rows of scores of tokens begin .. begin + n - 1; `base` is 0 for labels and -inf for padding.
+    void (*gather)(const TokenLists&, const RowArrays<Real>& weights, std::size_t stride, const Real* base,
+                   std::size_t begin, std::size_t n, Real* scores);
+    // Adds rows of probabilities to the sums, but sets those of `once`; `squared`: values enter squared.
+    void (*scatter)(const TokenLists&, const RowArrays<Real>& sums, std::size_t stride, std::size_t begin,
+                    std::size_t n, const Real* probabilities, bool squared);
+    // Composites begin .. end - 1 from their parts.
+    void (*compose)(const CompositeLists&, const RowArrays<Real>& weights, std::size_t stride, std::size_t begin,
+                    std::size_t end);
+    // Factors of transition scores, [n_labels][n_labels], -inf where forbidden.
+    void (*pack)(const double* scores, std::size_t n_labels, std::size_t stride, Moves<Real>&);
+    // False when the precision did not suffice: outputs are then worthless, and nothing else was changed.
+    bool (*forward_backward)(const Moves<Real>&, const TrainingGroup<Real>&);
+    // p to p (weight - p) / weight in rows of probabilities that were multiplied with a weight.
+    void (*variances)(Real* probabilities, std::size_t n, double weight);
+};
+
+struct TrainingKernels {
+    const char* name;
+    TrainingLoops<float> single;
+    TrainingLoops<double> twice;
+};
+
+const TrainingKernels& training_kernels() noexcept;
+
+template <class Real>
+const TrainingLoops<Real>& training_loops() noexcept;
+template <>
+inline const TrainingLoops<float>& training_loops<float>() noexcept {
+    return training_kernels().single;
+}
+template <>
+inline const TrainingLoops<double>& training_loops<double>() noexcept {
+    return training_kernels().twice;
+}
+
+}  // namespace tw
