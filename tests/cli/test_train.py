@@ -15,6 +15,7 @@ import trelliswork as tw
 from trelliswork import store
 from trelliswork.cli import train as train_module
 from trelliswork.cli.train import learner_from, train
+from trelliswork.estimators.sequence_labeler import Labeler
 
 
 def tensors_of(path):
@@ -305,7 +306,7 @@ def test_a_full_disk_is_an_error_of_the_work(run, monkeypatch, small, tmp_path):
     def full(*_):
         raise OSError(28, "No space left on device", str(tmp_path / "m.tw"))
 
-    monkeypatch.setattr(tw.SequenceLabeler, "save", full)
+    monkeypatch.setattr(Labeler, "save", full)
     code, out, err = run("train", small, "-o", tmp_path / "m.tw")
     assert (code, out) == (1, "")
     assert err == f"error: {tmp_path / 'm.tw'}: No space left on device\n"
@@ -332,10 +333,19 @@ def test_running_out_of_memory_is_an_error_of_the_work(run, monkeypatch, small, 
     def empty(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr(tw.SequenceLabeler, "fit", empty)
+    monkeypatch.setattr(Labeler, "fit", empty)
     code, _, err = run("train", small, "-o", tmp_path / "m.tw")
     assert code == 1
     assert err.startswith("error: out of memory")
+
+
+def test_training_needs_no_scikit_learn(small, tmp_path):
+    code = (
+        "import sys; from trelliswork.cli.main import main; main(sys.argv[1:]); "
+        "print([name for name in ('sklearn', 'scipy', 'rich') if name in sys.modules])"
+    )
+    command = [sys.executable, "-c", code, "train", str(small), "-o", str(tmp_path / "m.tw"), "--quiet"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
 def test_ending_early_is_a_warning(run, small, tmp_path):

@@ -115,9 +115,9 @@ def evaluate_model(
     jobs : int or None
         Threads; None is one for each processor.
     """
-    import trelliswork as tw
+    from trelliswork.estimators.sequence_labeler import Labeler, loaded
 
-    labeler = tw.load(model)
+    labeler = loaded(model, Labeler)
     labeler.n_jobs = jobs or -1
     corpus = read_labelled(source, layout)
     try:

@@ -296,9 +296,9 @@ def _fits(cell: str) -> bool:
 
 def _batches(model: str, source: str, layout: Layout, jobs: int | None) -> Iterator[tuple[list[Any], Any]]:
     """Sentences for the estimator, and the estimator."""
-    import trelliswork as tw
+    from trelliswork.estimators.sequence_labeler import Labeler, loaded
 
-    labeler = tw.load(model)
+    labeler = loaded(model, Labeler)
     labeler.n_jobs = jobs or -1
     sentences = read_sentences(source, layout, labelled=False)
     while batch := list(islice(sentences, BATCH)):
