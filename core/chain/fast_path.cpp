@@ -10,6 +10,10 @@
 #include <new>
 #include <vector>
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 #include "../kernels/training.hpp"
 #include "../parallel.hpp"
 #include "../semiring.hpp"
@@ -31,6 +35,7 @@ public:
             data_.reset();
             data_.reset(static_cast<Real*>(::operator new[](size * sizeof(Real), std::align_val_t{64})));
             size_ = size;
+            ask_for_huge_pages();
         }
         return data_.get();
     }
@@ -38,6 +43,16 @@ public:
     std::size_t memory_bytes() const { return size_ * sizeof(Real); }
 
 private:
+    // Rows are visited in no order: with small pages, half of the time went to finding out where they are.
+    void ask_for_huge_pages() {
+#ifdef MADV_HUGEPAGE
+        constexpr std::uintptr_t kPage = 4096, kHuge = std::uintptr_t{1} << 21;
+        const auto begin = (reinterpret_cast<std::uintptr_t>(data_.get()) + kPage - 1) / kPage * kPage;
+        const auto end = reinterpret_cast<std::uintptr_t>(data_.get() + size_) / kPage * kPage;
+        if (end >= begin + kHuge) (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+#endif
+    }
+
     struct Free {
         void operator()(Real* p) const { ::operator delete[](p, std::align_val_t{64}); }
     };
@@ -234,7 +249,21 @@ public:
           stride_(Factors<Real>::padded(set.n_labels())),
           sums_(set.shards.size() - 1),
           rows_(sums_.size()) {
-        for (std::size_t c = 0; c <= kChunks; ++c) chunks_.push_back(c * set.units.size() / kChunks);
+        // Chunks of equal work: weights, and rows of composites that are added up for them.
+        const auto work = [&](std::size_t u) {
+            const std::size_t n = set.unit_weights.starts[u + 1] - set.unit_weights.starts[u];
+            if (layout.place[u] != Place::kRow) return 1 + n;
+            return 8 + n + layout.row_composites.starts[layout.index[u] + 1] -
+                   layout.row_composites.starts[layout.index[u]];
+        };
+        std::size_t total = 0, done = 0;
+        for (std::size_t u = 0; u < set.units.size(); ++u) total += work(u);
+        for (std::size_t u = 0; u < set.units.size(); ++u) {
+            while (chunks_.size() * total <= done * kChunks) chunks_.push_back(u);
+            done += work(u);
+        }
+        chunks_.resize(kChunks, set.units.size());
+        chunks_.push_back(set.units.size());
     }
 
     // Shard by shard; returns their sums.
@@ -251,31 +280,24 @@ public:
 
     // out[w] = factor * (what the tokens of a weight's unit add up to), factor squared for the curvature.
     void collect(std::span<double> out, std::size_t n_jobs, Wanted wanted) {
-        const std::size_t n_composites = layout_.n_composites();
-        Real* const composites = sums_[0].data() + layout_.n_unit_rows * stride_;
-        parallel_for(sums_.size() > 1 ? kChunks : 0, n_jobs, [&](std::size_t chunk, std::size_t) {
-            const std::size_t begin = chunk * n_composites / kChunks * stride_;
-            const std::size_t end = (chunk + 1) * n_composites / kChunks * stride_;
-            for (std::size_t shard = 1; shard < sums_.size(); ++shard) {
-                const Real* other = sums_[shard].data() + layout_.n_unit_rows * stride_;
-                for (std::size_t i = begin; i < end; ++i) composites[i] += other[i];
-            }
-        });
+        add_up_composites(n_jobs);
+        const Real* composites = sums_[0].data() + layout_.n_unit_rows * stride_;
+        const WeightTable& table = set_.unit_weights;
         parallel_for(kChunks, n_jobs, [&](std::size_t chunk, std::size_t) {
             std::vector<double> row(stride_);
             for (std::size_t u = chunks_[chunk]; u < chunks_[chunk + 1]; ++u) {
                 const double factor =
                     wanted == Wanted::kGradient ? set_.factor(u) : static_cast<double>(set_.units.n_members[u]);
-                if (layout_.place[u] == Place::kRow) collect_row(layout_.index[u], composites, row);
-                layout_.each_weight(u, u + 1,
-                                    [&](std::size_t w, std::size_t, std::uint32_t y, Place place, std::uint32_t i) {
-                                        if (place == Place::kRow)
-                                            out[w] = factor * row[y];
-                                        else if (place == Place::kEntries)
-                                            out[w] = factor * entry_sum(i, y, composites);
-                                        else
-                                            out[w] = factor * static_cast<double>(once_sums_.data()[i]);
-                                    });
+                const std::uint32_t begin = table.starts[u], end = table.starts[u + 1], index = layout_.index[u];
+                if (layout_.place[u] == Place::kOnce) {
+                    out[begin] = factor * static_cast<double>(once_sums_.data()[index]);
+                } else if (layout_.place[u] == Place::kEntries) {
+                    for (std::uint32_t w = begin; w < end; ++w)
+                        out[w] = factor * entry_sum(index + (w - begin), table.labels[w], composites);
+                } else {
+                    collect_row(index, composites, row);
+                    for (std::uint32_t w = begin; w < end; ++w) out[w] = factor * row[table.labels[w]];
+                }
             }
         });
     }
@@ -299,25 +321,37 @@ private:
             std::fill_n(to.rows, array_size(), Real{0});
             std::fill_n(to.once, n_tokens(), Real{0});
         }
+        const WeightTable& table = set_.unit_weights;
         parallel_for(kChunks, n_jobs, [&](std::size_t chunk, std::size_t) {
             for (std::size_t u = chunks_[chunk]; u < chunks_[chunk + 1]; ++u) {
                 const double factor = set_.factor(u);
-                layout_.each_weight(u, u + 1,
-                                    [&](std::size_t w, std::size_t, std::uint32_t y, Place place, std::uint32_t i) {
-                                        const Real value = static_cast<Real>(factor * weights[w]);
-                                        if (place == Place::kRow)
-                                            to.rows[std::size_t{i} * stride_ + y] = value;
-                                        else if (place == Place::kEntries)
-                                            to.entries[i] = value;
-                                        else
-                                            to.once[i] = value;
-                                    });
+                const std::uint32_t begin = table.starts[u], end = table.starts[u + 1], index = layout_.index[u];
+                if (layout_.place[u] == Place::kOnce) {
+                    to.once[index] = static_cast<Real>(factor * weights[begin]);
+                } else if (layout_.place[u] == Place::kEntries) {
+                    for (std::uint32_t w = begin; w < end; ++w)
+                        to.entries[index + (w - begin)] = static_cast<Real>(factor * weights[w]);
+                } else {
+                    Real* row = to.rows + std::size_t{index} * stride_;
+                    for (std::uint32_t w = begin; w < end; ++w)
+                        row[table.labels[w]] = static_cast<Real>(factor * weights[w]);
+                }
             }
         });
         const CompositeLists composites = layout_.composite_lists();
         parallel_for(kChunks, n_jobs, [&](std::size_t chunk, std::size_t) {
             training_loops<Real>().compose(composites, to, stride_, chunk * composites.size / kChunks,
                                            (chunk + 1) * composites.size / kChunks);
+        });
+    }
+
+    // Into those of the first shard.
+    void add_up_composites(std::size_t n_jobs) {
+        const std::size_t first = layout_.n_unit_rows * stride_, size = layout_.n_composites() * stride_;
+        parallel_for(sums_.size() > 1 ? kChunks : 0, n_jobs, [&](std::size_t chunk, std::size_t) {
+            Real* to = sums_[0].data() + first;
+            for (std::size_t i = chunk * size / kChunks; i < (chunk + 1) * size / kChunks; ++i)
+                for (std::size_t shard = 1; shard < sums_.size(); ++shard) to[i] += sums_[shard].data()[first + i];
         });
     }
 
@@ -356,14 +390,12 @@ private:
     }
 
     void collect_row(std::size_t row_number, const Real* composites, std::vector<double>& row) const {
-        std::ranges::fill(row, 0.0);
-        const auto add = [&](const Real* from) {
-            for (std::size_t y = 0; y < stride_; ++y) row[y] += static_cast<double>(from[y]);
-        };
-        for (const auto& sums : sums_) add(sums.data() + row_number * stride_);
+        const Real* shards[kMostShards];
+        for (std::size_t i = 0; i < sums_.size(); ++i) shards[i] = sums_[i].data() + row_number * stride_;
         const Lists& lists = layout_.row_composites;
-        for (std::uint32_t i = lists.starts[row_number]; i < lists.starts[row_number + 1]; ++i)
-            add(composites + std::size_t{lists.items[i]} * stride_);
+        const std::uint32_t begin = lists.starts[row_number];
+        training_loops<Real>().collect(shards, sums_.size(), composites, lists.items.data() + begin,
+                                       lists.starts[row_number + 1] - begin, stride_, row.data());
     }
 
     double entry_sum(std::size_t entry, std::uint32_t label, const Real* composites) const {
