@@ -182,6 +182,55 @@ void scatter(const TokenLists& lists, const RowArrays<Real>& sums, size_t stride
     });
 }
 
+template <class Real, size_t B>
+TW_INLINE void step_rows(const TokenLists& lists, Real* weights, const float* members, size_t stride, size_t offset,
+                         size_t n, Real factor, const Real* p) {
+    using L = Lanes<Real>;
+    uint32_t i = lists.row_starts[0];
+    const auto add = [&](Real* row, Real by, const typename L::V* v) TW_INLINE_LAMBDA {
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+            L::store(row + b.value * L::width, L::load(row + b.value * L::width) + L::fill(by) * v[b.value]);
+        });
+    };
+    for (size_t t = 0; t < n; ++t, p += stride) {
+        typename L::V v[B];
+        unrolled<B>([&](auto b)
+                        TW_INLINE_LAMBDA { v[b.value] = L::load(p + offset + b.value * L::width) * L::fill(factor); });
+        for (const uint32_t end = lists.row_starts[t + 1]; i < end; ++i) {
+            fetch_packs<Real, B>(weights + (size_t)lists.rows[i + kAhead] * stride + offset);
+            add(weights + (size_t)lists.rows[i] * stride + offset, (Real)members[lists.rows[i]], v);
+        }
+        if (!lists.valued_row_starts) continue;
+        for (uint32_t j = lists.valued_row_starts[t]; j < lists.valued_row_starts[t + 1]; ++j)
+            add(weights + (size_t)lists.valued_rows[j] * stride + offset,
+                (Real)(members[lists.valued_rows[j]] * lists.row_values[j]), v);
+    }
+}
+
+template <class Real>
+void step(const TokenLists& lists, const RowArrays<Real>& weights, const float* row_members, const float* entry_members,
+          size_t stride, size_t n, Real factor, const Real* p) {
+    uint32_t i = lists.entry_starts[0];
+    for (size_t t = 0; t < n; ++t) {
+        const Real* row = p + t * stride;
+        for (const uint32_t end = lists.entry_starts[t + 1]; i < end; ++i) {
+            fetch(weights.entries + lists.entries[i + kEntriesAhead]);
+            fetch(entry_members + lists.entries[i + kEntriesAhead]);
+            const uint32_t entry = lists.entries[i];
+            weights.entries[entry] += factor * (Real)entry_members[entry] * row[lists.entry_labels[i]];
+        }
+        if (!lists.valued_entry_starts) continue;
+        for (uint32_t j = lists.valued_entry_starts[t]; j < lists.valued_entry_starts[t + 1]; ++j) {
+            const uint32_t entry = lists.valued_entries[j];
+            weights.entries[entry] +=
+                factor * (Real)(entry_members[entry] * lists.entry_values[j]) * row[lists.valued_entry_labels[j]];
+        }
+    }
+    each_block<Real>(stride, [&](auto b, size_t offset) TW_INLINE_LAMBDA {
+        step_rows<Real, decltype(b)::value>(lists, weights.rows, row_members, stride, offset, n, factor, p);
+    });
+}
+
 // ---- composites -----------------------------------------------------------------------------------------------------
 
 template <class Real>
@@ -245,19 +294,24 @@ void pack(const double* scores, size_t n_labels, size_t stride, Moves<Real>& out
     if (best == -kInfinity) best = 0.0;
     out.shift = best;
     out.raised = false;
-    const double floor_log = (double)Lanes<Real>::move_floor_log;
-    for (size_t i = 0; i < stride * stride; ++i) out.forward[i] = out.backward[i] = 0;
-    for (size_t a = 0; a < n_labels; ++a)
+    using L = Lanes<Real>;
+    for (size_t i = 0; i < stride * stride; ++i) out.forward[i] = 0;
+    for (size_t a = 0; a < n_labels; ++a) {
+        Real* row = out.forward + a * stride;
         for (size_t b = 0; b < n_labels; ++b) {
-            double score = scores[a * n_labels + b];
-            if (score == -kInfinity) continue;
-            score -= best;
-            if (score < floor_log) {
-                score = floor_log;
-                out.raised = true;
-            }
-            out.forward[a * stride + b] = out.backward[b * stride + a] = (Real)exp(score);
+            const double score = scores[a * n_labels + b] - best;
+            out.raised |= score < (double)L::move_floor_log && score > -kInfinity;
+            row[b] = (Real)score;
         }
+        for (size_t b = 0; b < stride; b += L::width) {
+            const auto v = L::load(row + b);
+            const auto e = L::exp(L::larger(v, L::fill(L::move_floor_log)));
+            L::store(row + b, select(v > L::fill((Real)-1e30), e, L::fill(0)));
+        }
+        for (size_t b = n_labels; b < stride; ++b) row[b] = 0;
+    }
+    for (size_t a = 0; a < stride; ++a)
+        for (size_t b = 0; b < stride; ++b) out.backward[b * stride + a] = out.forward[a * stride + b];
 }
 
 // ---- one step of a recursion, for N sequences side by side ----------------------------------------------------------
@@ -533,7 +587,9 @@ void edge_sums(const Real* alpha, const Real* gamma, size_t n, size_t n_labels, 
 // Probability that has gone over transitions whose factor had been raised.
 template <class Real>
 double raised_edges(const Moves<Real>& moves, const TrainingGroup<Real>& g) {
-    const Real floor = (Real)exp((double)Lanes<Real>::move_floor_log);
+    Real lanes[Lanes<Real>::width];
+    Lanes<Real>::store(lanes, Lanes<Real>::exp(Lanes<Real>::fill(Lanes<Real>::move_floor_log)));
+    const Real floor = lanes[0];
     double total = 0.0;
     for (size_t a = 0; a < g.n_labels; ++a)
         for (size_t b = 0; b < g.n_labels; ++b)
@@ -617,7 +673,7 @@ void variances(Real* probabilities, size_t n, double weight) {
 
 template <class Real>
 constexpr TrainingLoops<Real> loops() {
-    return {Lanes<Real>::width, gather<Real>, scatter<Real>,          compose<Real>,
+    return {Lanes<Real>::width, gather<Real>, scatter<Real>,          step<Real>,     compose<Real>,
             collect<Real>,      pack<Real>,   forward_backward<Real>, variances<Real>};
 }
 
