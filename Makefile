@@ -57,7 +57,7 @@ $(VENV)/.lint: $(VENV)/.built
 
 $(VENV)/.bench: $(VENV)/.built
 	$(PIP) install "torch==2.13.0" || $(PIP) install torch
-	$(PIP) install pytorch-crf torch-struct hmmlearn
+	$(PIP) install pytorch-crf torch-struct hmmlearn python-crfsuite sklearn-crfsuite chaine
 	touch $@
 
 .venv-asan/.built: $(CORE)

@@ -45,6 +45,10 @@ public:
     // A diagonal estimate of the second derivative of the same sum: the variance of each feature's parts, p (1 - p).
     virtual void curvature(std::span<const double> weights, std::span<double> diagonal, std::size_t n_jobs) = 0;
 
+    // The examples in an order in which neighbours are alike (in length, say), so that a small batch of neighbours
+    // costs least; empty when any order will do.
+    virtual std::span<const std::uint32_t> alike() const { return {}; }
+
     // One stochastic step: the loss of the given examples at the working weights, whose true value then becomes
     // w - step * (gradient of that loss). Touches only what the examples touch; several threads may each use their own
     // WorkingWeights.

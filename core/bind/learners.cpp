@@ -1,7 +1,217 @@
+// Solvers as stepping objects, and the oracle of single labels.
+
+#include <cmath>
+#include <string>
+
+#include "../label/oracle.hpp"
+#include "../learners/lbfgs.hpp"
+#include "../learners/owlqn.hpp"
+#include "../learners/sgd.hpp"
 #include "arrays.hpp"
 
 namespace tw::bind {
+namespace {
 
-void bind_learners(nb::module_&) {}
+using learners::Penalty;
+using learners::Solver;
+using learners::State;
+using Singles = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+template <class T>
+nb::ndarray<nb::numpy, T> copied(std::span<const T> values) {
+    auto copy = std::make_unique_for_overwrite<T[]>(values.size());
+    std::copy(values.begin(), values.end(), copy.get());
+    return to_numpy(std::move(copy), {values.size()});
+}
+
+nb::dict to_dict(const State& state) {
+    nb::dict out;
+    for (const auto& [name, part] : state) {
+        nb::str key(name.c_str());
+        if (const auto* numbers = std::get_if<std::vector<double>>(&part))
+            out[key] = copied<double>(*numbers);
+        else
+            out[key] = copied<float>(std::get<std::vector<float>>(part));
+    }
+    return out;
+}
+
+State from_dict(const nb::dict& parts) {
+    State state;
+    for (const auto& [key, value] : parts) {
+        const std::string name = nb::cast<std::string>(key);
+        if (Vector numbers; nb::try_cast(value, numbers, false))
+            state[name] = std::vector<double>(numbers.data(), numbers.data() + numbers.size());
+        else if (Singles singles; nb::try_cast(value, singles, false))
+            state[name] = std::vector<float>(singles.data(), singles.data() + singles.size());
+        else
+            throw std::invalid_argument("state['" + name + "'] must be a vector of float64 or float32 numbers");
+    }
+    return state;
+}
+
+std::span<const double> start_of(const Oracle& oracle, const Vector& weights) {
+    require(weights.size() == oracle.n_weights(), "weights has the wrong size for this training set");
+    for (std::size_t j = 0; j < weights.size(); ++j)
+        require(std::isfinite(weights.data()[j]), "weights must be finite numbers");
+    return {weights.data(), weights.size()};
+}
+
+Penalty checked_penalty(double l2, double l1) {
+    require(std::isfinite(l2) && l2 >= 0.0, "l2 must be a number >= 0");
+    require(std::isfinite(l1) && l1 >= 0.0, "l1 must be a number >= 0");
+    return {l2, l1};
+}
+
+label::LabelOracle make_label_oracle(label::Rows rows, const Labels& y, std::size_t n_labels,
+                                     const Vector& sample_weight, const Matrix& cost) {
+    require(n_labels >= 1 && n_labels < (std::size_t{1} << 31),
+            "there must be at least one label, and fewer than 2**31");
+    require(rows.n_rows < (std::size_t{1} << 32), "there are more examples than 2**32");
+    require(rows.n_columns < (std::size_t{1} << 48) / n_labels, "there are more weights than 2**48");
+    for (const double value : rows.values) require(std::isfinite(value), "X must hold finite numbers");
+    std::vector<std::uint32_t> gold(y.size());
+    for (std::size_t i = 0; i < y.size(); ++i) {
+        require(y.data()[i] >= 0, "y holds a label below 0");
+        gold[i] = static_cast<std::uint32_t>(y.data()[i]);
+    }
+    for (std::size_t i = 0; i < sample_weight.size(); ++i)
+        require(std::isfinite(sample_weight.data()[i]) && sample_weight.data()[i] >= 0.0,
+                "sample_weight must hold finite numbers >= 0");
+    for (std::size_t i = 0; i < cost.size(); ++i)
+        require(std::isfinite(cost.data()[i]), "cost must hold finite numbers");
+    return {std::move(rows), std::move(gold), n_labels,
+            std::vector<double>(sample_weight.data(), sample_weight.data() + sample_weight.size()),
+            std::vector<double>(cost.data(), cost.data() + cost.size())};
+}
+
+label::Rows dense_rows(const Matrix& x) {
+    return {x.shape(0), x.shape(1), std::vector<double>(x.data(), x.data() + x.size()), {}, {}};
+}
+
+label::Rows sparse_rows(const Indices& indptr, const Indices& indices, const Vector& data, std::size_t n_columns) {
+    require(indptr.size() >= 1, "indptr must not be empty");
+    require(indices.size() == data.size(), "indices and data must have the same length");
+    require(n_columns < (std::size_t{1} << 32), "there are more columns than 2**32");
+    label::Rows rows{indptr.size() - 1, n_columns, std::vector<double>(data.data(), data.data() + data.size()), {}, {}};
+    std::int64_t before = 0;
+    for (std::size_t i = 0; i < indptr.size(); ++i) {
+        const std::int64_t start = indptr.data()[i];
+        require(start >= before && (i > 0 || start == 0), "indptr must begin with 0 and never fall");
+        rows.starts.push_back(static_cast<std::size_t>(start));
+        before = start;
+    }
+    require(rows.starts.back() == data.size(), "indptr must end with the number of values");
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+        const std::int64_t column = indices.data()[i];
+        require(column >= 0 && static_cast<std::size_t>(column) < n_columns, "indices holds a column outside X");
+        rows.columns.push_back(static_cast<std::uint32_t>(column));
+    }
+    return rows;
+}
+
+const char* outcome_name(learners::Outcome outcome) {
+    switch (outcome) {
+        case learners::Outcome::kRunning:
+            return "running";
+        case learners::Outcome::kConverged:
+            return "converged";
+        case learners::Outcome::kRounding:
+            return "rounding";
+        case learners::Outcome::kNoLowerPoint:
+            return "no lower point";
+        case learners::Outcome::kNotFinite:
+            return "not finite";
+    }
+    return "unknown";
+}
+
+template <class T>
+void bind_quasi_newton(nb::module_& m, const char* name, const char* doc) {
+    nb::class_<T, Solver>(m, name, doc)
+        .def(
+            "__init__",
+            [](T* self, Oracle& oracle, const Vector& weights, double l2, double l1, std::size_t memory, double tol,
+               bool scaled) {
+                const auto start = start_of(oracle, weights);
+                require(memory <= 1000, "memory must be at most 1000");
+                require(tol >= 0.0, "tol must be a number >= 0");
+                new (self) T(oracle, checked_penalty(l2, l1), {memory, tol, scaled}, start);
+            },
+            nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("l2") = 1.0, nb::arg("l1") = 0.0,
+            nb::arg("memory") = 6, nb::arg("tol") = 5e-4, nb::arg("scaled") = false, nb::keep_alive<1, 2>());
+}
+
+}  // namespace
+
+void bind_learners(nb::module_& m) {
+    nb::class_<label::LabelOracle, Oracle>(m, "LabelOracle", "Multinomial logistic loss: one label for each row of X.")
+        .def_static(
+            "dense",
+            [](const Matrix& x, const Labels& y, std::size_t n_labels, const Vector& sample_weight,
+               const Matrix& cost) { return make_label_oracle(dense_rows(x), y, n_labels, sample_weight, cost); },
+            nb::arg("x"), nb::arg("y"), nb::arg("n_labels"), nb::arg("sample_weight"), nb::arg("cost"),
+            "From a matrix. `sample_weight` and `cost` may be empty: ones, and 0/1 cost.")
+        .def_static(
+            "sparse",
+            [](const Indices& indptr, const Indices& indices, const Vector& data, std::size_t n_columns,
+               const Labels& y, std::size_t n_labels, const Vector& sample_weight, const Matrix& cost) {
+                return make_label_oracle(sparse_rows(indptr, indices, data, n_columns), y, n_labels, sample_weight,
+                                         cost);
+            },
+            nb::arg("indptr"), nb::arg("indices"), nb::arg("data"), nb::arg("n_columns"), nb::arg("y"),
+            nb::arg("n_labels"), nb::arg("sample_weight"), nb::arg("cost"), "From the parts of a CSR matrix.")
+        .def_prop_ro("n_labels", &label::LabelOracle::n_labels);
+
+    nb::class_<Solver>(m, "Solver", "Minimises the penalised loss of an oracle, one iteration a call.")
+        .def(
+            "step",
+            [](Solver& solver, std::size_t n_jobs) {
+                nb::gil_scoped_release unlocked;
+                solver.step(n_jobs);
+            },
+            nb::arg("n_jobs") = 1, "One iteration; nothing happens once the outcome is known.")
+        .def_prop_ro("phase", [](const Solver& solver) { return std::string(solver.phase()); })
+        .def_prop_ro("objective", &Solver::objective)
+        .def_prop_ro("gradient_norm", &Solver::gradient_norm)
+        .def_prop_ro("gap", &Solver::gap, "A guess of how far the objective is above its minimum.")
+        .def_prop_ro("passes", &Solver::passes, "Passes over the data so far.")
+        .def_prop_ro("iterations", &Solver::iterations)
+        .def_prop_ro("outcome", [](const Solver& solver) { return outcome_name(solver.outcome()); })
+        .def(
+            "weights", [](const Solver& solver) { return copied(solver.weights()); }, "A copy of the weights.")
+        .def(
+            "state", [](const Solver& solver) { return to_dict(solver.state()); }, "All that `restore` needs.")
+        .def(
+            "restore", [](Solver& solver, const nb::dict& state) { solver.restore(from_dict(state)); },
+            nb::arg("state"), "Go on from where `state` was taken, to the identical result.");
+
+    bind_quasi_newton<learners::Lbfgs>(m, "Lbfgs", "Limited-memory BFGS, for objectives without L1.");
+    bind_quasi_newton<learners::Owlqn>(m, "Owlqn", "Orthant-wise L-BFGS, for objectives with L1.");
+    nb::class_<learners::Sgd, Solver>(m, "Sgd", "Stochastic gradient descent; an iteration is a pass over the data.")
+        .def(
+            "__init__",
+            [](learners::Sgd* self, Oracle& oracle, const Vector& weights, double l2, std::size_t batch,
+               std::size_t shards, double step, double tol, std::uint64_t seed) {
+                const auto start = start_of(oracle, weights);
+                require(std::isfinite(step) && step >= 0.0, "step must be a number >= 0");
+                require(tol >= 0.0, "tol must be a number >= 0");
+                new (self) learners::Sgd(oracle, checked_penalty(l2, 0.0), {batch, shards, step, tol, seed}, start);
+            },
+            nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("l2") = 1.0, nb::arg("batch") = 4,
+            nb::arg("shards") = 2, nb::arg("step") = 0.0, nb::arg("tol") = 5e-4, nb::arg("seed") = 0,
+            nb::keep_alive<1, 2>())
+        .def_prop_ro("first_step_size", &learners::Sgd::first_step_size, "eta_0, given or found.");
+    m.def(
+        "exact_objective",
+        [](Oracle& oracle, const Vector& weights, double l2, double l1, std::size_t n_jobs) {
+            const auto at = start_of(oracle, weights);
+            const Penalty penalty = checked_penalty(l2, l1);
+            nb::gil_scoped_release unlocked;
+            return learners::exact_objective(oracle, penalty, at, n_jobs);
+        },
+        nb::arg("oracle"), nb::arg("weights"), nb::arg("l2"), nb::arg("l1") = 0.0, nb::arg("n_jobs") = 1,
+        "The penalised loss in double precision.");
+}
 
 }  // namespace tw::bind

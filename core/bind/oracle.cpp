@@ -1,6 +1,8 @@
 // What learners see of a training set, bound for the tests that compare it with brute force.
 #include "../oracle.hpp"
 
+#include <cmath>
+
 #include "arrays.hpp"
 
 namespace tw::bind {
@@ -9,6 +11,20 @@ void bind_oracle(nb::module_& m) {
     nb::class_<Oracle>(m, "Oracle", "Examples with gold structures, and questions about them at given weights.")
         .def_prop_ro("n_examples", &Oracle::n_examples)
         .def_prop_ro("n_weights", &Oracle::n_weights)
+        .def(
+            "set_cost_scale",
+            [](Oracle& oracle, double nu) {
+                require(std::isfinite(nu), "the scale of the cost must be a finite number");
+                oracle.set_cost_scale(nu);
+            },
+            nb::arg("nu"), "The factor of the cost added to wrong structures; 0 for none.")
+        .def_prop_ro(
+            "l1_factors",
+            [](const Oracle& oracle) {
+                const auto factors = oracle.l1_factors();
+                return to_numpy(std::vector<double>(factors.begin(), factors.end()), {factors.size()});
+            },
+            "How much each weight counts in |w|_1.")
         .def(
             "loss",
             [](Oracle& oracle, const Vector& weights, Output gradient, std::size_t n_jobs, bool precise) {

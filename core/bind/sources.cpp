@@ -1,16 +1,119 @@
 // Where attributes come from, as Python holds it.
-#include "../features/attributes.hpp"
+#include "../features/sources.hpp"
+
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string_view.h>
+
 #include "arrays.hpp"
+#include "attribute_reader.hpp"
 
 namespace tw::bind {
 
+namespace {
+
+template <class T>
+using Rows = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Line = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+template <class Array>
+auto span_of(const Array& array) {
+    return std::span(array.data(), array.size());
+}
+
+template <class T>
+std::shared_ptr<MatrixSource> dense(const Rows<T>& rows, const Indices& offsets) {
+    require(offsets.size() > 0 && offsets.data()[offsets.size() - 1] == static_cast<std::int64_t>(rows.shape(0)),
+            "offsets must rise from 0 to the number of rows");
+    nb::gil_scoped_release unlocked;
+    return std::make_shared<MatrixSource>(MatrixSource::dense<T>(span_of(rows), rows.shape(1), span_of(offsets)));
+}
+
+template <class T, class Index>
+std::shared_ptr<MatrixSource> sparse(const Line<Index>& indptr, const Line<Index>& indices, const Line<T>& values,
+                                     std::size_t n_columns, const Indices& offsets) {
+    nb::gil_scoped_release unlocked;
+    return std::make_shared<MatrixSource>(MatrixSource::sparse<T, Index>(span_of(indptr), span_of(indices),
+                                                                         span_of(values), n_columns, span_of(offsets)));
+}
+
+nb::object values_of(const AttributeList& list) {
+    if (list.values.empty() && !list.keys.empty()) return nb::none();
+    return nb::cast(to_numpy(list.values, {list.values.size()}));
+}
+
+nb::tuple attributes_of(const Source& source, std::size_t first, std::size_t last) {
+    require(first <= last && last <= source.n_sequences(), "there are no such sequences");
+    Attributes out;
+    {
+        nb::gil_scoped_release unlocked;
+        source.attributes(first, last, out);
+    }
+    const auto parts = [](const AttributeList& list) {
+        return nb::make_tuple(to_numpy(list.starts, {list.starts.size()}), to_numpy(list.keys, {list.keys.size()}),
+                              values_of(list));
+    };
+    return nb::make_tuple(parts(out.label), parts(out.pair));
+}
+
+std::string name_of(const Source& source, std::size_t sequence, std::size_t token, std::size_t i, bool pair) {
+    require(sequence < source.n_sequences() && token < source.length(sequence), "there is no such token");
+    Attributes out;
+    source.attributes(sequence, sequence + 1, out);
+    const AttributeList& list = pair ? out.pair : out.label;
+    require(token + 1 < list.starts.size() && i < list.starts[token + 1] - list.starts[token],
+            "there is no such attribute");
+    return source.name(sequence, token, i, pair);
+}
+
+std::vector<std::int64_t> lengths_of(const Source& source) {
+    std::vector<std::int64_t> lengths(source.n_sequences());
+    for (std::size_t i = 0; i < lengths.size(); ++i) lengths[i] = static_cast<std::int64_t>(source.length(i));
+    return lengths;
+}
+
+}  // namespace
+
 void bind_sources(nb::module_& m) {
+    m.def(
+        "hash_bytes", [](std::string_view text) { return hash_bytes(text); }, nb::arg("text"),
+        "The 64-bit key of a name, as model files hold it.");
+
     nb::class_<Source>(m, "Source", "Sequences of tokens whose attributes can be asked for.")
         .def_prop_ro("n_sequences", &Source::n_sequences)
-        .def("length", [](const Source& source, std::size_t sequence) {
-            require(sequence < source.n_sequences(), "there is no such sequence");
-            return source.length(sequence);
-        });
+        .def("length",
+             [](const Source& source, std::size_t sequence) {
+                 require(sequence < source.n_sequences(), "there is no such sequence");
+                 return source.length(sequence);
+             })
+        .def("lengths",
+             [](const Source& source) {
+                 const std::vector<std::int64_t> lengths = lengths_of(source);
+                 return to_numpy(lengths, {lengths.size()});
+             })
+        .def("attributes", &attributes_of, nb::arg("first"), nb::arg("last"),
+             "Those of sequences first .. last - 1 that meet a label, and those that meet a pair of labels: each as "
+             "(starts by token, keys, values or None when all are 1).")
+        .def("name", &name_of, nb::arg("sequence"), nb::arg("token"), nb::arg("i"), nb::arg("pair") = false,
+             "The readable name of the i-th attribute of a token.");
+
+    nb::class_<AttributeSource, Source>(m, "AttributeSource", "Named attributes of tokens: dicts, or lists of strings.")
+        .def(nb::new_([](nb::handle X, bool names, const std::string& where, std::size_t first) {
+                 return read_attributes(X, names, where, first);
+             }),
+             nb::arg("X"), nb::arg("names") = false, nb::arg("where") = "X", nb::arg("first") = 0);
+
+    nb::class_<MatrixSource, Source>(m, "MatrixSource", "Rows of a matrix: column j is the attribute x[j].")
+        .def(nb::new_(&dense<float>), nb::arg("rows"), nb::arg("offsets"))
+        .def(nb::new_(&dense<double>), nb::arg("rows"), nb::arg("offsets"))
+        .def(nb::new_(&sparse<float, std::int32_t>), nb::arg("indptr"), nb::arg("indices"), nb::arg("values"),
+             nb::arg("n_columns"), nb::arg("offsets"))
+        .def(nb::new_(&sparse<double, std::int32_t>), nb::arg("indptr"), nb::arg("indices"), nb::arg("values"),
+             nb::arg("n_columns"), nb::arg("offsets"))
+        .def(nb::new_(&sparse<float, std::int64_t>), nb::arg("indptr"), nb::arg("indices"), nb::arg("values"),
+             nb::arg("n_columns"), nb::arg("offsets"))
+        .def(nb::new_(&sparse<double, std::int64_t>), nb::arg("indptr"), nb::arg("indices"), nb::arg("values"),
+             nb::arg("n_columns"), nb::arg("offsets"));
 }
 
 }  // namespace tw::bind

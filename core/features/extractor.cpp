@@ -306,7 +306,9 @@ void check_template(const Template& t, std::size_t n_views) {
     for (const Part& part : t.parts) {
         if (part.view >= n_views) throw std::invalid_argument("a template names a view that does not exist");
         const bool indirect = part.mode == Part::Mode::kIndirect;
-        if (indirect ? part.offset < 0 || part.offset > 0xffff : std::abs(part.offset) > Extractor::kMaxOffset)
+        const std::int32_t least = indirect ? 0 : -Extractor::kMaxOffset,
+                           most = indirect ? 0xffff : Extractor::kMaxOffset;
+        if (part.offset < least || part.offset > most)
             throw std::invalid_argument("offsets go from -" + std::to_string(Extractor::kMaxOffset) + " to " +
                                         std::to_string(Extractor::kMaxOffset) + ", found " +
                                         std::to_string(part.offset));

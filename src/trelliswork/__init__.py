@@ -14,8 +14,18 @@ if TYPE_CHECKING:
     from trelliswork import corpora as corpora
     from trelliswork import evaluation as evaluation
     from trelliswork import plots as plots
-    from trelliswork.errors import InvalidInput, TrellisworkError, Unsatisfiable
+    from trelliswork.errors import (
+        ConvergenceWarning,
+        InvalidInput,
+        InvalidModel,
+        TrellisworkError,
+        UnknownAttributes,
+        Unsatisfiable,
+    )
     from trelliswork.estimators.hmm import HMM
+    from trelliswork.estimators.sequence_labeler import SequenceLabeler, load
+    from trelliswork.features.templates import Templates
+    from trelliswork.learners.crf import CRF
     from trelliswork.structures import semirings as semirings
     from trelliswork.structures.batch import ChainBatch
     from trelliswork.structures.beam import beam_search
@@ -30,14 +40,17 @@ if TYPE_CHECKING:
 
 # Public name -> module that defines it.
 _HOME = {
+    "CRF": "learners.crf",
     "HMM": "estimators.hmm",
     "Chain": "structures.chain",
     "ChainBatch": "structures.batch",
+    "ConvergenceWarning": "errors",
     "ExpectationPass": "structures.expectation",
     "Expectations": "structures.results",
     "Forward": "structures.results",
     "ForwardBackward": "structures.results",
     "InvalidInput": "errors",
+    "InvalidModel": "errors",
     "Labeling": "structures.results",
     "NGramChain": "structures.ngram",
     "Program": "structures.program",
@@ -45,24 +58,31 @@ _HOME = {
     "SegmentChain": "structures.segments",
     "Segmentation": "structures.results",
     "Semiring": "structures.semirings",
+    "SequenceLabeler": "estimators.sequence_labeler",
+    "Templates": "features.templates",
     "TrellisworkError": "errors",
+    "UnknownAttributes": "errors",
     "Unsatisfiable": "errors",
     "beam_search": "structures.beam",
     "forward": "structures.semirings",
     "forward_backward": "structures.semirings",
+    "load": "estimators.sequence_labeler",
     "scheme_constraints": "structures.schemes",
 }
 _MODULES = {"corpora": "corpora", "evaluation": "evaluation", "plots": "plots", "semirings": "structures.semirings"}
 
 __all__ = [
+    "CRF",
     "HMM",
     "Chain",
     "ChainBatch",
+    "ConvergenceWarning",
     "ExpectationPass",
     "Expectations",
     "Forward",
     "ForwardBackward",
     "InvalidInput",
+    "InvalidModel",
     "Labeling",
     "NGramChain",
     "Program",
@@ -70,13 +90,17 @@ __all__ = [
     "SegmentChain",
     "Segmentation",
     "Semiring",
+    "SequenceLabeler",
+    "Templates",
     "TrellisworkError",
+    "UnknownAttributes",
     "Unsatisfiable",
     "beam_search",
     "corpora",
     "evaluation",
     "forward",
     "forward_backward",
+    "load",
     "plots",
     "scheme_constraints",
     "semirings",

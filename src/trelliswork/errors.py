@@ -1,6 +1,13 @@
 """The errors this library raises: one family, each also the built-in error a caller would expect to catch."""
 
-__all__ = ["InvalidInput", "InvalidModel", "TrellisworkError", "Unsatisfiable"]
+__all__ = [
+    "ConvergenceWarning",
+    "InvalidInput",
+    "InvalidModel",
+    "TrellisworkError",
+    "UnknownAttributes",
+    "Unsatisfiable",
+]
 
 
 class TrellisworkError(Exception):
@@ -17,3 +24,11 @@ class Unsatisfiable(InvalidInput):
 
 class InvalidModel(InvalidInput):
     """A model file is damaged, of another kind, or from a later release; the message says which."""
+
+
+class ConvergenceWarning(UserWarning):
+    """Training ended before it had converged; the message says why and what to do."""
+
+
+class UnknownAttributes(UserWarning):
+    """Most attributes of the input are unknown to the model: it was trained on other features."""

@@ -19,15 +19,20 @@ def test_it_ends_well(shown):
     assert shown[0] == 0
 
 
-def percentage(lines, after):
-    text = next(line for line in lines if after in line)
+def percentage(lines, model, after):
+    text = next(line for line in lines if line.startswith(model) and after in line)
     return float(text.split(after)[1].split("%")[0].strip(" :"))
 
 
-def test_the_model_is_better_than_remembering_words(shown):
+def test_the_crf_is_better_than_the_hmm(shown):
     lines = shown[1]
-    assert percentage(lines, "; span F1") > 75
-    assert percentage(lines, ", token accuracy") > percentage(lines, "by word alone") + 10
+    assert percentage(lines, "CRF", "span F1") > percentage(lines, "HMM", "span F1") + 2
+    assert percentage(lines, "CRF", "token accuracy") > percentage(lines, "HMM", "token accuracy")
+
+
+def test_both_are_better_than_remembering_words(shown):
+    lines = shown[1]
+    assert percentage(lines, "HMM", "token accuracy") > percentage(lines, "(", "by word alone") + 10
 
 
 def test_every_fresh_word_is_tagged(shown):

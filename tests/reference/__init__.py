@@ -7,5 +7,7 @@
 ``log_space``    forward and backward by adding logarithms pair by pair, for chains too long to enumerate
 ``precise``      the same in fifty digits and exact fractions, for scores that doubles cannot hold apart
 ``frequencies``  how far samples may stray from their probabilities
+``token_attributes``  the attributes of a token, from a dict or a list of strings
+``labelers``     what a trained labeler must answer, from the table of its weights
 ``strategies``   the random chains that Hypothesis draws
 """

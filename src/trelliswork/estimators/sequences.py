@@ -12,7 +12,14 @@ import numpy as np
 
 from trelliswork.errors import InvalidInput
 
-__all__ = ["checked_labels", "checked_sequence", "checked_sequences", "sorted_labels"]
+__all__ = [
+    "checked_labels",
+    "checked_sequence",
+    "checked_sequences",
+    "refuse_unordered",
+    "shown",
+    "sorted_labels",
+]
 
 
 def checked_sequences(X: Iterable[Iterable[Hashable]], name: str = "X") -> list[list[Any]]:
@@ -24,18 +31,23 @@ def checked_sequences(X: Iterable[Iterable[Hashable]], name: str = "X") -> list[
     [['the', 'dog'], ['barks']]
     """
     if isinstance(X, (str, bytes)) or not isinstance(X, Iterable):
-        raise InvalidInput(f"{name} is {_shown(X)}; expected a list of sequences, each a list of tokens.")
+        raise InvalidInput(f"{name} is {shown(X)}; expected a list of sequences, each a list of tokens.")
     return [checked_sequence(sequence, f"{name}[{i}]", f"[{name}]") for i, sequence in enumerate(X)]
 
 
 def checked_sequence(x: Iterable[Hashable], name: str = "x", instead: str | None = None) -> list[Any]:
     """Return one sequence as a list of tokens; a bare string or an unordered collection is refused."""
-    if isinstance(x, (str, bytes, dict, set, frozenset)) or not _is_iterable(x):
-        hint = f" If {name[: name.index('[')]} is a single sequence, pass {instead}." if instead else ""
-        raise InvalidInput(f"{name} is {_shown(x)}; expected a sequence of tokens, such as ['the', 'dog'].{hint}")
+    refuse_unordered(x, name, instead)
     sequence = x.tolist() if isinstance(x, np.ndarray) else list(x)
     _refuse_unhashable(sequence, name)
     return sequence
+
+
+def refuse_unordered(x: Any, name: str, instead: str | None = None) -> None:
+    """Refuse what is no sequence of tokens or labels: a bare string, an unordered collection, a number."""
+    if isinstance(x, (str, bytes, dict, set, frozenset)) or not _is_iterable(x):
+        hint = f" If {name[: name.index('[')]} is a single sequence, pass {instead}." if instead else ""
+        raise InvalidInput(f"{name} is {shown(x)}; expected a sequence of tokens, such as ['the', 'dog'].{hint}")
 
 
 def checked_labels(y: Iterable[Iterable[Hashable] | None], X: list[list[Any]]) -> list[list[Any]]:
@@ -47,7 +59,7 @@ def checked_labels(y: Iterable[Iterable[Hashable] | None], X: list[list[Any]]) -
     [['D', None], [None]]
     """
     if isinstance(y, (str, bytes)) or not _is_iterable(y):
-        raise InvalidInput(f"y is {_shown(y)}; expected a list of label lists, one for each sequence of X.")
+        raise InvalidInput(f"y is {shown(y)}; expected a list of label lists, one for each sequence of X.")
     y = list(y)
     if len(y) != len(X):
         raise InvalidInput(f"y has {len(y)} label lists but X has {len(X)} sequences. Every sequence needs its labels.")
@@ -92,7 +104,7 @@ def _refuse_unhashable(sequence: list[Any], name: str) -> None:
             hash(item)
         except TypeError:
             raise InvalidInput(
-                f"{name}[{t}] is {_shown(item)}, which is not hashable; expected a string, a number or a tuple."
+                f"{name}[{t}] is {shown(item)}, which is not hashable; expected a string, a number or a tuple."
             ) from None
 
 
@@ -100,6 +112,7 @@ def _is_iterable(x: Any) -> bool:
     return isinstance(x, Iterable) and not (isinstance(x, np.ndarray) and x.ndim == 0)
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """Return a value and its type for an error message, cut to a line."""
     text = repr(value)
     return f"{text if len(text) <= 40 else text[:37] + '...'} ({type(value).__name__})"

@@ -72,6 +72,22 @@ class ChainBatch:
         batch._setup(rows, np.array([len(rows)], dtype=np.int64), transitions, start, end, None)
         return batch
 
+    @classmethod
+    def _of_rows(
+        cls,
+        rows: FloatArray,
+        lengths: npt.NDArray[np.int64],
+        transitions: FloatArray,
+        start: Any,
+        end: Any,
+        n_jobs: Any,
+    ) -> Self:
+        """Make a batch of scores that already lie one chain after the other; they are not copied."""
+        batch = cls.__new__(cls)
+        batch._single = False
+        batch._setup(rows, lengths, transitions, start, end, n_jobs)
+        return batch
+
     def _setup(
         self, rows: FloatArray, sizes: npt.NDArray[np.int64], transitions: FloatArray, start: Any, end: Any, n_jobs: Any
     ) -> None:

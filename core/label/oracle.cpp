@@ -1,0 +1,163 @@
+#include "oracle.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "../parallel.hpp"
+
+namespace tw::label {
+namespace {
+
+constexpr std::size_t kShards = 8;            // sums are made per shard, whatever the number of threads
+constexpr std::size_t kRowsWorthAShard = 64;  // below this a thread costs more than it saves
+constexpr double kSmallestScale = 1e-100;     // the scale is multiplied out before it underflows
+
+class LabelWeights final : public WorkingWeights {
+public:
+    explicit LabelWeights(std::size_t n) : stored_(n, 0.0) {}
+    void load(std::span<const double> weights) override {
+        stored_.assign(weights.begin(), weights.end());
+        scale_ = 1.0;
+    }
+    void store(std::span<double> weights) const override {
+        for (std::size_t j = 0; j < stored_.size(); ++j) weights[j] = scale_ * stored_[j];
+    }
+    double scale() const override { return scale_; }
+    void multiply(double factor) override {
+        scale_ *= factor;
+        if (std::abs(scale_) >= kSmallestScale) return;
+        for (double& value : stored_) value *= scale_;
+        scale_ = 1.0;
+    }
+    double squared_norm() const override {
+        double sum = 0.0;
+        for (const double value : stored_) sum += value * value;
+        return scale_ * scale_ * sum;
+    }
+    double* stored() { return stored_.data(); }
+
+private:
+    std::vector<double> stored_;
+    double scale_ = 1.0;
+};
+
+}  // namespace
+
+LabelOracle::LabelOracle(Rows rows, std::vector<std::uint32_t> gold, std::size_t n_labels,
+                         std::vector<double> sample_weights, std::vector<double> cost)
+    : rows_(std::move(rows)),
+      gold_(std::move(gold)),
+      n_labels_(n_labels),
+      sample_weights_(std::move(sample_weights)),
+      cost_(std::move(cost)) {
+    if (gold_.size() != rows_.n_rows) throw std::invalid_argument("y must have one label per row of X");
+    if (sample_weights_.empty()) sample_weights_.assign(rows_.n_rows, 1.0);
+    if (sample_weights_.size() != rows_.n_rows)
+        throw std::invalid_argument("sample_weight must have one number per row of X");
+    if (cost_.empty()) {
+        cost_.assign(n_labels_ * n_labels_, 1.0);
+        for (std::size_t k = 0; k < n_labels_; ++k) cost_[k * n_labels_ + k] = 0.0;
+    }
+    if (cost_.size() != n_labels_ * n_labels_)
+        throw std::invalid_argument("cost must have one row and one column per label");
+    for (const std::uint32_t label : gold_)
+        if (label >= n_labels_) throw std::invalid_argument("y holds a label that is not below n_labels");
+    l1_factors_.assign(n_weights(), 1.0);
+}
+
+double LabelOracle::loss(std::span<const double> weights, std::span<double> gradient, std::size_t n_jobs, bool) {
+    return over_shards(weights, gradient, n_jobs, [this](std::size_t row, double* p, double* sums) {
+        p[gold_[row]] -= 1.0;
+        each_value(row, [&](std::size_t column, double x) {
+            const double factor = sample_weights_[row] * x;
+            for (std::size_t k = 0; k < n_labels_; ++k) sums[column * n_labels_ + k] += factor * p[k];
+        });
+    });
+}
+
+void LabelOracle::curvature(std::span<const double> weights, std::span<double> diagonal, std::size_t n_jobs) {
+    over_shards(weights, diagonal, n_jobs, [this](std::size_t row, const double* p, double* sums) {
+        each_value(row, [&](std::size_t column, double x) {
+            const double factor = sample_weights_[row] * x * x;
+            for (std::size_t k = 0; k < n_labels_; ++k) sums[column * n_labels_ + k] += factor * p[k] * (1.0 - p[k]);
+        });
+    });
+}
+
+std::unique_ptr<WorkingWeights> LabelOracle::working_weights() const {
+    return std::make_unique<LabelWeights>(n_weights());
+}
+
+double LabelOracle::descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step) const {
+    auto& working = dynamic_cast<LabelWeights&>(weights);
+    std::vector<double> p(examples.size() * n_labels_);
+    double total = 0.0;
+    for (std::size_t i = 0; i < examples.size(); ++i)
+        total += infer(examples[i], working.stored(), working.scale(), &p[i * n_labels_]);
+    const double stored_step = step / working.scale();
+    for (std::size_t i = 0; i < examples.size(); ++i) {
+        const std::size_t row = examples[i];
+        double* of_row = &p[i * n_labels_];
+        of_row[gold_[row]] -= 1.0;
+        each_value(row, [&](std::size_t column, double x) {
+            const double factor = stored_step * sample_weights_[row] * x;
+            for (std::size_t k = 0; k < n_labels_; ++k) working.stored()[column * n_labels_ + k] -= factor * of_row[k];
+        });
+    }
+    return total;
+}
+
+template <class Visit>
+void LabelOracle::each_value(std::size_t row, Visit visit) const {
+    if (rows_.starts.empty()) {
+        const double* values = &rows_.values[row * rows_.n_columns];
+        for (std::size_t column = 0; column < rows_.n_columns; ++column) visit(column, values[column]);
+    } else {
+        for (std::size_t i = rows_.starts[row]; i < rows_.starts[row + 1]; ++i)
+            visit(rows_.columns[i], rows_.values[i]);
+    }
+}
+
+double LabelOracle::infer(std::size_t row, const double* weights, double scale, double* probabilities) const {
+    const std::size_t gold = gold_[row];
+    std::fill_n(probabilities, n_labels_, 0.0);
+    each_value(row, [&](std::size_t column, double x) {
+        const double factor = scale * x;
+        for (std::size_t k = 0; k < n_labels_; ++k) probabilities[k] += factor * weights[column * n_labels_ + k];
+    });
+    const double gold_score = probabilities[gold];
+    if (cost_scale_ != 0.0)
+        for (std::size_t k = 0; k < n_labels_; ++k) probabilities[k] += cost_scale_ * cost_[gold * n_labels_ + k];
+    const double highest = *std::max_element(probabilities, probabilities + n_labels_);
+    double sum = 0.0;
+    for (std::size_t k = 0; k < n_labels_; ++k) sum += probabilities[k] = std::exp(probabilities[k] - highest);
+    for (std::size_t k = 0; k < n_labels_; ++k) probabilities[k] /= sum;
+    return sample_weights_[row] * (highest + std::log(sum) - gold_score);
+}
+
+template <class Add>
+double LabelOracle::over_shards(std::span<const double> weights, std::span<double> sums, std::size_t n_jobs,
+                                Add add) const {
+    const std::size_t n = rows_.n_rows;
+    const std::size_t n_shards = std::clamp(n / kRowsWorthAShard, std::size_t{1}, kShards);
+    std::vector<std::vector<double>> of_shard(n_shards);
+    std::vector<double> losses(n_shards, 0.0);
+    parallel_for(n_shards, n_jobs, [&](std::size_t shard, std::size_t) {
+        of_shard[shard].assign(weights.size(), 0.0);
+        std::vector<double> probabilities(n_labels_);
+        for (std::size_t row = shard * n / n_shards; row < (shard + 1) * n / n_shards; ++row) {
+            losses[shard] += infer(row, weights.data(), 1.0, probabilities.data());
+            add(row, probabilities.data(), of_shard[shard].data());
+        }
+    });
+    std::fill(sums.begin(), sums.end(), 0.0);
+    double total = 0.0;
+    for (std::size_t shard = 0; shard < n_shards; ++shard) {
+        total += losses[shard];
+        for (std::size_t j = 0; j < sums.size(); ++j) sums[j] += of_shard[shard][j];
+    }
+    return total;
+}
+
+}  // namespace tw::label

@@ -1,0 +1,24 @@
+// OWL-QN (Andrew & Gao 2007): L-BFGS for objectives with an L1 penalty. Within one orthant that penalty is linear; a
+// direction is found from the pseudo-gradient, and no step leaves the orthant it points into.
+#pragma once
+
+#include "quasi_newton.hpp"
+
+namespace tw::learners {
+
+class Owlqn final : public QuasiNewton {
+public:
+    using QuasiNewton::QuasiNewton;
+    std::string_view phase() const override { return "owlqn"; }
+
+protected:
+    void steepest(const std::vector<double>& weights, const std::vector<double>& gradient, std::size_t begin,
+                  std::size_t end, double* out) const override;
+    void restrict_direction(const double* steepest, std::size_t size, double* direction) const override;
+    void move(double step, std::size_t begin, std::size_t end) override;
+    bool smooth() const override { return false; }
+    double absolutes(std::size_t begin, std::size_t end) const override;
+    bool search(double slope, std::size_t n_jobs, Trial& found) override;
+};
+
+}  // namespace tw::learners

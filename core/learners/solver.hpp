@@ -1,0 +1,62 @@
+// What all solvers have in common: they minimise
+//
+//     sum of the oracle's losses + l2/2 |w|^2 + l1 sum_j c_j |w_j|        (c: Oracle::l1_factors)
+//
+// one iteration a call, and their whole memory can be taken out and put back, so that a run that was cut in two ends
+// with the very same bits as one that was not.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "../oracle.hpp"
+
+namespace tw::learners {
+
+using State = std::map<std::string, std::variant<std::vector<double>, std::vector<float>>>;
+
+struct Penalty {
+    double l2 = 1.0, l1 = 0.0;
+};
+
+enum class Outcome {
+    kRunning = 0,
+    kConverged = 1,     // within the tolerance
+    kRounding = 2,      // no lower value can be told apart from this one
+    kNoLowerPoint = 3,  // the line search found nothing lower although the slope promised it
+    kNotFinite = 4,     // the objective is not a finite number where the search stands
+};
+
+class Solver {
+public:
+    Solver() = default;
+    Solver(const Solver&) = delete;
+    Solver& operator=(const Solver&) = delete;
+    virtual ~Solver() = default;
+    virtual void step(std::size_t n_jobs) = 0;  // nothing happens once the outcome is known
+    virtual std::string_view phase() const = 0;
+    virtual std::span<const double> weights() const = 0;
+    virtual double objective() const = 0;  // at the weights; an estimate from the last pass if the solver is stochastic
+    virtual double gradient_norm() const = 0;  // NaN when not known
+    virtual double gap() const = 0;            // guess of objective - minimum; infinite while there is none
+    virtual double passes() const = 0;         // over the data, so far
+    virtual std::size_t iterations() const = 0;
+    virtual Outcome outcome() const = 0;
+    virtual State state() const = 0;
+    virtual void restore(const State& state) = 0;  // throws std::invalid_argument when it does not fit
+};
+
+// The parts of a state, checked: present, of the right kind and size.
+const std::vector<double>& numbers(const State& state, const std::string& name, std::size_t size);
+const std::vector<float>& singles(const State& state, const std::string& name, std::size_t size);
+
+// Loss, penalty and gradient at `weights`; the gradient holds the loss only, for the caller to complete in the pass
+// over it that it makes anyway.
+double exact_objective(Oracle& oracle, const Penalty& penalty, std::span<const double> weights, std::size_t n_jobs);
+
+}  // namespace tw::learners

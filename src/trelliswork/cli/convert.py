@@ -1,0 +1,224 @@
+"""``trelliswork convert``: a corpus in another format, labels in another scheme, one sentence in memory at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from trelliswork.cli.reading import CONLLU_COLUMNS, FORMATS, SCHEMES, Layout, format_of, layout_options, read_sentences
+from trelliswork.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from trelliswork.corpora.columns import Sentence
+    from trelliswork.corpora.jsonlines import Example
+
+__all__ = ["command", "convert"]
+
+JSON_FORMS = ("tokens", "doccano", "doccano-entities", "prodigy")
+
+
+@click.command(
+    "convert",
+    short_help="Rewrite a corpus in another format or label scheme.",
+    epilog="Example: trelliswork convert esp.train.gz esp.jsonl --from-scheme BIO --to-scheme BILOU",
+)
+@click.argument("source", metavar="[INPUT]", default="-")
+@click.argument("target", metavar="[OUTPUT]", default="-")
+@click.option("--to", type=click.Choice(FORMATS), help="The format to write. By default the name of OUTPUT decides.")
+@click.option("--from-scheme", type=click.Choice(SCHEMES, case_sensitive=False), help="How labels spell spans.  [BIO]")
+@click.option(
+    "--to-scheme",
+    type=click.Choice(SCHEMES, case_sensitive=False),
+    help="How they shall spell them. By default labels stay as they are.",
+)
+@click.option("--lenient", is_flag=True, help="Read invalid labels as conlleval does, instead of refusing them.")
+@click.option(
+    "--json-form", type=click.Choice(JSON_FORMS), default="tokens", show_default=True, help="Which JSON lines to write."
+)
+@click.option("--to-columns", metavar="LIST", help="CoNLL-U columns for the columns of a token.  [form,upos,xpos,...]")
+@click.option("--to-label", metavar="COLUMN", help="The column that the labels get: a number, or a CoNLL-U name.")
+@click.option("--unlabelled", is_flag=True, help="The input has no labels.")
+@layout_options(labels=True)
+def command(source: str, target: str, layout: Layout, to_scheme: str | None, lenient: bool, **how: object) -> None:
+    """Rewrite INPUT as OUTPUT; "-", the default of both, is the standard input and output.
+
+    Names that end in .gz are compressed. Sentences pass through one at a time, so files may be larger than memory.
+    Spans of characters that cut a token are reported; they are written again by the JSON forms that have such spans.
+    """
+    from_scheme = how.pop("from_scheme")
+    scheme = None if to_scheme is None and from_scheme is None else (from_scheme or "BIO", to_scheme or from_scheme)
+    count = convert(source, target, layout, scheme, lenient, **how)  # type: ignore[arg-type]
+    click.echo(f"{count:,} sentences", err=True)
+
+
+def convert(
+    source: str,
+    target: str,
+    layout: Layout,
+    scheme: tuple[str, str] | None = None,
+    lenient: bool = False,
+    to: str | None = None,
+    json_form: str = "tokens",
+    to_columns: str | None = None,
+    to_label: str | None = None,
+    unlabelled: bool = False,
+) -> int:
+    """Rewrite a corpus and return the number of its sentences.
+
+    Parameters
+    ----------
+    source, target : str
+        Paths, or ``"-"``.
+    layout : Layout
+        How the source is laid out.
+    scheme : (str, str) or None
+        The label schemes from and to which to convert; None leaves labels alone.
+    lenient : bool
+        Whether labels that the scheme does not allow are read as conlleval reads them.
+    to : str or None
+        The format to write; None goes by the name of the target.
+    json_form : str
+        As `form` of `trelliswork.corpora.write_jsonl`.
+    to_columns, to_label : str or None
+        Where the columns and the label go: in CoNLL-U names, in columns the position of the label.
+    unlabelled : bool
+        Whether the source has no labels.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "two.txt"
+    ...     _ = path.write_text("New B-LOC\\nYork I-LOC\\n")
+    ...     convert(str(path), "-", Layout(), scheme=("BIO", "BILOU"))
+    New	B-LOC
+    York	L-LOC
+    <BLANKLINE>
+    1
+    """
+    kind = format_of(target, to)
+    labelled = not unlabelled and format_of(source, layout.format) != "text"
+    if kind == "jsonl" and format_of(source, layout.format) == "jsonl":
+        return _between_jsonl(source, target, layout, scheme, lenient, json_form)
+    sentences = _rewritten(read_sentences(source, layout, labelled), source, layout, scheme, lenient)
+    if kind == "columns":
+        return _to_columns(target, sentences, layout, to_label)
+    if kind == "conllu":
+        return _to_conllu(target, sentences, to_columns, to_label)
+    if to_label is not None or to_columns is not None:
+        raise InvalidInput(f"--to-columns and --to-label do not apply to the format {kind}.")
+    spelled = "BIO" if scheme is None else scheme[1]
+    return _to_jsonl(target, sentences, json_form, spelled) if kind == "jsonl" else _to_text(target, sentences)
+
+
+def _rewritten(
+    sentences: Iterable[Sentence], source: str, layout: Layout, scheme: tuple[str, str] | None, lenient: bool
+) -> Iterator[Sentence]:
+    """The sentences with their labels in the other scheme."""
+    by_line = format_of(source, layout.format) == "columns" and layout.comments is None
+    for sentence in sentences:
+        if scheme is None or sentence.labels is None:
+            yield sentence
+        else:
+            labels = _converted(sentence.labels, scheme, lenient, source, sentence.line, by_line)
+            yield sentence._replace(labels=labels)
+
+
+def _converted(
+    labels: list[str], scheme: tuple[str, str], lenient: bool, source: str, line: int, by_line: bool
+) -> list[str]:
+    """Labels in another scheme; what is wrong with them is said with its line: the first one plus the position, if
+    every token has a line of its own."""
+    from trelliswork.corpora.files import name_of
+    from trelliswork.corpora.labels import convert_labels, validate_labels
+
+    for problem in validate_labels(labels, scheme[0]):
+        if problem.expected is None or not lenient:
+            where = f"{name_of(source)}, line {line + problem.position * by_line}"
+            advice = "Check --from-scheme" if problem.expected is None else "Pass --lenient to read as conlleval does"
+            raise InvalidInput(f"{where}: {problem.message}. {advice}, or mend the label.")
+    return convert_labels(labels, *scheme, lenient=True)
+
+
+def _to_columns(target: str, sentences: Iterable[Sentence], layout: Layout, to_label: str | None) -> int:
+    from trelliswork.corpora.columns import write_columns
+
+    if to_label is not None and not to_label.lstrip("-").isdigit():
+        raise InvalidInput(f"--to-label: {to_label!r} is not the number of a column. Count from 0, or from -1 back.")
+    label = -1 if to_label is None else int(to_label)
+    return write_columns(target, sentences, label, layout.separator, layout.comments)
+
+
+def _to_conllu(target: str, sentences: Iterable[Sentence], to_columns: str | None, to_label: str | None) -> int:
+    from trelliswork.corpora.conllu import ConlluSentence, Word, write_conllu
+
+    label = to_label or ("upos" if to_columns is None else "misc")
+    free = [name for name in CONLLU_COLUMNS if name not in (label, "head", "deps")]
+    names = free if to_columns is None else [name.strip() for name in to_columns.split(",")]
+    for name in (*names, label):
+        if name not in CONLLU_COLUMNS or name == "head":
+            raise InvalidInput(f"{name!r} is no column of CoNLL-U to write to. Choose among {', '.join(free)}.")
+
+    def written() -> Iterator[ConlluSentence]:
+        for sentence in sentences:
+            if len(sentence.tokens[0]) > len(names):
+                raise InvalidInput(
+                    f"tokens have {len(sentence.tokens[0])} columns, but --to-columns names {len(names)}. Name all."
+                )
+            words = []
+            for i, row in enumerate(sentence.tokens):
+                fields = dict(zip(names, row, strict=False))
+                if sentence.labels is not None:
+                    fields[label] = sentence.labels[i]
+                words.append(Word(**fields))  # type: ignore[arg-type]
+            yield ConlluSentence(words)
+
+    return write_conllu(target, written())
+
+
+def _to_jsonl(target: str, sentences: Iterable[Sentence], form: str, scheme: str) -> int:
+    from trelliswork.corpora.jsonlines import write_jsonl
+
+    pairs = (([row[0] for row in sentence.tokens], sentence.labels) for sentence in sentences)
+    return write_jsonl(target, pairs, form, scheme)
+
+
+def _between_jsonl(
+    source: str, target: str, layout: Layout, scheme: tuple[str, str] | None, lenient: bool, form: str
+) -> int:
+    """From JSON lines to JSON lines: texts and the spans that fit no token are kept."""
+    from trelliswork.corpora.jsonlines import read_jsonl, write_jsonl
+
+    def rewritten() -> Iterator[Example]:
+        for example in read_jsonl(source, tokenizer=layout.tokenizer, encoding=layout.encoding):
+            if form == "tokens":
+                _report_misaligned(example, source)
+            if scheme is not None and example.labels is not None:
+                labels = _converted(example.labels, scheme, lenient, source, example.line, by_line=False)
+                example = example._replace(labels=labels)
+            yield example
+
+    return write_jsonl(target, rewritten(), form, "BIO" if scheme is None else scheme[1])
+
+
+def _report_misaligned(example: Example, source: str) -> None:
+    from trelliswork.corpora.files import name_of
+
+    for wrong in example.misaligned:
+        where = f"{name_of(source)}, line {example.line}"
+        click.echo(
+            f"warning: {where}: the span {tuple(wrong.span)} {wrong.reason}, and is not in the labels.", err=True
+        )
+
+
+def _to_text(target: str, sentences: Iterable[Sentence]) -> int:
+    from trelliswork.corpora.files import writing
+
+    count = 0
+    with writing(target) as write:
+        for sentence in sentences:
+            count += 1
+            write(" ".join(row[0] for row in sentence.tokens) + "\n")
+    return count

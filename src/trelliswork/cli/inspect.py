@@ -1,0 +1,215 @@
+"""``trelliswork inspect``: what is in a model, and why it labels a token as it does."""
+
+from __future__ import annotations
+
+import json
+import os
+from itertools import islice
+from typing import Any
+
+import click
+
+from trelliswork.cli.reading import Layout, layout_options, read_sentences
+from trelliswork.errors import InvalidInput
+
+__all__ = ["command", "described", "explained"]
+
+
+@click.command(
+    "inspect",
+    short_help="Show what is in a model: labels, transitions, weights; explain a token.",
+    epilog="Example: trelliswork inspect recipes.tw --sentence '2 ripe tomatoes' --token tomatoes",
+)
+@click.argument("model", metavar="MODEL")
+@click.option(
+    "--top", type=click.IntRange(min=0), default=8, show_default=True, help="How many weights to show of each."
+)
+@click.option(
+    "--label", "labels", metavar="LABEL", multiple=True, help="Show the weights of this label only; repeatable."
+)
+@click.option("--sentence", metavar="TEXT", help="Explain the labels of this sentence, instead of the model.")
+@click.option("--explain", metavar="FILE", help='Explain the sentences of this file ("-": standard input).')
+@click.option("--token", metavar="WORD|N", help="Explain this token only: a word, or its position from 0.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@layout_options(labels=False)
+def command(
+    model: str,
+    top: int,
+    labels: tuple[str, ...],
+    sentence: str | None,
+    explain: str | None,
+    token: str | None,
+    as_json: bool,
+    layout: Layout,
+) -> None:
+    """Show what MODEL has learned, or why it labels a sentence as it does.
+
+    In --sentence, tokens are parted by spaces; the columns of a token by slashes, if the model was trained on several.
+    """
+    if sentence is None and explain is None:
+        facts = described(model, top, labels)
+        click.echo(json.dumps(facts, ensure_ascii=False) if as_json else _text_of(facts))
+        return
+    explanations = explained(model, sentence, explain, layout, token, top)
+    if as_json:
+        click.echo(json.dumps([part for part, _ in explanations], ensure_ascii=False))
+    else:
+        click.echo("\n\n".join(text for _, text in explanations))
+
+
+def described(model: str, top: int = 8, labels: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return the labels, sizes, settings and strongest weights of a model, ready for JSON.
+
+    Parameters
+    ----------
+    model : str
+        The path of a model.
+    top : int
+        How many transitions, and how many weights of each label.
+    labels : tuple of str
+        The labels whose weights are wanted; all if empty.
+    """
+    from trelliswork import store
+    from trelliswork.estimators.trained import TrainedModel
+
+    trained = TrainedModel(*store.load(model))
+    for label in labels:
+        if label not in trained.labels:
+            raise InvalidInput(f"--label {label}: the labels of {model} are {', '.join(trained.labels)}.")
+    weights = trained.weights()
+    settings = {name: value for name, value in trained.settings.items() if name not in ("labels", "templates")}
+    return {
+        "model": model,
+        "bytes": os.path.getsize(model),
+        "labels": trained.labels,
+        "attributes": trained.core.n_attributes,
+        "weights": len(weights),
+        "zero_weights": sum(weight.weight == 0 for weight in weights),
+        "tensors": store.sizes(trained.tensors),
+        "settings": settings,
+        "templates": trained.settings.get("templates"),
+        "transitions": [[w.previous, w.label, w.weight] for w in weights if w.attribute is None][:top],
+        "top": {
+            label: [
+                [w.attribute if w.previous is None else f"{w.attribute} after {w.previous}", w.weight]
+                for w in islice((w for w in weights if w.label == label and w.attribute is not None), top)
+            ]
+            for label in labels or trained.labels
+        },
+    }
+
+
+def explained(
+    model: str,
+    sentence: str | None,
+    source: str | None,
+    layout: Layout | None = None,
+    token: str | None = None,
+    top: int = 8,
+) -> list[tuple[dict[str, Any], str]]:
+    """Return why a model labels sentences as it does: for each, an object for JSON and a text.
+
+    Parameters
+    ----------
+    model : str
+        The path of a model.
+    sentence : str or None
+        A sentence, its tokens parted by spaces and their columns by slashes.
+    source : str or None
+        In its place, a file of sentences.
+    layout : Layout or None
+        How the file is laid out.
+    token : str or None
+        The only token to explain: a word, or a position from 0.
+    top : int
+        How many contributions to show.
+    """
+    import trelliswork as tw
+
+    labeler = tw.load(model)
+    if sentence is not None:
+        width = getattr(labeler.features, "n_columns", 1)
+        rows: list[Any] = [word.rsplit("/", width - 1) if width > 1 else [word] for word in sentence.split()]
+        sequences = [rows]
+    else:
+        sequences = [item.tokens for item in read_sentences(source or "-", layout or Layout(), labelled=False)]
+    if not any(sequences):
+        raise InvalidInput("there is no token to explain. Give a sentence, or a file that has one.")
+    found = []
+    for sequence in sequences:
+        tokens = [row[0] if len(row) == 1 else tuple(row) for row in sequence]
+        explanation = labeler.explain(tokens)
+        positions = _positions(tokens, token)
+        if positions:
+            found.append((_as_dict(explanation, positions, top), _as_text(explanation, positions, top)))
+    if not found:
+        raise InvalidInput(f"--token {token}: no sentence has this token. Give a word of it, or a position from 0.")
+    return found
+
+
+def _positions(tokens: list[Any], token: str | None) -> list[int]:
+    """Which tokens are asked for; a word before a position, as words may be numbers."""
+    if token is None:
+        return list(range(len(tokens)))
+    same = [i for i, found in enumerate(tokens) if token == (found if isinstance(found, str) else found[0])]
+    if not same and token.isdecimal() and int(token) < len(tokens):
+        return [int(token)]
+    return same
+
+
+def _as_dict(explanation: Any, positions: list[int], top: int) -> dict[str, Any]:
+    tokens = []
+    for t in positions:
+        label = explanation.labels[t]
+        marginals = dict(zip(explanation.classes, explanation.marginals[t].tolist(), strict=True))
+        contributions = [
+            {"attribute": part.attribute, "previous": part.previous, "value": part.value}
+            for part in explanation.contributions(t)[:top]
+        ]
+        tokens.append(
+            {
+                "position": t,
+                "token": explanation.tokens[t],
+                "label": label,
+                "probability": marginals[label],
+                "marginals": marginals,
+                "contributions": contributions,
+            }
+        )
+    return {"labels": explanation.labels, "log_prob": explanation.log_prob, "tokens": tokens}
+
+
+def _as_text(explanation: Any, positions: list[int], top: int) -> str:
+    """The explanation's own text, cut down to the tokens that are asked for."""
+    text: str = explanation.text(top)
+    if len(positions) == len(explanation):
+        return text
+    parts: list[list[str]] = []
+    for line in text.splitlines():
+        if not line.startswith("  "):
+            parts.append([])
+        parts[-1].append(line)
+    return "\n".join("\n".join(parts[t]) for t in positions)
+
+
+def _text_of(facts: dict[str, Any]) -> str:
+    settings = facts["settings"]
+    learner, training = settings.get("learner", {}), settings.get("training", {})
+    parameters = [f"{name}={value}" for name, value in learner.get("parameters", {}).items()]
+    options = [f"{name}={value}" for name, value in settings.get("parameters", {}).items() if value is not None]
+    lines = [
+        f"{facts['model']}: {facts['bytes'] / 2**20:.2f} MiB, {facts['attributes']:,} attributes, "
+        f"{facts['weights']:,} weights, {facts['zero_weights']:,} of them zero",
+        f"labels: {' '.join(facts['labels'])}",
+        f"learner: {learner.get('name')} {' '.join(parameters)}",
+        f"options: {' '.join(options)}",
+        f"trained on {training.get('n_sequences', 0):,} sequences, {training.get('n_tokens', 0):,} tokens; "
+        f"{training.get('message')}",
+        "bytes: " + ", ".join(f"{name} {size:,}" for name, size in facts["tensors"].items()),
+        "",
+        "strongest transitions",
+        *(f"  {weight:+8.3f}  {before} -> {label}" for before, label, weight in facts["transitions"]),
+    ]
+    for label, weights in facts["top"].items():
+        lines += ["", label, *(f"  {weight:+8.3f}  {attribute}" for attribute, weight in weights)]
+    return "\n".join(lines)

@@ -1,0 +1,295 @@
+"""What every verb that reads a corpus shares: the options that say how, and sentences of any format.
+
+Whatever the format, a token becomes a row of columns: words alone for text and JSON lines, the columns asked for in
+the others.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from trelliswork.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from trelliswork.corpora.columns import Sentence
+    from trelliswork.corpora.conllu import ConlluSentence
+    from trelliswork.corpora.jsonlines import Example
+
+__all__ = ["FORMATS", "SCHEMES", "Layout", "format_of", "layout_options", "read_labelled", "read_sentences"]
+
+FORMATS = ("columns", "conllu", "jsonl", "text")
+SCHEMES = ("BIO", "IOB1", "IOE1", "IOE2", "IOBES", "BILOU", "BMES")
+CONLLU_COLUMNS = ("form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+
+_SUFFIXES = {".conllu": "conllu", ".conll-u": "conllu", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
+_SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "any": None}
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+_OPTIONS = [
+    click.option(
+        "--format",
+        "format",
+        type=click.Choice(FORMATS),
+        help="How the input is laid out. By default its name decides: .conllu, .jsonl, and columns otherwise.",
+    ),
+    click.option(
+        "--columns",
+        metavar="LIST",
+        help="The columns of a token: numbers from 0 (columns) or names (CoNLL-U), as in 0,1 or form,upos.",
+    ),
+    click.option("--separator", metavar="TEXT", help="What parts columns: tab, space, or any text.  [spaces and tabs]"),
+    click.option("--comments", metavar="TEXT", help="Skip lines of a column file that begin with this."),
+    click.option("--encoding", default="utf-8", show_default=True, help="The encoding of the input."),
+    click.option(
+        "--tokenizer",
+        type=click.Choice(["words", "whitespace"]),
+        default="words",
+        show_default=True,
+        help="How text is cut into tokens.",
+    ),
+]
+_LABEL_OPTIONS = [
+    click.option(
+        "--label-column",
+        "label",
+        metavar="COLUMN",
+        help="The column of the labels: a number, -1 being the last, or a CoNLL-U name.  [-1; upos]",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a corpus is laid out, as the options said it.
+
+    Attributes
+    ----------
+    format : str or None
+        One of `FORMATS`; None goes by the name of the file.
+    columns : tuple of str or None
+        The columns of a token, positions or (CoNLL-U) names; None is all but the label, or the form.
+    label : str or None
+        The column of the labels; None is the last one, or (CoNLL-U) ``upos``.
+    separator, comments, encoding
+        As for `trelliswork.corpora.read_columns`.
+    tokenizer : str
+        How text is cut: ``"words"`` or ``"whitespace"``.
+
+    Examples
+    --------
+    >>> Layout(columns=("0", "1")).positions()
+    [0, 1]
+    """
+
+    format: str | None = None
+    columns: tuple[str, ...] | None = None
+    label: str | None = None
+    separator: str | None = None
+    comments: str | None = None
+    encoding: str = "utf-8"
+    tokenizer: str = "words"
+
+    def positions(self) -> list[int] | None:
+        """The columns of a token as numbers, for the column format."""
+        return None if self.columns is None else [_position(name, "--columns") for name in self.columns]
+
+    def label_position(self) -> int:
+        """The column of the labels as a number, for the column format."""
+        return -1 if self.label is None else _position(self.label, "--label-column")
+
+
+def layout_options(labels: bool) -> Callable[[_Function], _Function]:
+    """Add the options of `Layout` to a command, which gets them together as ``layout``.
+
+    Parameters
+    ----------
+    labels : bool
+        Whether the corpus has labels, so that their column can be chosen.
+    """
+    options = [*_OPTIONS[:2], *_LABEL_OPTIONS, *_OPTIONS[2:]] if labels else _OPTIONS
+
+    def decorate(function: _Function) -> _Function:
+        import functools
+
+        @functools.wraps(function)
+        def wrapped(**given: Any) -> Any:
+            columns = given.pop("columns")
+            separator = given.pop("separator")
+            layout = Layout(
+                format=given.pop("format"),
+                columns=None if columns is None else tuple(name.strip() for name in columns.split(",")),
+                label=given.pop("label", None),
+                separator=_SEPARATORS.get(separator, separator),
+                comments=given.pop("comments"),
+                encoding=given.pop("encoding"),
+                tokenizer=given.pop("tokenizer"),
+            )
+            return function(layout=layout, **given)
+
+        for option in reversed(options):
+            wrapped = option(wrapped)
+        return wrapped  # type: ignore[return-value]
+
+    return decorate
+
+
+def format_of(source: str, asked: str | None = None) -> str:
+    """Return the format of a file: the one asked for, or else what its name says.
+
+    Examples
+    --------
+    >>> format_of("en.conllu.gz"), format_of("train.txt"), format_of("-"), format_of("notes.txt", "text")
+    ('conllu', 'columns', 'columns', 'text')
+    """
+    if asked is not None:
+        return asked
+    stem = source.lower().removesuffix(".gz")
+    return _SUFFIXES.get(os.path.splitext(stem)[1], "columns")
+
+
+def read_labelled(source: str, layout: Layout) -> tuple[Any, Any]:
+    """Return all tokens and labels of a corpus, in the form that is quickest to train on and to predict from.
+
+    Parameters
+    ----------
+    source : str
+        A path, or ``"-"``.
+    layout : Layout
+        How to read it.
+
+    Returns
+    -------
+    X, y
+        Sequences of tokens, words or tuples of columns, and sequences of labels.
+    """
+    if format_of(source, layout.format) == "columns" and layout.columns is None:
+        from trelliswork.corpora.tables import read_table
+
+        X, y = read_table(
+            source,
+            layout.label_position(),
+            separator=layout.separator,
+            comments=layout.comments,
+            encoding=layout.encoding,
+        )
+    else:
+        sentences = list(read_sentences(source, layout))
+        words = all(len(row) == 1 for sentence in sentences[:1] for row in sentence.tokens)
+        X = [[row[0] for row in sentence.tokens] if words else sentence.tokens for sentence in sentences]  # type: ignore[assignment]
+        y = [sentence.labels for sentence in sentences]  # type: ignore[assignment]
+    if not len(X):
+        from trelliswork.corpora.files import name_of
+
+        raise InvalidInput(
+            f"{name_of(source)}: found no sentence. Sentences are lines of tokens, parted by blank lines."
+        )
+    return X, y
+
+
+def read_sentences(source: str, layout: Layout, labelled: bool = True) -> Iterator[Sentence]:
+    """Yield the sentences of a corpus of any format, one at a time.
+
+    Parameters
+    ----------
+    source : str
+        A path, or ``"-"`` for the standard input.
+    layout : Layout
+        How to read it.
+    labelled : bool
+        Whether labels are wanted; a sentence without any is then refused.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "two.jsonl"
+    ...     _ = path.write_text('{"tokens": ["Rain", "fell"], "labels": ["B-NP", "B-VP"]}')
+    ...     print(next(read_sentences(str(path), Layout())))
+    Sentence(tokens=[('Rain',), ('fell',)], labels=['B-NP', 'B-VP'], line=1)
+    """
+    kind = format_of(source, layout.format)
+    if kind == "columns":
+        return _from_columns(source, layout, labelled)
+    if kind == "conllu":
+        return _from_conllu(source, layout, labelled)
+    _refuse_columns(layout, kind)
+    return _from_jsonl(source, layout, labelled) if kind == "jsonl" else _from_text(source, layout, labelled)
+
+
+def _from_columns(source: str, layout: Layout, labelled: bool) -> Iterator[Sentence]:
+    from trelliswork.corpora.columns import read_columns
+
+    yield from read_columns(
+        source,
+        label=layout.label_position() if labelled else None,
+        keep=layout.positions(),
+        separator=layout.separator,
+        comments=layout.comments,
+        encoding=layout.encoding,
+    )
+
+
+def _from_conllu(source: str, layout: Layout, labelled: bool) -> Iterator[Sentence]:
+    from trelliswork.corpora.columns import Sentence
+    from trelliswork.corpora.conllu import read_conllu
+
+    label = layout.label or "upos"
+    for name in (*(layout.columns or ()), label):
+        if name not in CONLLU_COLUMNS:
+            raise InvalidInput(f"CoNLL-U has no column {name!r}. Choose among {', '.join(CONLLU_COLUMNS)}.")
+    sentence: ConlluSentence
+    for sentence in read_conllu(source, layout.encoding):
+        tokens = [tuple(str(getattr(word, name)) for name in layout.columns or ("form",)) for word in sentence.words]
+        labels = [str(getattr(word, label)) for word in sentence.words] if labelled else None
+        yield Sentence(tokens, labels, sentence.line)
+
+
+def _from_jsonl(source: str, layout: Layout, labelled: bool) -> Iterator[Sentence]:
+    import warnings
+
+    from trelliswork.corpora.columns import Sentence
+    from trelliswork.corpora.files import name_of
+    from trelliswork.corpora.jsonlines import read_jsonl
+
+    example: Example
+    for example in read_jsonl(source, tokenizer=layout.tokenizer, encoding=layout.encoding):
+        if labelled and example.labels is None:
+            raise InvalidInput(f"{name_of(source)}, line {example.line}: found no labels. Label it, or leave it out.")
+        for wrong in example.misaligned if labelled else ():
+            warnings.warn(
+                f"{name_of(source)}, line {example.line}: the span {tuple(wrong.span)} {wrong.reason}, "
+                "and is not in the labels.",
+                stacklevel=2,
+            )
+        if example.tokens:
+            yield Sentence([(token,) for token in example.tokens], example.labels if labelled else None, example.line)
+
+
+def _from_text(source: str, layout: Layout, labelled: bool) -> Iterator[Sentence]:
+    from trelliswork.corpora.columns import Sentence
+    from trelliswork.corpora.text import read_text
+
+    if labelled:
+        raise InvalidInput("plain text has no labels. Choose another --format.")
+    for line in read_text(source, tokenizer=layout.tokenizer, encoding=layout.encoding):
+        yield Sentence([(token,) for token in line.tokens], None, line.line)
+
+
+def _refuse_columns(layout: Layout, kind: str) -> None:
+    if layout.columns is not None or layout.label is not None:
+        raise InvalidInput(f"--columns and --label-column do not apply to the format {kind}: its tokens are words.")
+
+
+def _position(name: str, option: str) -> int:
+    try:
+        return int(name)
+    except ValueError:
+        raise InvalidInput(
+            f"{option}: {name!r} is not the number of a column. Count from 0, or from -1 back."
+        ) from None

@@ -1,0 +1,271 @@
+"""``trelliswork tag``: new text in, the same text with labels out, in blocks, so that files may be larger than memory.
+
+Columns, text, CoNLL-U and JSON lines all become blocks of column text, which the core reads, tags and writes in one
+call; this needs neither NumPy nor scikit-learn, so a line is tagged soon after the return key. Only k-best lists and
+JSON take the estimator.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from trelliswork.cli.blocks import blocks
+from trelliswork.cli.reading import Layout, format_of, layout_options, read_sentences
+from trelliswork.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from trelliswork.corpora.columns import Sentence
+
+__all__ = ["command", "tag_columns", "tag_json", "tag_kbest"]
+
+BLOCK = 1 << 22  # bytes of text in memory at a time
+SAMPLE = 1 << 14  # bytes looked at for attributes that the model does not know
+BATCH = 2000  # sentences at a time, where the estimator is needed
+
+
+@click.command(
+    "tag",
+    short_help="Label new text with a model.",
+    epilog="Example: trelliswork tag recipes.tw --format text --json <<< '2 ripe tomatoes'",
+)
+@click.argument("model", metavar="MODEL")
+@click.argument("source", metavar="[INPUT]", default="-")
+@click.option("--marginals", is_flag=True, help="Write the probability of every label, too.")
+@click.option(
+    "--kbest", type=click.IntRange(min=1), metavar="K", help="Write the K best labellings, with log-probabilities."
+)
+@click.option("--json", "as_json", is_flag=True, help="Write one JSON object for each sentence.")
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Threads.  [all processors]")
+@layout_options(labels=False)
+def command(
+    model: str, source: str, marginals: bool, kbest: int | None, as_json: bool, jobs: int | None, layout: Layout
+) -> None:
+    """Label INPUT ("-" or nothing: the standard input) with MODEL, and write it to the standard output.
+
+    Columns come back as they were, with the label as a further column; columns beyond those of the training data, such
+    as gold labels, are passed on. Text comes back one token a line.
+    """
+    if as_json:
+        tag_json(model, source, sys.stdout, layout, marginals, kbest, jobs)
+    elif kbest is not None:
+        if marginals:
+            raise click.UsageError("--kbest and --marginals together need --json.")
+        tag_kbest(model, source, sys.stdout, kbest, layout, jobs)
+    else:
+        tag_columns(model, source, sys.stdout.buffer, layout, "marginals" if marginals else "labels", jobs)
+
+
+def tag_columns(
+    model: str,
+    source: str,
+    target: IO[bytes],
+    layout: Layout | None = None,
+    output: str = "labels",
+    jobs: int | None = None,
+) -> None:
+    """Write a corpus as columns with a label added to each line, block by block; NumPy is not needed.
+
+    Parameters
+    ----------
+    model : str
+        The path of a model.
+    source : str
+        A path, or ``"-"``.
+    target : binary file
+        Where to write.
+    layout : Layout or None
+        How the source is laid out.
+    output : {"labels", "marginals"}
+        Whether the probability of every label follows.
+    jobs : int or None
+        Threads; None is one for each processor.
+    """
+    layout = layout or Layout()
+    tagger = _Tagger(model, output, jobs or os.cpu_count() or 1)
+    if not tagger.plain:
+        _tag_by_estimator(model, source, target, layout, jobs)
+    elif format_of(source, layout.format) == "columns" and layout.columns is None:
+        _tag_raw(tagger, source, target, layout)
+    else:
+        for block in _blocks_of(read_sentences(source, layout, labelled=False)):
+            _write(target, tagger.tagged(block, "\t", None, source, 1))
+
+
+def tag_json(
+    model: str,
+    source: str,
+    target: IO[str],
+    layout: Layout | None = None,
+    marginals: bool = False,
+    kbest: int | None = None,
+    jobs: int | None = None,
+) -> None:
+    """Write one JSON object for each sentence: tokens, labels, and what else was asked for.
+
+    Parameters
+    ----------
+    model, source, layout, jobs
+        As for `tag_columns`.
+    target : text file
+        Where to write.
+    marginals : bool
+        Whether to add the probability of every label of every token.
+    kbest : int or None
+        How many labellings to add, with their log-probabilities.
+    """
+    import json
+
+    for X, labeler in _batches(model, source, layout or Layout(), jobs):
+        records: list[dict[str, Any]] = [
+            {"tokens": tokens, "labels": list(labels)} for tokens, labels in zip(X, labeler.predict(X), strict=True)
+        ]
+        if marginals:
+            names = [str(name) for name in labeler.classes_]
+            for record, table in zip(records, labeler.predict_marginals(X), strict=True):
+                record["marginals"] = [dict(zip(names, row, strict=True)) for row in table.tolist()]
+        if kbest is not None:
+            for record, best in zip(records, labeler.predict_kbest(X, kbest), strict=True):
+                record["kbest"] = [{"labels": list(labels), "log_prob": float(score)} for labels, score in best]
+        target.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+
+
+def tag_kbest(
+    model: str, source: str, target: IO[str], k: int, layout: Layout | None = None, jobs: int | None = None
+) -> None:
+    """Write the k best labellings of each sentence as columns, each after a line ``# rank log-probability``.
+
+    Parameters
+    ----------
+    model, source, layout, jobs
+        As for `tag_columns`.
+    target : text file
+        Where to write.
+    k : int
+        How many; fewer are written where fewer exist.
+    """
+    for X, labeler in _batches(model, source, layout or Layout(), jobs):
+        for rows, best in zip(X, labeler.predict_kbest(X, k), strict=True):
+            for rank, (labels, score) in enumerate(best, 1):
+                target.write(f"# {rank} {float(score):.6f}\n")
+                for row, label in zip(rows, labels, strict=True):
+                    target.write("\t".join([row, label] if isinstance(row, str) else [*row, label]) + "\n")
+                target.write("\n")
+
+
+class _Tagger:
+    """A saved model that turns blocks of column text into the same text with labels."""
+
+    def __init__(self, path: str, output: str, jobs: int) -> None:
+        from trelliswork import store
+        from trelliswork.features.templates import Templates
+
+        opened = store.open_model(path)
+        templates = opened.settings.get("templates")
+        if templates is None:
+            raise InvalidInput(
+                f"{path}: this model was trained on attributes made in Python, which no text has. Use it from Python."
+            )
+        self._model, self._labels = opened.model, opened.labels
+        self._training = opened.settings.get("training", {})
+        self._extractor = Templates.from_dict(templates).extractor()
+        self._output, self._jobs = output, jobs
+        self._looked = False
+        # Another decoder than the most probable labelling is the estimator's affair.
+        self.plain = opened.settings.get("parameters", {}).get("decoder", "argmax") == "argmax" or output != "labels"
+
+    def tagged(self, block: bytes, separator: str | None, comments: str | None, name: str, line: int) -> bytes:
+        """Return the block with labels."""
+        if not self._looked:
+            self._looked = True
+            self._warn_of_strangers(block, separator, comments, name)
+        try:
+            tagged: bytes = self._model.tag_columns(
+                block,
+                self._extractor,
+                self._labels,
+                separator=separator,
+                comments=comments,
+                name=name,
+                first_line=line,
+                output=self._output,
+                n_jobs=self._jobs,
+            )
+        except ValueError as error:
+            raise InvalidInput(str(error)) from None
+        return tagged
+
+    def _warn_of_strangers(self, block: bytes, separator: str | None, comments: str | None, name: str) -> None:
+        """Warn, as the estimator does, if the model knows few of the attributes at the beginning."""
+        import warnings
+
+        from trelliswork import _core
+        from trelliswork.errors import UnknownAttributes
+
+        end = block.rfind(b"\n\n", 0, SAMPLE) + 1 or len(block)
+        try:
+            columns = _core.parse_columns(block[:end], separator, comments, name=name)
+            known, everything = self._model.known(_core.ColumnSource(columns, self._extractor))
+        except ValueError:  # said when the block is tagged
+            return
+        usual = self._training.get("known_share", 1.0)
+        if known < 0.5 * usual * everything and (everything >= 50 or known == 0):
+            warnings.warn(
+                f"{name}: the model knows {known} of the first {everything} attributes. Was it trained on other text "
+                "or columns? They must be the same, and in the same order.",
+                UnknownAttributes,
+                stacklevel=2,
+            )
+
+
+def _tag_raw(tagger: _Tagger, source: str, target: IO[bytes], layout: Layout) -> None:
+    """Tag a column file as it stands."""
+    from trelliswork.cli.progress import ByteProgress, on_terminal
+    from trelliswork.corpora.files import name_of
+
+    total = os.path.getsize(source) if source != "-" and os.path.isfile(source) and not source.endswith(".gz") else None
+    with ByteProgress(total, on_terminal() and not sys.stdout.isatty()) as progress:
+        for block, line in blocks(source, BLOCK, layout.encoding):
+            _write(target, tagger.tagged(block, layout.separator, layout.comments, name_of(source), line))
+            target.flush()
+            progress.advance(len(block))
+
+
+def _write(target: IO[bytes], text: bytes) -> None:
+    """Write all of it: a large write ends early, without an error, when the reader goes away meanwhile."""
+    rest = memoryview(text)
+    while rest:
+        rest = rest[target.write(rest) :]
+
+
+def _tag_by_estimator(model: str, source: str, target: IO[bytes], layout: Layout, jobs: int | None) -> None:
+    """Tag with whatever the model's decoder is."""
+    for X, labeler in _batches(model, source, layout, jobs):
+        for tokens, labels in zip(X, labeler.predict(X), strict=True):
+            rows = ([row] if isinstance(row, str) else row for row in tokens)
+            lines = ("\t".join([*row, label]) + "\n" for row, label in zip(rows, labels, strict=True))
+            target.write(("".join(lines) + "\n").encode())
+
+
+def _blocks_of(sentences: Iterable[Sentence]) -> Iterator[bytes]:
+    """Sentences as blocks of column text."""
+    sentences = iter(sentences)
+    while batch := list(islice(sentences, BATCH)):
+        yield "".join("\n".join("\t".join(row) for row in sentence.tokens) + "\n\n" for sentence in batch).encode()
+
+
+def _batches(model: str, source: str, layout: Layout, jobs: int | None) -> Iterator[tuple[list[Any], Any]]:
+    """Sentences for the estimator, and the estimator."""
+    import trelliswork as tw
+
+    labeler = tw.load(model)
+    labeler.n_jobs = jobs or -1
+    sentences = read_sentences(source, layout, labelled=False)
+    while batch := list(islice(sentences, BATCH)):
+        X = [[row[0] if len(row) == 1 else row for row in sentence.tokens] for sentence in batch]
+        yield X, labeler

@@ -1,0 +1,370 @@
+"""``trelliswork train``: a labelled file in, a model file out.
+
+Training can be interrupted and keeps what it has; with a checkpoint it can be taken up again, and then ends with the
+same model, bit for bit, as if it had never stopped.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from trelliswork.cli.checkpoint import Checkpoint, fingerprint
+from trelliswork.cli.progress import TrainingProgress, on_terminal
+from trelliswork.cli.reading import SCHEMES, Layout, layout_options, read_labelled
+from trelliswork.errors import InvalidInput
+
+__all__ = ["command", "learner_from", "templates_from", "train"]
+
+PRESETS = ("words", "chunking", "ner", "pos", "thesis")
+CHECKPOINT_SECONDS = 5.0
+
+
+class _TrainCommand(click.Command):
+    """A command whose help lists the learners, which are not loaded for anything else."""
+
+    def format_epilog(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        for name, documented in learner_parameters().items():
+            with formatter.section(f"--learner {name}, parameters for --set"):
+                formatter.write_dl(documented)
+        super().format_epilog(context, formatter)
+
+
+@click.command(
+    "train",
+    cls=_TrainCommand,
+    short_help="Train a model on a labelled file.",
+    epilog="Example: trelliswork train train.txt --dev dev.txt --features chunking --set l2=0.5 -o chunks.tw",
+)
+@click.argument("source", metavar="TRAIN")
+@click.option("-o", "--output", "model", metavar="MODEL", required=True, help="The model file to write.")
+@click.option("--dev", metavar="FILE", help="Score this file after each iteration, and keep the best one.")
+@click.option(
+    "--features", metavar="NAME|FILE", default="auto", help=f"{', '.join(PRESETS)}, or a template file.  [auto]"
+)
+@click.option("--learner", metavar="NAME", default="crf", show_default=True, help="The training algorithm; see below.")
+@click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="A parameter of the learner; see below.")
+@click.option(
+    "--scheme", type=click.Choice(SCHEMES, case_sensitive=False), help="Never predict what this label scheme forbids."
+)
+@click.option("--min-count", type=click.IntRange(min=1), default=1, show_default=True, help="Drop rarer attributes.")
+@click.option(
+    "--hash-bits", type=click.IntRange(1, 30), metavar="N", help="Hash attributes into 2^N places: a fixed size."
+)
+@click.option(
+    "--combinations",
+    type=click.Choice(["seen", "transitions", "all"]),
+    default="seen",
+    show_default=True,
+    help="Which pairs of attribute and label have a weight.",
+)
+@click.option(
+    "--patience", type=click.IntRange(min=1), metavar="N", help="Stop after N iterations without a better dev score."
+)
+@click.option(
+    "--jobs", type=click.IntRange(min=1), metavar="N", help="Threads; the model is the same for any number.  [all]"
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The seed of what is random.")
+@click.option("--checkpoint", metavar="FILE", help="Keep the state of training here while it goes on.")
+@click.option("--resume", is_flag=True, help="Go on from the checkpoint, if there is one.")
+@click.option("--json", "as_json", is_flag=True, help="Print the facts about the training as one JSON object.")
+@click.option("-v", "--verbose", is_flag=True, help="Write a line for each iteration.")
+@click.option("-q", "--quiet", is_flag=True, help="Write nothing but warnings and errors.")
+@layout_options(labels=True)
+def command(source: str, model: str, as_json: bool, quiet: bool, **how: Any) -> None:
+    """Train on the labelled file TRAIN ("-" is the standard input) and write MODEL.
+
+    By default a file has columns, parted by spaces or tabs: the tokens first and the labels last, a blank line after
+    each sentence. The first Ctrl-C ends training after the iteration, keeps the best model so far and exits with 130.
+    """
+    facts = train(source, model, quiet=quiet, **how)
+    if as_json:
+        click.echo(json.dumps(facts, ensure_ascii=False))
+    elif not quiet:
+        click.echo(_told(facts))
+    if facts["interrupted"]:
+        click.echo(f"interrupted: the best model so far is in {model}", err=True)
+        raise click.exceptions.Exit(130)
+
+
+def train(
+    source: str,
+    model: str,
+    layout: Layout | None = None,
+    dev: str | None = None,
+    features: str = "auto",
+    learner: str = "crf",
+    settings: Sequence[str] = (),
+    scheme: str | None = None,
+    min_count: int = 1,
+    hash_bits: int | None = None,
+    combinations: str = "seen",
+    patience: int | None = None,
+    jobs: int | None = None,
+    seed: int = 0,
+    checkpoint: str | None = None,
+    resume: bool = False,
+    verbose: bool = False,
+    quiet: bool = False,
+) -> dict[str, Any]:
+    """Train on a labelled file, save the model, and return the facts about it.
+
+    Parameters
+    ----------
+    source, model : str
+        The labelled file (``"-"`` is the standard input) and the model file to write.
+    layout : Layout or None
+        How the labelled files are laid out.
+    dev : str or None
+        A labelled file to score after each iteration.
+    features : str
+        ``"auto"``, the name of a ready set of templates, or the path of a template file.
+    learner : str
+        The name of a learner.
+    settings : sequence of str
+        Its parameters, ``"name=value"`` each.
+    scheme : str or None
+        The label scheme to keep to.
+    min_count, hash_bits, combinations, patience
+        As for `trelliswork.SequenceLabeler`.
+    jobs, seed : int
+        Threads, and the seed of what is random.
+    checkpoint : str or None
+        Where to keep the state of training.
+    resume : bool
+        Whether to go on from there.
+    verbose, quiet : bool
+        Whether to write a line for each iteration, or no progress at all.
+
+    Returns
+    -------
+    dict
+        Ready for JSON: what was trained on, how training ended, scores, sizes.
+    """
+    import trelliswork as tw
+
+    layout = layout or Layout()
+    _check_paths(model, checkpoint, resume)
+    chosen = learner_from(learner, settings)
+    templates = templates_from(features)
+    began = time.perf_counter()
+    X, y = read_labelled(source, layout)
+    X_dev, y_dev = (None, None) if dev is None else read_labelled(dev, layout)
+    labeler = tw.SequenceLabeler(
+        chosen,
+        templates,
+        min_count=min_count,
+        hash_bits=hash_bits,
+        combinations=combinations,
+        constraints=scheme,
+        patience=patience,
+        n_jobs=jobs or -1,
+        random_state=seed,
+    )
+    keeper = Checkpoint(checkpoint, _run_of(labeler, source, dev) if checkpoint else {}, CHECKPOINT_SECONDS)
+    resumed = _resumed(keeper, checkpoint, quiet) if resume else None
+    progress = TrainingProgress(n_tokens(X), chosen, on_terminal() and not quiet and not verbose, verbose)
+    with progress.showing(), _interruptible() as interrupt:
+
+        def callback(iteration: Any) -> bool:
+            progress.update(iteration)
+            keeper.offer(iteration.state, at_once=interrupt.asked)
+            interrupt.armed = True
+            return interrupt.asked
+
+        labeler.fit(X, y, X_dev, y_dev, callback=callback, resume=resumed)
+    labeler.save(model)
+    if labeler.converged_:
+        keeper.remove()
+    return _facts(labeler, model, X, time.perf_counter() - began, interrupt.asked)
+
+
+def learner_from(name: str, settings: Sequence[str] = ()) -> Any:
+    """Return a learner by its name, its parameters set from ``name=value`` texts; a wrong one lists them all.
+
+    Examples
+    --------
+    >>> learner_from("crf", ["l2=0.5", "solver=lbfgs"])
+    CRF(l2=0.5, solver='lbfgs')
+    """
+    from trelliswork.learners import by_name
+
+    learner: Any = by_name(name)
+    known = learner.get_params()
+    try:
+        for setting in settings:
+            parameter, equals, value = setting.partition("=")
+            if not equals:
+                raise InvalidInput(f"--set {setting}: expected NAME=VALUE.")
+            if parameter not in known:
+                raise InvalidInput(f"--set {setting}: the learner {name} has no parameter {parameter!r}.")
+            learner.set_params(**{parameter: _value(value)})
+        learner._check()  # now, not after the corpus has been read
+    except InvalidInput as error:
+        listed = ", ".join(f"{parameter}={default!r}" for parameter, default in known.items())
+        raise InvalidInput(f"{str(error).rstrip('.')}. Its parameters are {listed}.") from error
+    return learner
+
+
+def learner_parameters() -> dict[str, list[tuple[str, str]]]:
+    """Return every learner's parameters with what its documentation says of them, for `train --help`."""
+    from trelliswork.learners import _LEARNERS
+
+    return {name: _documented(learner) for name, learner in _LEARNERS.items()}
+
+
+def templates_from(features: str) -> Any:
+    """Return templates by the name of a ready set or from a file; ``"auto"`` is left for the data to decide."""
+    from trelliswork.features.templates import Templates
+
+    if features == "auto":
+        return features
+    if features in PRESETS:
+        return getattr(Templates, features)()
+    if not os.path.exists(features):
+        raise InvalidInput(
+            f"--features {features}: this is neither a file nor one of the ready sets {', '.join(PRESETS)}."
+        )
+    return Templates.load(features)
+
+
+def _value(text: str) -> Any:
+    """A parameter's value: a number, true, false or none; anything else is a string."""
+    named = {"true": True, "false": False, "none": None}
+    if text.lower() in named:
+        return named[text.lower()]
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
+    return value if isinstance(value, int | float | str) else text
+
+
+def _documented(learner: type) -> list[tuple[str, str]]:
+    """The parameters of a class from the Parameters section of its docstring, each in one sentence or two."""
+    lines = inspect.cleandoc(learner.__doc__ or "").splitlines()
+    found: list[tuple[str, list[str]]] = []
+    start = next((i + 2 for i, line in enumerate(lines) if line == "Parameters"), len(lines))
+    for i, line in enumerate(lines[start:], start):
+        if i + 1 < len(lines) and lines[i + 1].startswith("---"):
+            break
+        if line and not line[0].isspace():
+            found.append((line.replace(" : ", ": ", 1), []))
+        elif found and line.strip():
+            found[-1][1].append(line.strip())
+    return [(name, " ".join(said).replace("``", "")) for name, said in found]
+
+
+def _check_paths(model: str, checkpoint: str | None, resume: bool) -> None:
+    """Refuse what would fail only after hours of training."""
+    if resume and checkpoint is None:
+        raise InvalidInput("--resume needs --checkpoint, the file to go on from.")
+    for option, path in (("-o", model), ("--checkpoint", checkpoint)):
+        if path is None:
+            continue
+        folder = os.path.dirname(os.path.abspath(path))
+        if path == "-" or os.path.isdir(path) or not os.path.isdir(folder) or not os.access(folder, os.W_OK):
+            raise InvalidInput(f"{option} {path}: this must be a file in a folder that can be written to.")
+
+
+class _Interrupt:
+    """Whether the user has asked to stop."""
+
+    armed = False  # before training has begun, Ctrl-C ends the program
+    asked = False
+
+
+@contextmanager
+def _interruptible() -> Iterator[_Interrupt]:
+    """Let the first Ctrl-C ask for an end after the iteration; the second one does not wait for it."""
+    interrupt = _Interrupt()
+
+    def ask(number: int, frame: Any) -> None:
+        if not interrupt.armed or interrupt.asked:
+            raise KeyboardInterrupt
+        interrupt.asked = True
+        print("stopping after this iteration; once more to stop at once", file=sys.stderr, flush=True)
+
+    try:
+        before = signal.signal(signal.SIGINT, ask)
+    except ValueError:  # not in the main thread, where no signal arrives
+        yield interrupt
+        return
+    try:
+        yield interrupt
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _run_of(labeler: Any, source: str, dev: str | None) -> dict[str, Any]:
+    """What a resumed run must have in common with the one before, ready for JSON."""
+    learner = labeler.learner
+    # How far to go may change; how many threads go there does not matter.
+    parameters = {name: value for name, value in learner.get_params().items() if name not in ("max_iter", "tol")}
+    options = ("min_count", "hash_bits", "combinations", "constraints", "patience", "random_state")
+    features = labeler.features
+    return {
+        "learner": type(learner).__name__,
+        "parameters": parameters,
+        **{name: getattr(labeler, name) for name in options},
+        "features": features if isinstance(features, str) else json.loads(json.dumps(features.to_dict())),
+        "training data": fingerprint(source),
+        "development data": None if dev is None else fingerprint(dev),
+    }
+
+
+def _resumed(keeper: Checkpoint, path: str | None, quiet: bool) -> dict[str, Any] | None:
+    state = keeper.load()
+    if state is None and not quiet:
+        print(f"there is no checkpoint {path} yet: training starts at the beginning", file=sys.stderr)
+    return state
+
+
+def n_tokens(X: Any) -> int:
+    """Return how many tokens there are."""
+    found = getattr(X, "n_tokens", None)
+    return found if isinstance(found, int) else sum(map(len, X))
+
+
+def _facts(labeler: Any, model: str, X: Any, seconds: float, interrupted: bool) -> dict[str, Any]:
+    best: dict[str, Any] = next(
+        (entry for entry in labeler.history_ if entry["iteration"] == labeler.best_iteration_), {}
+    )
+    return {
+        "model": model,
+        "bytes": os.path.getsize(model),
+        "learner": repr(labeler.learner),
+        "sequences": len(X),
+        "tokens": n_tokens(X),
+        "labels": len(labeler.classes_),
+        "iterations": labeler.n_iter_,
+        "best_iteration": labeler.best_iteration_,
+        "converged": bool(labeler.converged_),
+        "interrupted": interrupted,
+        "message": labeler.message_,
+        "objective": best.get("objective"),
+        "dev_score": best.get("dev_score"),
+        "seconds": seconds,
+    }
+
+
+def _told(facts: dict[str, Any]) -> str:
+    """The facts in a few lines."""
+    lines = [
+        f"trained {facts['learner']} on {facts['sequences']:,} sequences ({facts['tokens']:,} tokens), "
+        f"{facts['labels']} labels, in {facts['seconds']:.1f} s",
+        facts["message"],
+    ]
+    if facts["dev_score"] is not None:
+        lines.append(f"best dev score {100 * facts['dev_score']:.2f}, at iteration {facts['best_iteration']}")
+    return "\n".join([*lines, f"{facts['model']}: {facts['bytes'] / 2**20:.2f} MiB"])

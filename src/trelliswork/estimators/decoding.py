@@ -1,0 +1,78 @@
+"""Answers that are read off a batch of chains: labellings of least risk, spans with their probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from trelliswork.estimators.gold import Gold
+from trelliswork.estimators.span_labels import SpanLabels
+from trelliswork.estimators.trained import TrainedModel
+from trelliswork.structures.batch import ChainBatch
+
+__all__ = ["PredictedSpan", "least_risk", "masks_of", "spans_of"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class PredictedSpan(NamedTuple):
+    """A typed stretch of a sequence, from ``start`` up to, and without, ``stop``.
+
+    ``probability`` is that of exactly this span: this type, these two ends, whatever the labels around it are.
+    """
+
+    type: str
+    start: int
+    stop: int
+    probability: float
+
+
+def spans_of(
+    batch: ChainBatch, labellings: Sequence[npt.NDArray[Any]], spelled: SpanLabels
+) -> list[list[PredictedSpan]]:
+    """The spans of each labelling and their probabilities: those of disjoint events, summed."""
+    found: list[list[tuple[int, int, int]]] = []
+    events: list[tuple[int, int, int, list[list[int]]]] = []  # chain, number of the span, first position, labels
+    n_spans = 0
+    for i, labels in enumerate(labellings):
+        firsts = np.arange(len(labels)) == 0
+        found.append([(int(a), int(b), int(c)) for a, b, c in zip(*spelled.spans(labels, firsts), strict=True)])
+        for kind, start, stop in found[-1]:
+            events += [(i, n_spans, begin, sets) for begin, sets in spelled.events(kind, start, stop, len(labels))]
+            n_spans += 1
+    probabilities = np.zeros(n_spans)
+    np.add.at(probabilities, [event[1] for event in events], _event_probabilities(batch, events))
+    numbers = iter(np.minimum(probabilities, 1.0).tolist())
+    return [[PredictedSpan(spelled.types[kind], a, b, next(numbers)) for kind, a, b in spans] for spans in found]
+
+
+def _event_probabilities(batch: ChainBatch, events: Sequence[tuple[int, int, int, list[list[int]]]]) -> FloatArray:
+    if not events:
+        return np.zeros(0)
+    if batch._single:
+        return np.array([batch.span_probability([begin], [sets])[0] for _, _, begin, sets in events])
+    unary = batch.unary
+    rows = np.concatenate([unary[event[0]] for event in events])
+    lengths = batch.lengths[[event[0] for event in events]]
+    asked = ChainBatch._of_rows(rows, lengths, batch.transitions, batch.start, batch.end, batch.n_jobs)
+    return asked.span_probability([event[2] for event in events], [event[3] for event in events])
+
+
+def least_risk(batch: ChainBatch, cost: FloatArray, model: TrainedModel) -> list[npt.NDArray[np.int32]]:
+    """Return the allowed labellings of least expected cost: sum over t and k of p(y_t = k) cost[k, guess_t]."""
+    marginals = np.concatenate(batch.marginals()) if len(batch) else np.zeros((0, batch.n_labels))
+    gain = np.where(marginals > 0, -(marginals @ cost), -np.inf)
+    moves, start, end = (np.where(np.isneginf(part), part, 0.0) for part in (model.transitions, model.start, model.end))
+    return [best.labels for best in ChainBatch._of_rows(gain, batch.lengths, moves, start, end, batch.n_jobs).argmax()]
+
+
+def masks_of(gold: Gold, n_labels: int) -> list[npt.NDArray[np.bool_]]:
+    """Which labels agree with what is known, for each sequence."""
+    counts = np.ones(len(gold.codes), dtype=np.int64) if gold.counts is None else gold.counts
+    mask = np.zeros((len(counts), n_labels), dtype=np.bool_)
+    mask[np.repeat(np.arange(len(counts)), counts), gold.codes] = True
+    mask[counts == 0] = True
+    return np.split(mask, gold.token_offsets[1:-1]) if len(gold) else []

@@ -1,0 +1,147 @@
+"""One call of `fit`: the data on their way to an oracle, and the weights on theirs to a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sized
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from trelliswork import _core
+from trelliswork.errors import InvalidInput
+from trelliswork.estimators.constraints import Constraints, constraints_of, require_kept
+from trelliswork.estimators.continuing import known_combinations, merged, relabelled, seen_keys
+from trelliswork.estimators.gold import Gold, require_paired
+from trelliswork.estimators.inputs import Inputs, head
+from trelliswork.estimators.trained import TrainedModel
+from trelliswork.estimators.weighting import Weighting
+from trelliswork.structures import checks
+
+if TYPE_CHECKING:
+    from trelliswork.estimators.sequence_labeler import SequenceLabeler
+
+__all__ = ["Job"]
+
+FloatArray = npt.NDArray[np.float64]
+Keys = npt.NDArray[np.uint64]
+
+
+class Job:
+    """One call of `fit` or `partial_fit`: the data on their way to an oracle, and weights on theirs to a model."""
+
+    def __init__(
+        self,
+        labeler: SequenceLabeler,
+        inputs: Inputs,
+        gold: Gold,
+        weighting: Weighting,
+        earlier: TrainedModel | None,
+        keep_all: bool,
+    ) -> None:
+        self._labeler, self.inputs, self._gold, self._weighting = labeler, inputs, gold, weighting
+        self._earlier, self._keep_all = earlier, keep_all
+        self.classes = sorted({*gold.names, *(earlier.labels if earlier is not None else ())})
+        if not self.classes:
+            raise InvalidInput("y has no labels to learn from: pass at least one labelled token.")
+        self._hash_bits = labeler.hash_bits or 0
+        if earlier is not None and keep_all and earlier.hash_bits != self._hash_bits:
+            raise InvalidInput(
+                f"hash_bits is {labeler.hash_bits}, but the model to go on from has {earlier.hash_bits}."
+            )
+        self._tensors = None if earlier is None else relabelled(earlier.tensors, earlier.labels, self.classes)
+        self.n_sequences = self.n_tokens = 0
+
+    def oracle(self, X: Any) -> _core.ChainOracle:
+        """Read all examples and return what a learner sees of them."""
+        order = np.array([self.classes.index(name) for name in self._gold.names], dtype=np.int32)
+        constraints = constraints_of(self._labeler.constraints, self.classes)
+        if constraints is not None:
+            require_kept(self._gold.renumbered(order), constraints, self.classes)
+        examples = _core.Examples(self._hash_bits, self._hash_bits == 0)
+        self._sample, X = head(X)
+        self._read(X, examples)
+        if self._keep_all:
+            order = self._add_known(examples, order)
+        templates = self.inputs.templates
+        return self._made(examples, order, True if templates is None else templates.transitions, constraints)
+
+    def first_weights(self, oracle: _core.ChainOracle) -> FloatArray | None:
+        """Return where to start."""
+        return None if self._tensors is None else np.asarray(oracle.weights_from(self._tensors))
+
+    def model(self, oracle: _core.ChainOracle, weights: FloatArray, settings: dict[str, Any]) -> TrainedModel:
+        """Return the model with these weights."""
+        tensors = oracle.export(weights)
+        if self._keep_all and self._tensors is not None:
+            tensors = merged(self._tensors, tensors, self._hash_bits)
+        model = TrainedModel(tensors, settings)
+        model.settings["training"]["known_share"] = self._known_share(model)
+        return model
+
+    def _known_share(self, model: TrainedModel) -> float:
+        """Which part of the attributes of the first sequences has weights; rare ones may have none."""
+        counts = [model.core.known(source) for source in self.inputs.sources(self._sample)]
+        return sum(known for known, _ in counts) / max(sum(everything for _, everything in counts), 1)
+
+    def _read(self, X: Any, examples: _core.Examples) -> None:
+        if isinstance(X, Sized):
+            require_paired(self._gold, len(X), "X")
+        n_jobs = checks.as_jobs(self._labeler.n_jobs)
+        seen: list[Any] = []
+        first = 0
+        self._weighting.require_length(len(self._gold))
+        for source in self.inputs.sources(X, names=self._hash_bits == 0):
+            part = self._gold.of(first, source.lengths())
+            sequence_weight, token_weight = self._weighting.of(first, part, self._gold)
+            try:
+                examples.add(source, part.codes, part.starts, sequence_weight, token_weight, n_jobs)
+            except ValueError as error:
+                raise InvalidInput(str(error)) from None
+            if self._keep_all:
+                seen.append(seen_keys(source))
+            first += source.n_sequences
+        require_paired(self._gold, first, "X")
+        self._seen = (_distinct(keys for keys, _ in seen), _distinct(keys for _, keys in seen))
+        self.n_sequences, self.n_tokens = examples.n_sequences, examples.n_tokens
+        if not self.n_tokens:
+            raise InvalidInput("X has no tokens to learn from: pass at least one sequence that is not empty.")
+
+    def _add_known(self, examples: _core.Examples, order: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        """Let what the earlier model knows of these attributes have weights, too; return the order with its labels."""
+        assert self._tensors is not None
+        known = known_combinations(self._tensors, self._seen, len(self.classes), self._hash_bits)
+        if known is None:
+            return order
+        source, labels = known
+        n_codes = len(order)
+        examples.add(source, labels + np.int32(n_codes), None, np.zeros(source.n_sequences), None, 1)
+        return np.concatenate([order, np.arange(len(self.classes), dtype=np.int32)])
+
+    def _made(
+        self, examples: _core.Examples, order: npt.NDArray[np.int32], transitions: bool, constraints: Constraints | None
+    ) -> _core.ChainOracle:
+        labeler = self._labeler
+        allowed_transitions, allowed_start, allowed_end = (
+            (None, None, None) if constraints is None else (part.astype(np.uint8) for part in constraints)
+        )
+        cost = checks.as_cost(labeler.cost, len(self.classes))
+        try:
+            return _core.ChainOracle(
+                examples,
+                len(self.classes),
+                order,
+                labeler.min_count,
+                labeler.combinations,
+                transitions,
+                allowed_transitions,
+                allowed_start,
+                allowed_end,
+                cost if getattr(labeler._learner(), "margin", 0.0) else None,
+            )
+        except ValueError as error:
+            raise InvalidInput(str(error)) from None
+
+
+def _distinct(keys: Iterable[Keys]) -> Keys:
+    return np.unique(np.concatenate([np.zeros(0, dtype=np.uint64), *keys]))

@@ -1,0 +1,772 @@
+"""Sequence labelling: features, a chain of labels and any learner, behind `fit` and `predict`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from trelliswork import _core, learners, store
+from trelliswork.errors import ConvergenceWarning, InvalidInput, InvalidModel, UnknownAttributes, Unsatisfiable
+from trelliswork.estimators.decoding import PredictedSpan, least_risk, masks_of, spans_of
+from trelliswork.estimators.explanation import Explanation, explained
+from trelliswork.estimators.gold import Gold, encoded, paired, require_paired
+from trelliswork.estimators.inputs import head, inputs_of
+from trelliswork.estimators.job import Job
+from trelliswork.estimators.limits import Limits
+from trelliswork.estimators.monitor import Callback, Monitor
+from trelliswork.estimators.scoring import scoring_of
+from trelliswork.estimators.sequences import refuse_unordered, shown
+from trelliswork.estimators.span_labels import SpanLabels
+from trelliswork.estimators.trained import KIND, TrainedModel, Weight
+from trelliswork.estimators.weighting import Weighting
+from trelliswork.learners.training import FloatArray, Learner, Trained
+from trelliswork.structures import checks
+from trelliswork.structures.batch import ChainBatch
+from trelliswork.structures.schemes import SchemeConstraints
+
+__all__ = ["PredictedSpan", "SequenceLabeler", "load"]
+
+_SEQUENCES_ASKED = 2048  # whose scores are in memory at a time
+_STEP_BYTES = 1 << 26  # of scores of label pairs that are in memory at a time
+
+
+class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
+    """Learns to label sequences, token by token, and labels new ones.
+
+    Parameters
+    ----------
+    learner : learner or str, default "crf"
+        The training algorithm, such as ``tw.CRF(l2=0.5)``, or its name.
+    features : {"auto", "attributes"}, str or Templates, default "auto"
+        What is seen of a token. With ``"auto"``, words (strings) are looked at through ``Templates.words()`` and
+        tuples of columns through templates for so many columns, while dicts, lists of strings and rows of numbers
+        are the attributes themselves. ``"attributes"`` takes tuples of strings for attributes, too. Or templates, or
+        the name of a ready set: ``"words"``, ``"chunking"``, ``"ner"``, ``"pos"``, ``"thesis"``.
+    min_count : int, default 1
+        Attributes seen less often get no weights.
+    hash_bits : int, optional
+        Hash attributes into ``2 ** hash_bits`` places: a model of a fixed size, whose attributes have no names.
+    combinations : {"seen", "transitions", "all"}, default "seen"
+        Which weights there are: of attributes and labels that were seen together; also of all pairs of labels; or of
+        every attribute with every label.
+    constraints : str, callable, (K, K) array of bool or SchemeConstraints, optional
+        Which label may follow which, in training and in every answer: the name of a scheme such as ``"BIO"`` or
+        ``"IOBES"``; a function of a label and the next one, either of which is None at the ends of a sequence; or an
+        array in the order of ``classes_``.
+    class_weight : "balanced" or dict, optional
+        Weights of tokens by their label. ``"balanced"`` gives all labels the same total.
+    cost : "hamming" or (K, K) array, default "hamming"
+        ``cost[gold, label]`` of a wrong label: for softmax-margin training and for ``decoder="mbr"``.
+    decoder : {"argmax", "mbr"}, default "argmax"
+        What `predict` returns: the most probable labelling, or the one with the least expected cost (see the notes).
+    scoring : {"auto", "f1", "accuracy"} or callable, default "auto"
+        What `score` and early stopping measure: F1 of exact spans, accuracy of tokens, or ``scoring(y_true, y_pred)``.
+        ``"auto"`` is F1 if the labels spell spans, as in BIO.
+    patience : int, optional
+        Stop when so many iterations in a row brought no better score on the development data.
+    n_jobs : int, optional
+        Threads, as in scikit-learn; models and answers are the same to the last bit for any number.
+    random_state : int, optional
+        Seed of the order in which stochastic learners visit the examples.
+    warm_start : bool, default False
+        Whether `fit` starts from the weights of the model that is there, if any.
+    verbose : int, default 0
+        Whether to print a line for each iteration, to the standard error.
+
+    Attributes
+    ----------
+    classes_ : object array (K,)
+        The labels, sorted.
+    n_iter_ : int
+        Iterations made.
+    converged_ : bool
+        Whether training ended because nothing was left to gain.
+    message_ : str
+        How it ended.
+    history_ : list of dict
+        For each iteration: ``iteration``, ``objective``, ``dev_score``, ``seconds``, ``phase`` and more.
+    best_iteration_ : int
+        The iteration whose weights were kept: the best on the development data, else the last.
+    n_attributes_, n_weights_ : int
+        How many attributes and weights the model has.
+    n_features_in_ : int
+        How many columns a token has, if tokens are rows of numbers.
+
+    Notes
+    -----
+    The score of a labelling is the sum of the weights of its tokens' attributes with their labels, and of its pairs of
+    neighbouring labels; a CRF reads it as p(y | x) = exp(score(x, y)) / sum over y' of exp(score(x, y')).
+
+    With ``decoder="mbr"`` the answer is argmin over y of the sum over y' of p(y' | x) cost(y', y), minimum Bayes
+    risk. For the Hamming cost it has the largest expected number of right tokens, among the labellings that the
+    constraints allow.
+
+    Examples
+    --------
+    >>> import trelliswork as tw
+    >>> X = [["the", "dog", "barks"], ["a", "cat", "sleeps"], ["the", "cat", "walks", "home"]]
+    >>> y = [["D", "N", "V"], ["D", "N", "V"], ["D", "N", "V", "R"]]
+    >>> tagger = tw.SequenceLabeler().fit(X, y)
+    >>> tagger.predict([["a", "dog", "walks"]])
+    [['D', 'N', 'V']]
+    """
+
+    classes_: npt.NDArray[np.object_]
+    n_iter_: int
+    converged_: bool
+    message_: str
+    history_: list[dict[str, Any]]
+    best_iteration_: int
+    n_features_in_: int
+
+    def __init__(
+        self,
+        learner: Any = "crf",
+        features: Any = "auto",
+        *,
+        min_count: int = 1,
+        hash_bits: int | None = None,
+        combinations: str = "seen",
+        constraints: Any = None,
+        class_weight: Any = None,
+        cost: Any = "hamming",
+        decoder: str = "argmax",
+        scoring: Any = "auto",
+        patience: int | None = None,
+        n_jobs: int | None = None,
+        random_state: int | None = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        self.learner = learner
+        self.features = features
+        self.min_count = min_count
+        self.hash_bits = hash_bits
+        self.combinations = combinations
+        self.constraints = constraints
+        self.class_weight = class_weight
+        self.cost = cost
+        self.decoder = decoder
+        self.scoring = scoring
+        self.patience = patience
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    # ---- learning ------------------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        X_dev: Any = None,
+        y_dev: Any = None,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        token_weight: Iterable[npt.ArrayLike] | None = None,
+        callback: Callback | None = None,
+        resume: Mapping[str, npt.NDArray[Any]] | None = None,
+    ) -> Self:
+        """Learn from sequences and their labels.
+
+        Parameters
+        ----------
+        X : iterable of sequences, or TokenTable
+            A token is a word, a tuple of columns, a dict or list of attributes, or a row of numbers; all of one kind.
+        y : iterable of label sequences, or LabelTable
+            A label is a string. None is a token (or, in place of a list, a sequence) of which nothing is known, a set
+            has the labels that a token may have: what is not known is summed over.
+        X_dev, y_dev : optional
+            Development data, scored after each iteration. The weights with the best score are kept.
+        sample_weight : (n,) array-like, optional
+            The weight of each sequence.
+        token_weight : iterable of (T,) array-likes, optional
+            The weight of each token, for all sequences.
+        callback : callable, optional
+            Called with a `Progress` after each iteration; training stops when it returns True.
+        resume : dict of arrays, optional
+            What `Progress.state` gave in an earlier run with the same data and parameters: training goes on from
+            there, to the identical model.
+
+        Returns
+        -------
+        SequenceLabeler
+            The estimator itself. An interrupt (Ctrl-C) ends training and keeps the best weights so far.
+
+        Examples
+        --------
+        >>> import trelliswork as tw
+        >>> X = [[{"word": "the"}, {"word": "dog"}], [{"word": "a"}, {"word": "cat", "tame": True}]]
+        >>> tagger = tw.SequenceLabeler(tw.CRF(l2=0.1)).fit(X, [["D", "N"], [None, {"N", "V"}]])
+        >>> tagger.predict(X)
+        [['D', 'N'], ['D', 'N']]
+        """
+        self._check_parameters()
+        inputs, X = inputs_of(X, self.features)
+        weighting = Weighting(sample_weight, token_weight, self.class_weight)
+        earlier = self._model if self.warm_start and hasattr(self, "_model") else None
+        job = Job(self, inputs, encoded(y), weighting, earlier, keep_all=False)
+        return self._learn(job, X, X_dev, y_dev, callback, resume)
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        token_weight: Iterable[npt.ArrayLike] | None = None,
+        callback: Callback | None = None,
+    ) -> Self:
+        """Go on learning, from the weights that are there and from these sequences only.
+
+        New attributes and labels may appear. Attributes that do not occur in ``X`` keep their weights; the others move
+        to what is best for these sequences alone, so pass as many as are to be remembered. To learn from old and new
+        sequences together, use `fit` with ``warm_start=True``.
+
+        Parameters
+        ----------
+        X, y, sample_weight, token_weight, callback
+            As for `fit`. The first call is a `fit`.
+
+        Examples
+        --------
+        >>> import trelliswork as tw
+        >>> tagger = tw.SequenceLabeler().fit([["the", "dog"]], [["D", "N"]])
+        >>> tagger.partial_fit([["the", "old", "dog"]], [["D", "A", "N"]]).classes_.tolist()
+        ['A', 'D', 'N']
+        """
+        self._check_parameters()
+        if not hasattr(self, "_model"):
+            return self.fit(X, y, sample_weight=sample_weight, token_weight=token_weight, callback=callback)
+        weighting = Weighting(sample_weight, token_weight, self.class_weight)
+        job = Job(self, self._model.inputs, encoded(y), weighting, self._model, keep_all=True)
+        return self._learn(job, X, None, None, callback, None)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name; ``learner__l2=0.5`` also where the learner is given by its name."""
+        if isinstance(self.learner, str) and "learner" not in params and any(p.startswith("learner__") for p in params):
+            self.learner = learners.by_name(self.learner)
+        estimator: Self = super().set_params(**params)
+        return estimator
+
+    def _learn(
+        self,
+        job: Job,
+        X: Any,
+        X_dev: Any,
+        y_dev: Any,
+        callback: Callback | None,
+        resume: Mapping[str, npt.NDArray[Any]] | None,
+    ) -> Self:
+        oracle = job.oracle(X)
+        score = self._dev_score(job, oracle, X_dev, y_dev)
+        monitor = Monitor(score, self.patience, callback, self.verbose)
+        state = None if resume is None else monitor.resume(resume)
+        try:
+            trained: Trained | None = self._learner().train(
+                oracle,
+                weights=job.first_weights(oracle),
+                state=state,
+                n_jobs=checks.as_jobs(self.n_jobs),
+                seed=0 if self.random_state is None else int(self.random_state),
+                on_iteration=monitor,
+            )
+        except KeyboardInterrupt:
+            if not monitor.began:
+                raise
+            trained = None
+        self._keep(job, oracle, monitor, trained)
+        return self
+
+    def _keep(self, job: Job, oracle: _core.ChainOracle, monitor: Monitor, trained: Trained | None) -> None:
+        """Make a model of the best weights."""
+        self.history_ = monitor.history
+        self.n_iter_ = monitor.history[-1]["iteration"] if monitor.history else 0
+        self.best_iteration_ = monitor.best_iteration
+        self.converged_ = trained is not None and trained.converged and not monitor.stopped
+        if trained is None:
+            self.message_ = f"interrupted after {self.n_iter_} iterations; the weights of the best one are kept"
+            warnings.warn(f"training was {self.message_}.", ConvergenceWarning, stacklevel=4)
+        else:
+            self.message_ = monitor.stopped or trained.message
+        self._model = job.model(oracle, monitor.best_weights(trained), self._settings(job, oracle))
+        self._set_classes()
+
+    def _settings(self, job: Job, oracle: _core.ChainOracle) -> dict[str, Any]:
+        """What the model file says besides the tensors."""
+        learner = self._learner()
+        last = self.history_[-1] if self.history_ else {}
+        return {
+            "kind": KIND,
+            "labels": job.classes,
+            "hash_bits": self.hash_bits or 0,
+            **job.inputs.as_settings(),
+            "learner": {"name": _learner_name(learner), "parameters": getattr(learner, "get_params", dict)()},
+            "parameters": self._saved_parameters(),
+            "training": {
+                "n_sequences": job.n_sequences,
+                "n_tokens": job.n_tokens,
+                "n_weights": int(oracle.n_parameters),
+                "n_iter": self.n_iter_,
+                "best_iteration": self.best_iteration_,
+                "converged": self.converged_,
+                "message": self.message_,
+                "objective": last.get("objective"),
+                "history": self.history_,
+            },
+        }
+
+    def _saved_parameters(self) -> dict[str, Any]:
+        simple = {name: getattr(self, name) for name in _SIMPLE_PARAMETERS}
+        cost = self.cost if isinstance(self.cost, str) else np.asarray(self.cost, dtype=float).tolist()
+        scoring = self.scoring if isinstance(self.scoring, str) else "auto"
+        constraints = self.constraints if self.constraints is None or isinstance(self.constraints, str) else "array"
+        return {**simple, "cost": cost, "scoring": scoring, "constraints": constraints}
+
+    def _dev_score(
+        self, job: Job, oracle: _core.ChainOracle, X_dev: Any, y_dev: Any
+    ) -> Callable[[FloatArray], float] | None:
+        """Return how weights score on the development data."""
+        if (X_dev is None) != (y_dev is None):
+            missing = "y_dev" if y_dev is None else "X_dev"
+            raise InvalidInput(f"{missing} is missing: development data are X_dev with y_dev.")
+        if X_dev is None:
+            if self.patience is not None:
+                raise InvalidInput("patience needs development data: pass X_dev and y_dev, or leave patience out.")
+            return None
+        n_jobs = checks.as_jobs(self.n_jobs)
+        gold = encoded(y_dev, "y_dev", job.classes)
+        sources = list(job.inputs.sources(X_dev, "X_dev"))
+        lengths = np.concatenate([np.zeros(0, dtype=np.int64), *(source.lengths() for source in sources)])
+        gold = paired(gold, lengths, "X_dev")
+        _warn_of_unseen(gold.names[len(job.classes) :])
+        sets = [oracle.dev(source, n_jobs) for source in sources]
+        measure = scoring_of(self.scoring, gold, gold.names)
+        return lambda w: measure(gold, np.concatenate([part.argmax(w, n_jobs) for part in sets]), gold.names)
+
+    # ---- answers -------------------------------------------------------------------------------------------------
+
+    def predict(self, X: Any, allowed: Any = None, fixed: Any = None) -> list[list[str]]:
+        """Return the labels of each sequence.
+
+        Parameters
+        ----------
+        X : iterable of sequences, or TokenTable
+            Of the kind the model was trained on.
+        allowed : sequence, optional
+            For each sequence None, or for each token a collection of the labels it may have, or None.
+        fixed : sequence, optional
+            For each sequence None, a dict from positions to the labels that are known, or for each token its label or
+            None.
+
+        Returns
+        -------
+        list of lists of str
+
+        Warns
+        -----
+        UnknownAttributes
+            If most attributes of ``X`` are unknown to the model.
+
+        Examples
+        --------
+        >>> import trelliswork as tw
+        >>> tagger = tw.SequenceLabeler().fit([["the", "dog"], ["a", "dog", "barks"]], [["D", "N"], ["D", "N", "V"]])
+        >>> tagger.predict([["the", "barks"]], fixed=[{1: "V"}])
+        [['D', 'V']]
+        """
+        labels, lengths = self._decode(X, allowed, fixed)
+        names = self.classes_[labels]
+        ends = np.cumsum(lengths).tolist()
+        return [names[begin:end].tolist() for begin, end in zip([0, *ends], ends, strict=False)]
+
+    def predict_kbest(
+        self, X: Any, k: int, allowed: Any = None, fixed: Any = None
+    ) -> list[list[tuple[list[str], float]]]:
+        """Return, for each sequence, its ``k`` most probable labellings with their log-probabilities, best first.
+
+        Fewer come back when fewer exist. ``allowed`` and ``fixed`` are as for `predict`; probabilities are then those
+        given what is known.
+
+        Examples
+        --------
+        >>> import trelliswork as tw
+        >>> tagger = tw.SequenceLabeler().fit([["the", "dog"], ["a", "dog", "barks"]], [["D", "N"], ["D", "N", "V"]])
+        >>> [labels for labels, log_prob in tagger.predict_kbest([["the", "dog"]], k=2)[0]]
+        [['D', 'N'], ['N', 'N']]
+        """
+        k = checks.as_count("k", k)
+
+        def kbest(batch: ChainBatch) -> list[list[tuple[list[str], float]]]:
+            pairs = zip(batch.kbest(k), batch.log_partition(), strict=True)
+            return [
+                [(self._names(labels), min(float(score - total), 0.0)) for labels, score in best]
+                for best, total in pairs
+            ]
+
+        return self._ask(X, kbest, allowed, fixed)
+
+    def predict_marginals(self, X: Any, allowed: Any = None, fixed: Any = None) -> list[FloatArray]:
+        """Return, for each sequence, p(y_t = label | x) as an array (T, K), columns in the order of `classes_`.
+
+        ``allowed`` and ``fixed`` are as for `predict`; probabilities are then those given what is known.
+        """
+        if allowed is not None or fixed is not None:
+            return self._ask(X, ChainBatch.marginals, allowed, fixed)
+        model, X = self._ready(X)
+        answers: list[FloatArray] = []
+        for first, source in self._numbered(model, X, _SEQUENCES_ASKED):
+            with _placed(first):
+                rows = np.asarray(model.core.marginals(source, checks.as_jobs(self.n_jobs)))
+            ends = np.cumsum(source.lengths()).tolist()
+            answers += [rows[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
+        return answers
+
+    def predict_spans(self, X: Any, allowed: Any = None, fixed: Any = None) -> list[list[PredictedSpan]]:
+        """Return, for each sequence, the spans that its predicted labels spell, each with its probability.
+
+        The probability of a span is p(the labels spell a span of this type from this token to that one, neither longer
+        nor shorter | x), exactly: the sum over all labellings that do. ``allowed`` and ``fixed`` are as for `predict`.
+
+        Examples
+        --------
+        >>> import trelliswork as tw
+        >>> X, y = [["Ann", "Lee", "sings"], ["Bo", "hums"]], [["B-PER", "I-PER", "O"], ["B-PER", "O"]]
+        >>> tagger = tw.SequenceLabeler(tw.CRF(l2=0.01), constraints="BIO").fit(X, y)
+        >>> for span in tagger.predict_spans([["Ann", "Lee", "hums"]])[0]:
+        ...     print(span.type, span.start, span.stop, round(span.probability, 1))
+        PER 0 2 1.0
+        """
+        check_is_fitted(self, "classes_")
+        spelled = SpanLabels.of(self._model.labels)
+        if spelled is None:
+            raise InvalidInput(
+                f"the labels of this model ({', '.join(self._model.labels[:4])}, ...) spell no spans in any scheme, as "
+                "B-PER and I-PER do. Use predict."
+            )
+        return self._ask(X, lambda batch: spans_of(batch, self._decoded(batch), spelled), allowed, fixed)
+
+    def log_prob(self, X: Any, y: Any) -> FloatArray:
+        """Return log p(y | x) of each sequence, -inf where the constraints forbid ``y``.
+
+        Where labels are None or sets, it is the log-probability of all labellings that agree with them.
+
+        Examples
+        --------
+        >>> import trelliswork as tw
+        >>> tagger = tw.SequenceLabeler().fit([["the", "dog"]], [["D", "N"]])
+        >>> tagger.log_prob([["the", "dog"]], [[None, None]]).tolist()
+        [0.0]
+        """
+        model, X = self._ready(X)
+        gold = self._known_gold(y)
+        answers = [np.zeros(0)]
+        n_jobs = checks.as_jobs(self.n_jobs)
+        n_sequences = 0
+        for first, source in self._numbered(model, X, self._sequences_at_a_time(model)):
+            part = gold.of(first, source.lengths())
+            n_sequences += source.n_sequences
+            free, bound = (model.batches(source, n_jobs, masks) for masks in (None, masks_of(part, len(model.labels))))
+            for batch, limited in zip(free, bound, strict=True):
+                answers.append(np.minimum(limited.log_partition() - batch.log_partition(), 0.0))
+        require_paired(gold, n_sequences, "X")
+        return np.concatenate(answers)
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return how well the predicted labels agree with ``y``, by the measure that ``scoring`` names."""
+        labels, lengths = self._decode(X)
+        gold = paired(encoded(y, "y", self._model.labels), lengths, "X")
+        return scoring_of(self.scoring, gold, gold.names)(gold, labels, gold.names)
+
+    def explain(self, x: Any) -> Explanation:
+        """Return why one sequence is labelled as it is: what each attribute and transition adds to each label.
+
+        Parameters
+        ----------
+        x : sequence of tokens
+            One sequence, not a list of them.
+
+        Examples
+        --------
+        >>> import trelliswork as tw
+        >>> X = [[["the"], ["dog", "noun-like"]], [["a"], ["cat", "noun-like"]]]
+        >>> tagger = tw.SequenceLabeler(tw.CRF(l2=0.1)).fit(X, [["D", "N"], ["D", "N"]])
+        >>> why = tagger.explain([["the"], ["cow", "noun-like"]])
+        >>> why.labels
+        ['D', 'N']
+        >>> [contribution.attribute for contribution in why.contributions(1)]
+        [None, 'noun-like']
+        """
+        check_is_fitted(self, "classes_")
+        if not hasattr(x, "tocsr"):
+            refuse_unordered(x, "x")
+        tokens = x.tocsr() if hasattr(x, "tocsr") else list(x)
+        (source,) = self._model.inputs.sources([tokens], "x", names=True)
+        rows = [tokens[t] for t in range(source.length(0))]
+        return explained(self._model, source, rows)
+
+    def weights(self) -> list[Weight]:
+        """Return all weights with the names of what they belong to, the largest first.
+
+        Examples
+        --------
+        >>> import trelliswork as tw
+        >>> tagger = tw.SequenceLabeler().fit([[["the"], ["dog"]]], [["D", "N"]])
+        >>> [(weight.attribute, weight.label) for weight in tagger.weights() if weight.attribute]
+        [('the', 'D'), ('dog', 'N')]
+        """
+        check_is_fitted(self, "classes_")
+        return self._model.weights()
+
+    @property
+    def transitions_(self) -> FloatArray:
+        """The weights of two labels in a row, (K, K), in the order of `classes_`; -inf where they are forbidden."""
+        check_is_fitted(self, "classes_")
+        return self._model.transitions
+
+    @property
+    def n_attributes_(self) -> int:
+        """How many attributes the model has."""
+        check_is_fitted(self, "classes_")
+        return int(self._model.core.n_attributes)
+
+    @property
+    def n_weights_(self) -> int:
+        """How many weights the model has, transitions included."""
+        check_is_fitted(self, "classes_")
+        training: dict[str, Any] = self._model.settings["training"]
+        return int(training["n_weights"])
+
+    # ---- files ---------------------------------------------------------------------------------------------------
+
+    def save(self, path: Any) -> None:
+        """Write the model to one file, whole or not at all; `trelliswork.load` reads it.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> import trelliswork as tw
+        >>> tagger = tw.SequenceLabeler().fit([["the", "dog"]], [["D", "N"]])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     tagger.save(os.path.join(folder, "model.tw"))
+        ...     tw.load(os.path.join(folder, "model.tw")).predict([["the", "dog"]])
+        [['D', 'N']]
+        """
+        check_is_fitted(self, "classes_")
+        store.save(path, self._model.tensors, self._model.settings)
+
+    # ---- helpers -------------------------------------------------------------------------------------------------
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+    def _check_parameters(self) -> None:
+        checks.as_count("min_count", self.min_count)
+        if self.hash_bits is not None and not 1 <= checks.as_count("hash_bits", self.hash_bits) <= 30:
+            raise InvalidInput(f"hash_bits is {self.hash_bits}; expected 1 to 30, or None.")
+        if self.patience is not None:
+            checks.as_count("patience", self.patience)
+        checks.as_jobs(self.n_jobs)
+        for name, choices in (("combinations", ("seen", "transitions", "all")), ("decoder", ("argmax", "mbr"))):
+            value = getattr(self, name)
+            if not isinstance(value, str) or value not in choices:
+                raise InvalidInput(f"{name} is {value!r}; expected one of {', '.join(map(repr, choices))}.")
+        if self.random_state is not None:
+            checks.as_count("random_state", self.random_state, least=0)
+
+    def _learner(self) -> Learner:
+        learner = learners.by_name(self.learner) if isinstance(self.learner, str) else self.learner
+        if not hasattr(learner, "train"):
+            raise InvalidInput(f"learner is {shown(learner)}; expected a learner such as tw.CRF(), or its name.")
+        return learner
+
+    def _set_classes(self) -> None:
+        self.classes_ = np.array([*self._model.labels, None], dtype=object)[:-1]  # None: an array of objects for sure
+        if self._model.inputs.n_columns is not None:
+            self.n_features_in_ = self._model.inputs.n_columns
+
+    def _names(self, labels: npt.NDArray[Any]) -> list[str]:
+        names: list[str] = self.classes_[labels].tolist()
+        return names
+
+    def _ready(self, X: Any) -> tuple[TrainedModel, Any]:
+        """Return the model, and X after a look at whether its attributes are known."""
+        check_is_fitted(self, "classes_")
+        self._model.inputs.check(X)
+        sample, X = head(X)
+        known = everything = 0
+        for source in self._model.inputs.sources(sample):
+            counts = self._model.core.known(source)
+            known, everything = known + counts[0], everything + counts[1]
+        usual = self._model.settings["training"].get("known_share", 1.0)
+        if known < 0.5 * usual * everything and (everything >= 50 or known == 0):
+            warnings.warn(
+                f"the model knows {known} of the first {everything} attributes of X. Was it trained on other features? "
+                "Names, columns and their order must be the same.",
+                UnknownAttributes,
+                stacklevel=4,
+            )
+        return self._model, X
+
+    def _decode(self, X: Any, allowed: Any = None, fixed: Any = None) -> tuple[npt.NDArray[np.int32], Any]:
+        """Return the labels of all tokens by number, and the lengths of the sequences."""
+        model, X = self._ready(X)
+        lengths = [np.zeros(0, dtype=np.int64)]
+        labels = [np.zeros(0, dtype=np.int32)]
+        if allowed is None and fixed is None and self.decoder == "argmax":
+            for first, source in self._numbered(model, X, None):
+                with _placed(first):
+                    labels.append(np.asarray(model.core.argmax(source, checks.as_jobs(self.n_jobs))))
+                lengths.append(source.lengths())
+        else:
+            labels += self._ask_ready(model, X, self._decoded, allowed, fixed)
+            lengths.append(np.array([len(part) for part in labels[1:]], dtype=np.int64))
+        return np.concatenate(labels), np.concatenate(lengths)
+
+    def _decoded(self, batch: ChainBatch) -> list[npt.NDArray[np.int32]]:
+        if self.decoder == "argmax":
+            return [best.labels for best in batch.argmax()]
+        if self.decoder != "mbr":
+            raise InvalidInput(f'decoder is {self.decoder!r}; expected "argmax" or "mbr".')
+        return least_risk(batch, checks.as_cost(self.cost, batch.n_labels), self._model)
+
+    def _ask(self, X: Any, question: Callable[[ChainBatch], Iterable[Any]], allowed: Any, fixed: Any) -> list[Any]:
+        model, X = self._ready(X)
+        return self._ask_ready(model, X, question, allowed, fixed)
+
+    def _ask_ready(
+        self, model: TrainedModel, X: Any, question: Callable[[ChainBatch], Iterable[Any]], allowed: Any, fixed: Any
+    ) -> list[Any]:
+        """Return the answers for all sequences, asked some at a time."""
+        limits = Limits(model.labels, allowed, fixed)
+        answers: list[Any] = []
+        for first, source in self._numbered(model, X, self._sequences_at_a_time(model)):
+            masks = limits.of(first, source.lengths().tolist()) if limits else None
+            for batch in model.batches(source, checks.as_jobs(self.n_jobs), masks):
+                with _placed(len(answers)):
+                    answers.extend(question(batch))
+        limits.require_length(len(answers))
+        return answers
+
+    def _numbered(self, model: TrainedModel, X: Any, at_a_time: int | None) -> Iterator[tuple[int, _core.Source]]:
+        first = 0
+        for source in model.inputs.sources(X, at_a_time=at_a_time):
+            yield first, source
+            first += source.n_sequences
+
+    def _sequences_at_a_time(self, model: TrainedModel) -> int:
+        if not model.core.has_pairs:
+            return _SEQUENCES_ASKED
+        return max(1, _STEP_BYTES // (32 * 8 * len(model.labels) ** 2))  # if they are 32 tokens long
+
+    def _known_gold(self, y: Any) -> Gold:
+        gold = encoded(y, "y", self._model.labels)
+        unseen = gold.names[len(self._model.labels) :]
+        if unseen:
+            raise InvalidInput(f"y has the label {unseen[0]!r}; the model knows {', '.join(self._model.labels)}.")
+        return gold
+
+
+def load(path: Any) -> SequenceLabeler:
+    """Return the model in a file, ready to predict.
+
+    Parameters
+    ----------
+    path : path, binary file or bytes
+        What `SequenceLabeler.save` wrote.
+
+    Raises
+    ------
+    InvalidModel
+        If the file is cut off, damaged, or no model of this library.
+
+    Examples
+    --------
+    >>> import io
+    >>> import trelliswork as tw
+    >>> file = io.BytesIO()
+    >>> tw.SequenceLabeler().fit([["the", "dog"]], [["D", "N"]]).save(file)
+    >>> tw.load(file.getvalue()).classes_.tolist()
+    ['D', 'N']
+    """
+    tensors, settings = store.load(path)
+    try:
+        model = TrainedModel.checked(tensors, settings)
+        labeler = SequenceLabeler(**_parameters(model))
+        training = settings["training"]
+        labeler.history_ = [dict(record) for record in training["history"]]
+        labeler.n_iter_, labeler.best_iteration_ = int(training["n_iter"]), int(training["best_iteration"])
+        labeler.converged_, labeler.message_ = bool(training["converged"]), str(training["message"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InvalidModel(
+            f"{path if isinstance(path, str) else '<model>'}: this is no sound model of a sequence labeler: "
+            f"{type(error).__name__}: {str(error)[:200]}. Save it again."
+        ) from error
+    labeler._model = model
+    labeler._set_classes()
+    return labeler
+
+
+_SIMPLE_PARAMETERS = ("min_count", "hash_bits", "combinations", "decoder", "patience", "random_state", "warm_start")
+
+
+def _parameters(model: TrainedModel) -> dict[str, Any]:
+    """The parameters of the estimator that made a model."""
+    saved = model.settings["parameters"]
+    learner = model.settings["learner"]
+    constraints = saved["constraints"]
+    if constraints == "array":
+        K = len(model.labels)
+        parts = (np.asarray(model.tensors[f"allowed.{name}"]) for name in ("transitions", "start", "end"))
+        moves, start, end = (part.astype(np.bool_) for part in parts)
+        constraints = SchemeConstraints(moves.reshape(K, K), start, end)
+    return {
+        **{name: saved[name] for name in _SIMPLE_PARAMETERS},
+        "cost": saved["cost"] if isinstance(saved["cost"], str) else np.array(saved["cost"]),
+        "scoring": saved["scoring"],
+        "constraints": constraints,
+        "learner": learners.by_name(learner["name"], **learner["parameters"]),
+        "features": model.inputs.templates or ("attributes" if model.inputs.kind == "attributes" else "auto"),
+    }
+
+
+class _placed:
+    """Says of a chain for which every labelling is forbidden which sequence of X it is."""
+
+    def __init__(self, first: int) -> None:
+        self._first = first
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if isinstance(error, Unsatisfiable):
+            place, _, what = str(error).partition(": ")
+            i = self._first + int(place.removeprefix("chain ")) if place.startswith("chain ") else self._first
+            what = what if place.startswith("chain ") else str(error)
+            raise Unsatisfiable(f"X[{i}]: {what}") from None
+
+
+def _warn_of_unseen(labels: list[str]) -> None:
+    if labels:
+        warnings.warn(
+            f"y_dev has labels that y has not: {', '.join(map(repr, labels[:5]))}. They can never be predicted.",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
+def _learner_name(learner: Any) -> str:
+    return str(getattr(learner, "name", type(learner).__name__.lower()))

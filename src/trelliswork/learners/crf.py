@@ -1,0 +1,343 @@
+"""The conditional random field: maximum likelihood of the gold structures, and its softmax-margin form.
+
+    minimise over w   sum_i [ log sum_y exp(w . f(x_i, y) + nu cost(y_i, y)) - w . f(x_i, y_i) ] + l2/2 |w|^2 + l1 |w|_1
+
+With ``nu = 0`` this is the CRF of 002, eq. 77.6 (003, "Parameter Estimation in CRFs"; 004, 2.3): its gradient is
+expected minus observed features. With ``nu > 0`` it is softmax-margin (004, Table 2.1; Gimpel & Smith 2010): structures
+are pushed away from gold the more, the more they cost. The objective is convex, and strictly so for ``l2 > 0``, unless
+some examples are labelled only in part.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from trelliswork import _core
+from trelliswork.errors import ConvergenceWarning, InvalidInput
+from trelliswork.learners.parameters import Parameters, checked_choice, checked_integer, checked_number
+from trelliswork.learners.training import FloatArray, Iteration, OnIteration, Trained
+
+__all__ = ["CRF"]
+
+_SOLVERS = ("auto", "lbfgs", "owlqn", "sgd", "sgd-lbfgs", "sgd-owlqn")
+_WORTH_SGD = 200  # examples below which a stochastic start saves nothing
+_SHARDS = 2  # of the stochastic phase; fixed, so that the result does not depend on n_jobs
+
+State = dict[str, npt.NDArray[Any]]
+
+
+class CRF(Parameters):
+    """Train a conditional random field.
+
+    Parameters
+    ----------
+    l2 : float, default 1.0
+        Factor of ``|w|^2 / 2``, on the sum of the losses. (CRFsuite's ``c2`` is half of it; a Gaussian prior of
+        variance v is ``l2 = 1 / v``.)
+    l1 : float, default 0.0
+        Factor of ``|w|_1``. Above zero many weights end as exact zeros.
+    solver : str, default "auto"
+        ``"lbfgs"``; ``"owlqn"``, which alone can have ``l1 > 0``; ``"sgd"``, stochastic gradient descent; or two in a
+        row, ``"sgd-lbfgs"`` and ``"sgd-owlqn"``: a few stochastic passes, then the other scaled by the diagonal of the
+        Hessian taken there. ``"auto"`` takes two in a row, or the second alone when there are few examples; when
+        training starts from given weights it leaves the stochastic passes out, since they would lead away from them.
+    max_iter : int, default 1000
+        Most iterations, of all phases together; an iteration of ``"sgd"`` is a pass over the data.
+    tol : float, default 5e-4
+        Stop when the objective is believed to be within this part of its minimum. Two figures are looked at, and the
+        smaller counts: ``|gradient|^2 / (2 l2)``, which is certain for a convex loss but careful; and what is still to
+        be gained if the objective goes on falling at the rate of the last iterations, doubled. Below 1e-5 the last
+        iterations are in double precision. Zero goes on until rounding ends it. (``"sgd"`` cannot know this much: it
+        stops when the losses met in a pass have fallen by less than this part of the objective in four passes.)
+    margin : float, default 0.0
+        ``nu``, the factor of the cost in softmax-margin; 0 is the plain CRF.
+    memory : int, default 6
+        Steps that L-BFGS and OWL-QN remember.
+    epochs : int, default 5
+        Stochastic passes at the start of ``"sgd-lbfgs"`` and ``"sgd-owlqn"``.
+    batch_size : int, default 4
+        Examples of one stochastic step.
+    step_size : float, optional
+        Length of the first stochastic step; left out, it is found on a sample.
+
+    See Also
+    --------
+    docs/training.md : what each solver is for, and how many passes over the data it takes.
+
+    Examples
+    --------
+    >>> CRF(l2=0.5, margin=1.0)
+    CRF(l2=0.5, margin=1.0)
+    """
+
+    def __init__(
+        self,
+        l2: float = 1.0,
+        l1: float = 0.0,
+        *,
+        solver: str = "auto",
+        max_iter: int = 1000,
+        tol: float = 5e-4,
+        margin: float = 0.0,
+        memory: int = 6,
+        epochs: int = 5,
+        batch_size: int = 4,
+        step_size: float | None = None,
+    ) -> None:
+        self.l2 = l2
+        self.l1 = l1
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.margin = margin
+        self.memory = memory
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.step_size = step_size
+
+    def train(
+        self,
+        oracle: _core.Oracle,
+        *,
+        weights: FloatArray | None = None,
+        state: Mapping[str, npt.NDArray[Any]] | None = None,
+        n_jobs: int = 1,
+        seed: int = 0,
+        on_iteration: OnIteration | None = None,
+    ) -> Trained:
+        """Minimise the penalised loss of ``oracle``.
+
+        Parameters
+        ----------
+        oracle : Oracle
+            The examples.
+        weights : array of shape (oracle.n_weights,), optional
+            Where to start; zeros if left out.
+        state : dict of arrays, optional
+            What `Iteration.state` gave in an earlier run with the same examples, parameters (but for ``max_iter`` and
+            ``tol``) and seed. Training goes on from there to the identical result; ``weights`` is not looked at.
+        n_jobs : int, default 1
+            Threads. The result is the same to the last bit for any number.
+        seed : int, default 0
+            Of the order in which the stochastic phase visits the examples.
+        on_iteration : callable, optional
+            Called with an `Iteration` after each; training stops when it returns True. `KeyboardInterrupt` passes
+            through.
+
+        Returns
+        -------
+        Trained
+            Weights, objective, and how it ended.
+
+        Warns
+        -----
+        ConvergenceWarning
+            When it ended because of ``max_iter``, or could not go on.
+        """
+        self._check()
+        run = _Run(
+            self,
+            oracle,
+            checked_integer("n_jobs", n_jobs, least=1),
+            checked_integer("seed", seed, least=0, most=2**32 - 1),
+        )
+        oracle.set_cost_scale(float(self.margin))
+        if state is None:
+            run.begin(weights)
+        else:
+            run.resume(state)
+        return run.finish(on_iteration)
+
+    def _check(self) -> None:
+        checked_number("l2", self.l2, least=0.0)
+        checked_number("l1", self.l1, least=0.0)
+        checked_choice("solver", self.solver, _SOLVERS)
+        checked_integer("max_iter", self.max_iter, least=1)
+        checked_number("tol", self.tol, least=0.0)
+        checked_number("margin", self.margin, least=0.0)
+        checked_integer("memory", self.memory, least=1, most=1000)
+        checked_integer("epochs", self.epochs, least=0)
+        checked_integer("batch_size", self.batch_size, least=1)
+        if self.step_size is not None:
+            checked_number("step_size", self.step_size, above=0.0)
+        if self.l1 > 0 and self.solver not in ("auto", "owlqn", "sgd-owlqn"):
+            raise InvalidInput(f"solver={self.solver!r} has no L1 penalty: use 'owlqn' or 'auto', or set l1=0")
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Which phases a run has."""
+
+    epochs: int  # stochastic passes first; 0 for none, -1 for nothing else
+    scaled: bool  # whether the second phase is scaled by the diagonal of the Hessian
+
+
+class _Run:
+    """One call of `CRF.train`: the phases in turn, the solver of the current one, and how far it got."""
+
+    def __init__(self, learner: CRF, oracle: _core.Oracle, n_jobs: int, seed: int) -> None:
+        self.learner, self.oracle, self.n_jobs, self.seed = learner, oracle, n_jobs, seed
+        self.started = time.perf_counter()
+        self.past_iterations, self.past_passes = 0, 0.0  # of the phases before this one
+
+    def begin(self, weights: FloatArray | None) -> None:
+        self.plan = _plan(self.learner, self.oracle, warm=weights is not None)
+        start = _checked_weights(weights, self.oracle)
+        self.solver = self._stochastic(start) if self.plan.epochs else self._second(start)
+
+    def resume(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        parts = dict(state)
+        settings, run = parts.pop("settings", None), parts.pop("run", None)
+        if settings is None or run is None or np.shape(run) != (5,) or not np.array_equal(settings, self._settings()):
+            raise InvalidInput(
+                "state is not of a run with these parameters and this seed: go on with the ones it was saved with"
+            )
+        in_second, iterations, passes, epochs, scaled = (float(x) for x in run)
+        self.past_iterations, self.past_passes = int(iterations), passes
+        self.plan = _Plan(int(epochs), bool(scaled))
+        zeros = np.zeros(self.oracle.n_weights)
+        self.solver = self._second(zeros) if in_second else self._stochastic(zeros)
+        try:
+            self.solver.restore(parts)
+        except ValueError as error:
+            raise InvalidInput(f"state cannot be used here: {error}") from error
+
+    def finish(self, on_iteration: OnIteration | None) -> Trained:
+        """Iterate to the end and say how it ended."""
+        stopped = False
+        while not stopped and self.iterations < self.learner.max_iter:
+            if self._phase_is_over():
+                if isinstance(self.solver, _core.Sgd) and self.plan.epochs >= 0:
+                    self._go_on_to_second()
+                    continue
+                break
+            before = self.iterations
+            self.solver.step(self.n_jobs)
+            if self.iterations == before:  # it ended without another step
+                continue
+            stopped = on_iteration is not None and bool(on_iteration(self._iteration()))
+        return self._trained(stopped)
+
+    @property
+    def iterations(self) -> int:
+        return self.past_iterations + self.solver.iterations
+
+    def _phase_is_over(self) -> bool:
+        if self.solver.outcome != "running":
+            return True
+        return isinstance(self.solver, _core.Sgd) and 0 <= self.plan.epochs <= self.solver.iterations
+
+    def _go_on_to_second(self) -> None:
+        self.past_iterations, self.past_passes = self.solver.iterations, self.solver.passes
+        self.solver = self._second(self.solver.weights())
+
+    def _stochastic(self, weights: FloatArray) -> _core.Sgd:
+        return _core.Sgd(
+            self.oracle,
+            weights,
+            l2=float(self.learner.l2),
+            batch=self.learner.batch_size,
+            shards=_SHARDS,
+            step=float(self.learner.step_size or 0.0),
+            tol=float(self.learner.tol) if self.plan.epochs < 0 else 0.0,
+            seed=self.seed,
+        )
+
+    def _second(self, weights: FloatArray) -> _core.Lbfgs | _core.Owlqn:
+        wants_l1 = self.learner.l1 > 0 or self.learner.solver.endswith("owlqn")
+        kind = _core.Owlqn if wants_l1 else _core.Lbfgs
+        return kind(
+            self.oracle,
+            weights,
+            l2=float(self.learner.l2),
+            l1=float(self.learner.l1),
+            memory=self.learner.memory,
+            tol=float(self.learner.tol),
+            scaled=self.plan.scaled,
+        )
+
+    def _iteration(self) -> Iteration:
+        facts = {"gradient_norm": self.solver.gradient_norm, "gap": self.solver.gap}
+        facts = {name: value for name, value in facts.items() if np.isfinite(value)}
+        return Iteration(
+            number=self.iterations,
+            objective=self.solver.objective,
+            phase=self.solver.phase,
+            seconds=time.perf_counter() - self.started,
+            weights=self.solver.weights,
+            state=self._state,
+            facts=facts | {"passes": self.past_passes + self.solver.passes},
+        )
+
+    def _state(self) -> State:
+        in_second = not isinstance(self.solver, _core.Sgd)
+        run = [in_second, self.past_iterations, self.past_passes, self.plan.epochs, self.plan.scaled]
+        return {**self.solver.state(), "run": np.array(run, dtype=np.float64), "settings": self._settings()}
+
+    def _settings(self) -> FloatArray:
+        """All that must be the same in a resumed run."""
+        it = self.learner
+        numbers = [it.l2, it.l1, it.margin, it.memory, it.epochs, it.batch_size, it.step_size or 0.0, self.seed]
+        return np.array([_SOLVERS.index(it.solver), *numbers], dtype=np.float64)
+
+    def _trained(self, stopped: bool) -> Trained:
+        outcome, learner = self.solver.outcome, self.learner
+        weights = self.solver.weights()
+        objective = self.solver.objective
+        if isinstance(self.solver, _core.Sgd):  # what it knows is an estimate
+            objective = _core.exact_objective(self.oracle, weights, float(learner.l2), float(learner.l1), self.n_jobs)
+        converged = outcome in ("converged", "rounding") and not self._in_passing()
+        message = self._message(outcome, converged, stopped)
+        if not converged and not stopped:
+            warnings.warn(f"CRF training has not converged: {message}", ConvergenceWarning, stacklevel=4)
+        return Trained(weights, objective, self.iterations, converged, message)
+
+    def _in_passing(self) -> bool:
+        """Whether the solver is a stochastic one with another to follow."""
+        return isinstance(self.solver, _core.Sgd) and self.plan.epochs >= 0
+
+    def _message(self, outcome: str, converged: bool, stopped: bool) -> str:
+        count = f"after {self.iterations} iterations"
+        if converged and isinstance(self.solver, _core.Sgd):
+            return f"ended {count}: the losses met no longer fall by {self.learner.tol:g} in some passes"
+        if converged and outcome == "converged":
+            return f"converged {count}: the objective is believed to be within {self.learner.tol:g} of its minimum"
+        if converged:
+            return f"converged {count}: as low as double precision can tell"
+        if outcome == "not finite":
+            return (
+                f"the objective is not a finite number {count}: are the values of the features or weights very large?"
+            )
+        if outcome == "no lower point":
+            return f"the line search found no lower objective {count}, although its slope promised one"
+        if stopped:
+            return f"stopped by on_iteration {count}"
+        return f"max_iter={self.learner.max_iter} was reached; raise it, or raise tol={self.learner.tol:g}"
+
+
+def _plan(learner: CRF, oracle: _core.Oracle, warm: bool) -> _Plan:
+    two = learner.solver.startswith("sgd-")
+    if learner.solver == "auto":
+        two = not warm and oracle.n_examples >= _WORTH_SGD
+        return _Plan(epochs=learner.epochs if two else 0, scaled=warm or (two and learner.epochs > 0))
+    if learner.solver == "sgd":
+        return _Plan(epochs=-1, scaled=False)
+    return _Plan(epochs=learner.epochs if two else 0, scaled=two)
+
+
+def _checked_weights(weights: FloatArray | None, oracle: _core.Oracle) -> FloatArray:
+    if weights is None:
+        return np.zeros(oracle.n_weights)
+    array = np.ascontiguousarray(weights, dtype=np.float64)
+    if array.shape != (oracle.n_weights,):
+        raise InvalidInput(f"weights has shape {array.shape}, but these examples have {oracle.n_weights} weights")
+    if not np.isfinite(array).all():
+        raise InvalidInput("weights must be finite numbers: there is a NaN or an infinity among them")
+    return array

@@ -1,0 +1,83 @@
+"""Plain keyword parameters, as scikit-learn's ``clone`` and grid search expect them, without importing scikit-learn."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from numbers import Integral, Real
+from typing import Any, Self
+
+from trelliswork.errors import InvalidInput
+
+__all__ = ["Parameters", "checked_choice", "checked_integer", "checked_number"]
+
+
+class Parameters:
+    """A class whose ``__init__`` stores each of its arguments under its own name and does nothing else."""
+
+    @classmethod
+    def _defaults(cls) -> dict[str, Any]:
+        found = inspect.signature(cls.__init__).parameters
+        return {name: parameter.default for name, parameter in found.items() if name != "self"}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name. ``deep`` is accepted for scikit-learn's sake."""
+        return {name: getattr(self, name) for name in self._defaults()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name; returns the object itself."""
+        known = self._defaults()
+        for name in params:
+            if name not in known:
+                raise InvalidInput(f"{type(self).__name__} has no parameter {name!r}; it has: {', '.join(known)}")
+        for name, value in params.items():
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = self._defaults()
+        shown = [f"{k}={v!r}" for k, v in self.get_params().items() if not _same(v, defaults[k])]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        theirs = other.get_params()
+        return all(_same(value, theirs[name]) for name, value in self.get_params().items())
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def checked_number(name: str, value: Any, *, least: float = -math.inf, above: float = -math.inf) -> float:
+    """Return ``value`` as a float, or raise: a finite number, at least ``least`` and more than ``above``."""
+    wanted = "a finite number"
+    if least > -math.inf:
+        wanted += f" of at least {least:g}"
+    if above > -math.inf:
+        wanted += f" above {above:g}"
+    good = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    if not good or value < least or value <= above:
+        raise InvalidInput(f"{name} must be {wanted}, not {value!r}")
+    return float(value)
+
+
+def checked_integer(name: str, value: Any, *, least: int, most: int = 2**31 - 1) -> int:
+    """Return ``value`` as an int, or raise: a whole number from ``least`` to ``most``."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or not least <= int(value) <= most:
+        raise InvalidInput(f"{name} must be a whole number from {least} to {most}, not {value!r}")
+    return int(value)
+
+
+def checked_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
+    """Return ``value``, or raise: one of ``choices``."""
+    if not isinstance(value, str) or value not in choices:
+        raise InvalidInput(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}")
+    return value
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a is b or (type(a) is type(b) and bool(a == b)) or (_plain(a) and _plain(b) and bool(a == b))
+
+
+def _plain(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)

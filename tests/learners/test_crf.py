@@ -1,0 +1,425 @@
+"""`tw.CRF` on single labels: minima found by scipy, runs cut in two, threads, warm starts, and how training may end."""
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+
+from reference import multiclass
+from trelliswork import _core
+from trelliswork.errors import ConvergenceWarning, InvalidInput
+from trelliswork.learners import CRF, by_name
+
+TO_THE_END = {"tol": 1e-13, "max_iter": 5000}
+SOLVERS = ("lbfgs", "owlqn", "sgd-lbfgs", "sgd-owlqn", "auto")
+
+
+def make_oracle(x, gold, n_labels, cost=None):
+    charges = np.zeros((0, 0)) if cost is None else cost
+    return _core.LabelOracle.dense(np.ascontiguousarray(x), gold.astype(np.int32), n_labels, np.zeros(0), charges)
+
+
+def noisy_problem(seed=0, n=60, d=5, k=3):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, d))
+    gold = (x @ rng.normal(size=(d, k)) + rng.gumbel(size=(n, k))).argmax(axis=1)
+    return x, gold, k
+
+
+def text_like_oracle(seed=0, n=2000, d=3000, k=5):
+    """Rows with a few ones among many columns, some frequent and most rare, as words are."""
+    rng = np.random.default_rng(seed)
+    per_row = 8
+    columns = (d * rng.random((n, per_row)) ** 3).astype(np.int64)
+    truth = rng.normal(size=(d, k))
+    gold = (truth[columns].sum(axis=1) + rng.gumbel(size=(n, k))).argmax(axis=1).astype(np.int32)
+    indptr = np.arange(0, n * per_row + 1, per_row, dtype=np.int64)
+    ones = np.ones(n * per_row)
+    return _core.LabelOracle.sparse(indptr, columns.ravel(), ones, d, gold, k, np.zeros(0), np.zeros((0, 0)))
+
+
+def recorded(learner, oracle, **kwargs):
+    """Train, and keep every iteration's number, objective, phase, weights and state."""
+    seen = []
+
+    def keep(iteration):
+        seen.append((iteration, iteration.weights(), iteration.state()))
+
+    return learner.train(oracle, on_iteration=keep, **kwargs), seen
+
+
+# The minimum is where an independent solver finds it
+
+
+SMOOTH = [(solver, l2, 0.0) for solver in SOLVERS for l2 in (1.0, 0.1)]
+WITH_L1 = [
+    (solver, l2, l1) for solver in ("owlqn", "sgd-owlqn", "auto") for l2, l1 in ((0.0, 0.7), (0.5, 0.7), (0.0, 3.0))
+]
+
+
+@pytest.mark.parametrize(("solver", "l2", "l1"), SMOOTH + WITH_L1)
+def test_minimum_is_that_of_an_independent_solver(solver, l2, l1):
+    x, gold, k = noisy_problem()
+    expected, at = multiclass.minimum(x, gold, k, l2=l2, l1=l1)
+    found = CRF(l2=l2, l1=l1, solver=solver, **TO_THE_END).train(make_oracle(x, gold, k))
+    assert found.converged
+    np.testing.assert_allclose(found.objective, expected, rtol=1e-9)
+    if l2 > 0:  # otherwise the minimum may be a line
+        np.testing.assert_allclose(found.weights, at, atol=2e-4)
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(1, 30),
+    d=st.integers(1, 4),
+    k=st.integers(2, 4),
+    l2=st.sampled_from([0.01, 1.0, 50.0]),
+    l1=st.sampled_from([0.0, 0.3]),
+)
+@settings(max_examples=60)
+def test_minimum_of_any_small_problem(seed, n, d, k, l2, l1):
+    x, gold, k = noisy_problem(seed, n, d, k)
+    expected, _ = multiclass.minimum(x, gold, k, l2=l2, l1=l1)
+    found = CRF(l2=l2, l1=l1, **TO_THE_END).train(make_oracle(x, gold, k))
+    assert found.converged
+    np.testing.assert_allclose(found.objective, expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("margin", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize("l1", [0.0, 0.5])
+def test_softmax_margin_has_the_minimum_of_an_independent_solver(margin, l1):
+    x, gold, k = noisy_problem(3)
+    cost = np.array([[0.0, 1.0, 2.0], [0.5, 0.0, 1.0], [3.0, 1.0, 0.0]])
+    expected, _ = multiclass.minimum(x, gold, k, l2=1.0, l1=l1, cost=cost, nu=margin)
+    found = CRF(margin=margin, l1=l1, **TO_THE_END).train(make_oracle(x, gold, k, cost))
+    np.testing.assert_allclose(found.objective, expected, rtol=1e-9)
+
+
+def test_the_margin_of_an_earlier_run_is_not_kept():
+    x, gold, k = noisy_problem()
+    oracle = make_oracle(x, gold, k)
+    plain = CRF().train(oracle).objective
+    CRF(margin=2.0).train(oracle)
+    assert CRF().train(oracle).objective == plain
+
+
+def test_weights_are_those_of_logistic_regression():
+    x, gold, k = noisy_problem(n=300)
+    peer = LogisticRegression(C=0.5, fit_intercept=False, tol=1e-10, max_iter=5000).fit(x, gold)
+    found = CRF(l2=2.0, **TO_THE_END).train(make_oracle(x, gold, k))
+    np.testing.assert_allclose(found.weights.reshape(-1, k), peer.coef_.T, atol=1e-5)
+
+
+def test_l1_makes_exact_zeros():
+    oracle = text_like_oracle(n=500)
+    assert np.mean(CRF(l1=2.0).train(oracle).weights == 0.0) > 0.9
+
+
+# When it stops
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("l2", [0.03, 1.0, 10.0])
+def test_default_tolerance_stops_within_a_thousandth(solver, l2):
+    oracle = text_like_oracle()
+    least = CRF(l2=l2, solver="lbfgs", **TO_THE_END).train(oracle)
+    assert least.converged
+    found = CRF(l2=l2, solver=solver).train(oracle)
+    assert found.converged
+    assert least.objective * (1 - 1e-9) <= found.objective <= least.objective * 1.001
+
+
+@pytest.mark.parametrize(("l2", "l1"), [(0.0, 1.0), (0.0, 0.2), (0.3, 0.3)])
+@pytest.mark.parametrize("solver", ["owlqn", "sgd-owlqn"])
+def test_default_tolerance_stops_within_a_thousandth_with_l1(solver, l2, l1):
+    oracle = text_like_oracle()
+    least = CRF(l2=l2, l1=l1, solver="owlqn", **TO_THE_END).train(oracle)
+    assert least.converged
+    found = CRF(l2=l2, l1=l1, solver=solver).train(oracle)
+    assert least.objective * (1 - 1e-9) <= found.objective <= least.objective * 1.001
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "owlqn", "sgd-lbfgs"])
+def test_batch_solvers_never_go_up(solver):
+    _, seen = recorded(CRF(solver=solver, tol=1e-10), text_like_oracle())
+    objectives = [iteration.objective for iteration, *_ in seen if iteration.phase != "sgd"]
+    assert len(objectives) > 10
+    assert all(later <= earlier * (1 + 2e-14) for earlier, later in itertools.pairwise(objectives))
+
+
+def test_sgd_comes_close():
+    oracle = text_like_oracle()
+    least = CRF(solver="lbfgs", tol=1e-10).train(oracle)
+    found = CRF(solver="sgd", tol=0.01).train(oracle)
+    assert found.objective < 1.05 * least.objective
+    assert found.objective == pytest.approx(_core.exact_objective(oracle, found.weights, 1.0))
+
+
+def test_iterations_are_counted_over_all_phases():
+    found, seen = recorded(CRF(solver="sgd-lbfgs", epochs=3), text_like_oracle())
+    assert [iteration.number for iteration, *_ in seen] == list(range(1, found.n_iter + 1))
+    assert [iteration.phase for iteration, *_ in seen][:4] == ["sgd", "sgd", "sgd", "lbfgs"]
+    passes = [iteration.facts["passes"] for iteration, *_ in seen]
+    assert all(later >= earlier + 1 for earlier, later in itertools.pairwise(passes))
+
+
+def test_max_iter_ends_with_a_warning():
+    with pytest.warns(ConvergenceWarning, match="max_iter=4 was reached; raise it"):
+        found = CRF(max_iter=4).train(text_like_oracle())
+    assert not found.converged
+    assert found.n_iter == 4
+    assert "max_iter" in found.message
+
+
+def test_on_iteration_may_stop_without_a_warning():
+    found = CRF().train(text_like_oracle(), on_iteration=lambda iteration: iteration.number == 7)
+    assert (found.n_iter, found.converged) == (7, False)
+    assert found.message == "stopped by on_iteration after 7 iterations"
+
+
+def test_an_objective_that_is_no_number_is_reported():
+    x, gold, k = noisy_problem()
+    oracle = make_oracle(x, gold, k)
+    with pytest.warns(ConvergenceWarning, match="not a finite number"):
+        found = CRF().train(oracle, weights=np.full(oracle.n_weights, 1e200))
+    assert not found.converged
+
+
+def test_features_too_large_for_any_step_are_reported():
+    x, gold, k = noisy_problem()
+    with pytest.warns(ConvergenceWarning):
+        found = CRF(solver="lbfgs").train(make_oracle(x * 1e200, gold, k))
+    assert not found.converged
+    assert np.isfinite(found.weights).all()
+
+
+def test_nothing_to_learn_converges_at_once():
+    x, gold, k = np.zeros((5, 2)), np.array([0, 1, 0, 1, 1]), 2
+    found = CRF().train(make_oracle(x, gold, k))
+    assert found.converged
+    assert found.n_iter == 0
+    assert not found.weights.any()
+
+
+def test_no_penalty_at_all_is_possible():
+    x, gold, k = noisy_problem(n=200)
+    expected, _ = multiclass.minimum(x, gold, k, l2=0.0)
+    found = CRF(l2=0.0, **TO_THE_END).train(make_oracle(x, gold, k))
+    np.testing.assert_allclose(found.objective, expected, rtol=1e-8)
+
+
+# Runs that are cut in two, threads, seeds, warm starts
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"solver": "lbfgs"},
+        {"solver": "owlqn", "l1": 0.3},
+        {"solver": "sgd", "max_iter": 6},
+        {"solver": "sgd-lbfgs", "epochs": 3},
+        {"solver": "sgd-owlqn", "epochs": 2, "l1": 0.3},
+        {"solver": "lbfgs", "tol": 1e-12, "memory": 3},
+    ],
+    ids=str,
+)
+def test_a_run_cut_in_two_ends_with_the_same_bits(params):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        learner, oracle = CRF(**params), text_like_oracle(n=800)
+        whole, seen = recorded(learner, oracle, seed=5)
+        for cut in {0, 1, len(seen) // 2, len(seen) - 2, len(seen) - 1}:
+            rest, later = recorded(learner, text_like_oracle(n=800), seed=5, state=seen[cut][2])
+            assert rest.weights.tobytes() == whole.weights.tobytes()
+            assert (rest.objective, rest.n_iter, rest.converged) == (whole.objective, whole.n_iter, whole.converged)
+            assert [i.objective for i, *_ in later] == [i.objective for i, *_ in seen[cut + 1 :]]
+            assert [i.facts for i, *_ in later] == [i.facts for i, *_ in seen[cut + 1 :]]
+
+
+def test_keyboard_interrupt_passes_through_and_the_run_can_go_on():
+    oracle, learner, kept = text_like_oracle(), CRF(), []
+
+    def interrupt(iteration):
+        kept.append(iteration.state())
+        if iteration.number == 8:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        learner.train(oracle, on_iteration=interrupt)
+    assert learner.train(oracle, state=kept[-1]).weights.tobytes() == learner.train(oracle).weights.tobytes()
+
+
+@pytest.mark.parametrize("params", [{}, {"solver": "lbfgs"}, {"l1": 0.2}, {"solver": "sgd", "max_iter": 5}], ids=str)
+def test_the_same_bits_for_any_number_of_threads(params):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        oracle = text_like_oracle(d=20000)  # enough weights for threads to share the arithmetic
+        assert oracle.n_weights > 70000
+        first = CRF(**params).train(oracle, n_jobs=1)
+        for n_jobs in (2, 4):
+            assert CRF(**params).train(oracle, n_jobs=n_jobs).weights.tobytes() == first.weights.tobytes()
+
+
+def test_the_seed_orders_the_examples():
+    oracle, learner = text_like_oracle(), CRF(solver="sgd-lbfgs")
+    same = [learner.train(oracle, seed=seed).weights.tobytes() for seed in (3, 3, 4)]
+    assert same[0] == same[1] != same[2]
+
+
+def test_a_warm_start_takes_fewer_iterations():
+    oracle = text_like_oracle()
+    cold = CRF().train(oracle)
+    warm, seen = recorded(CRF(), oracle, weights=cold.weights)
+    assert warm.converged
+    assert warm.n_iter < cold.n_iter / 2
+    assert warm.objective <= cold.objective
+    assert all(iteration.phase == "lbfgs" for iteration, *_ in seen)
+
+
+def test_a_warm_start_does_not_change_the_weights_given():
+    oracle = text_like_oracle(n=300)
+    start = np.full(oracle.n_weights, 0.01)
+    CRF().train(oracle, weights=start)
+    assert (start == 0.01).all()
+
+
+# Parameters
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"l2": -1.0}, "l2 must be a finite number of at least 0, not -1.0"),
+        ({"l2": float("nan")}, "l2"),
+        ({"l2": None}, "l2"),
+        ({"l1": float("inf")}, "l1"),
+        ({"l1": "1"}, "l1"),
+        ({"max_iter": 0}, "max_iter must be a whole number from 1"),
+        ({"max_iter": 1.5}, "max_iter"),
+        ({"max_iter": True}, "max_iter"),
+        ({"tol": -1e-3}, "tol"),
+        ({"margin": float("nan")}, "margin"),
+        ({"margin": -1.0}, "margin"),
+        ({"memory": 0}, "memory"),
+        ({"epochs": -1}, "epochs"),
+        ({"batch_size": 0}, "batch_size"),
+        ({"step_size": 0.0}, "step_size must be a finite number above 0"),
+        ({"solver": "newton"}, "solver must be one of 'auto', 'lbfgs'"),
+        ({"solver": "lbfgs", "l1": 1.0}, "has no L1 penalty: use 'owlqn'"),
+        ({"solver": "sgd", "l1": 1.0}, "has no L1 penalty"),
+    ],
+    ids=str,
+)
+def test_bad_parameters_are_named(params, message):
+    x, gold, k = noisy_problem()
+    with pytest.raises(InvalidInput, match=message):
+        CRF(**params).train(make_oracle(x, gold, k))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"weights": np.zeros(3)}, r"weights has shape \(3,\), but these examples have 15 weights"),
+        ({"weights": np.full(15, np.nan)}, "NaN"),
+        ({"n_jobs": 0}, "n_jobs"),
+        ({"seed": -1}, "seed"),
+        ({"state": {}}, "state is not of a run with these parameters"),
+    ],
+    ids=str,
+)
+def test_bad_arguments_are_named(arguments, message):
+    x, gold, k = noisy_problem()
+    with pytest.raises(InvalidInput, match=message):
+        CRF().train(make_oracle(x, gold, k), **arguments)
+
+
+def test_a_state_of_other_examples_or_parameters_is_refused():
+    x, gold, k = noisy_problem()
+    _, seen = recorded(CRF(solver="lbfgs"), make_oracle(x, gold, k))
+    state = seen[1][2]
+    with pytest.raises(InvalidInput, match="other settings"):
+        CRF(solver="lbfgs").train(make_oracle(x[:, :4], gold, k), state=state)
+    with pytest.raises(InvalidInput, match="these parameters"):
+        CRF(solver="lbfgs", l2=2.0).train(make_oracle(x, gold, k), state=state)
+    with pytest.raises(InvalidInput, match="this seed"):
+        CRF(solver="lbfgs").train(make_oracle(x, gold, k), state=state, seed=1)
+
+
+@pytest.mark.parametrize(
+    "name", ["weights", "gradient", "scaling", "counters", "values", "steps", "changes", "products"]
+)
+@pytest.mark.parametrize("what", ["missing", "short", "integers", "huge"])
+def test_a_broken_state_is_refused_or_harmless(name, what):
+    x, gold, k = noisy_problem()
+    _, seen = recorded(CRF(solver="lbfgs"), make_oracle(x, gold, k))
+    state = dict(seen[2][2])
+    if what == "missing":
+        del state[name]
+    elif what == "short":
+        state[name] = state[name][:-1]
+    elif what == "integers":
+        state[name] = state[name].astype(np.int64)
+    elif name == "counters":
+        state[name] = np.full_like(state[name], 1e300)
+    else:
+        state[name] = np.full_like(state[name], np.nan)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            CRF(solver="lbfgs", max_iter=20).train(make_oracle(x, gold, k), state=state)
+        return
+    with pytest.raises(InvalidInput, match="state"):
+        CRF(solver="lbfgs").train(make_oracle(x, gold, k), state=state)
+
+
+def test_repr_shows_what_is_not_the_default():
+    assert repr(CRF()) == "CRF()"
+    assert repr(CRF(2.0, solver="lbfgs")) == "CRF(l2=2.0, solver='lbfgs')"
+
+
+def test_equal_when_all_parameters_are():
+    assert CRF(l2=1) == CRF(l2=1.0)
+    assert CRF(l2=1.0) != CRF(l2=2.0)
+    assert CRF() != "crf"
+
+
+def test_by_name():
+    assert by_name("crf", l1=0.5) == CRF(l1=0.5)
+    with pytest.raises(InvalidInput, match="there is no learner 'svm'; there is: crf"):
+        by_name("svm")
+    with pytest.raises(InvalidInput, match="CRF has no parameter 'C'; it has: l2, l1"):
+        by_name("crf", C=1.0)
+
+
+def test_clone_copies_the_parameters():
+    original = CRF(l2=0.3, solver="lbfgs")
+    copy = clone(original)
+    assert copy is not original
+    assert copy == original
+
+
+class Classifier(ClassifierMixin, BaseEstimator):
+    """The least estimator that has a learner, as grid search sees `SequenceLabeler`."""
+
+    def __init__(self, learner):
+        self.learner = learner
+
+    def fit(self, x, y):
+        self.classes_ = np.unique(y)
+        self.weights_ = self.learner.train(make_oracle(x, y, len(self.classes_))).weights
+        return self
+
+    def predict(self, x):
+        return (x @ self.weights_.reshape(-1, len(self.classes_))).argmax(axis=1)
+
+
+def test_grid_search_reaches_the_parameters_of_a_learner():
+    x, gold, _ = noisy_problem(n=90)
+    search = GridSearchCV(Classifier(CRF()), {"learner__l2": [1e4, 0.5]}, cv=3).fit(x, gold)
+    assert search.best_params_ == {"learner__l2": 0.5}
+    assert search.best_estimator_.learner == CRF(l2=0.5)
