@@ -3,7 +3,7 @@ The compiled core of trelliswork; use the public names of the package instead.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Annotated
+from typing import Annotated, overload
 
 import numpy
 from numpy.typing import NDArray
@@ -87,6 +87,14 @@ def kbest_vectors(chain: ChainBatch, k: int, reverse: bool) -> list[list[float]]
 
 def python_vectors(chain: ChainBatch, plus: Callable, times: Callable, zero: object | None, one: object | None, lift: Callable, reverse: bool) -> list: ...
 
+@overload
+def hash_bytes(text: str) -> int:
+    """The 64-bit key of a name, as model files hold it."""
+
+@overload
+def hash_bytes(text: bytes, seed: int = 0) -> int:
+    """The key of a string."""
+
 class Source:
     """Sequences of tokens whose attributes can be asked for."""
 
@@ -94,6 +102,42 @@ class Source:
     def n_sequences(self) -> int: ...
 
     def length(self, arg: int, /) -> int: ...
+
+    def lengths(self) -> NDArray[numpy.int64]: ...
+
+    def attributes(self, first: int, last: int) -> tuple:
+        """
+        Those of sequences first .. last - 1 that meet a label, and those that meet a pair of labels: each as (starts by token, keys, values or None when all are 1).
+        """
+
+    def name(self, sequence: int, token: int, i: int, pair: bool = False) -> str:
+        """The readable name of the i-th attribute of a token."""
+
+class AttributeSource(Source):
+    """Named attributes of tokens: dicts, or lists of strings."""
+
+    def __init__(self, X: object, names: bool = False, where: str = 'X', first: int = 0) -> None: ...
+
+class MatrixSource(Source):
+    """Rows of a matrix: column j is the attribute x[j]."""
+
+    @overload
+    def __init__(self, rows: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    @overload
+    def __init__(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    @overload
+    def __init__(self, indptr: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int, offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    @overload
+    def __init__(self, indptr: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int, offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    @overload
+    def __init__(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int, offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    @overload
+    def __init__(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int, offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
 class Columns:
     """Tokens as rows of text columns, sequence after sequence."""
@@ -185,6 +229,13 @@ class Oracle:
 
     @property
     def n_weights(self) -> int: ...
+
+    def set_cost_scale(self, nu: float) -> None:
+        """The factor of the cost added to wrong structures; 0 for none."""
+
+    @property
+    def l1_factors(self) -> NDArray[numpy.float64]:
+        """How much each weight counts in |w|_1."""
 
     def loss(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], n_jobs: int = 1, precise: bool = True) -> float:
         """The loss of all examples; its gradient is written into `gradient`."""
@@ -283,13 +334,86 @@ class WorkingWeights:
     @property
     def squared_norm(self) -> float: ...
 
+class LabelOracle(Oracle):
+    """Multinomial logistic loss: one label for each row of X."""
+
+    @staticmethod
+    def dense(x: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_labels: int, sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> LabelOracle:
+        """
+        From a matrix. `sample_weight` and `cost` may be empty: ones, and 0/1 cost.
+        """
+
+    @staticmethod
+    def sparse(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int, y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_labels: int, sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> LabelOracle:
+        """From the parts of a CSR matrix."""
+
+    @property
+    def n_labels(self) -> int: ...
+
+class Solver:
+    """Minimises the penalised loss of an oracle, one iteration a call."""
+
+    def step(self, n_jobs: int = 1) -> None:
+        """One iteration; nothing happens once the outcome is known."""
+
+    @property
+    def phase(self) -> str: ...
+
+    @property
+    def objective(self) -> float: ...
+
+    @property
+    def gradient_norm(self) -> float: ...
+
+    @property
+    def gap(self) -> float:
+        """A guess of how far the objective is above its minimum."""
+
+    @property
+    def passes(self) -> float:
+        """Passes over the data so far."""
+
+    @property
+    def iterations(self) -> int: ...
+
+    @property
+    def outcome(self) -> str: ...
+
+    def weights(self) -> NDArray[numpy.float64]:
+        """A copy of the weights."""
+
+    def state(self) -> dict:
+        """All that `restore` needs."""
+
+    def restore(self, state: dict) -> None:
+        """Go on from where `state` was taken, to the identical result."""
+
+class Lbfgs(Solver):
+    """Limited-memory BFGS, for objectives without L1."""
+
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, l2: float = 1.0, l1: float = 0.0, memory: int = 6, tol: float = 0.0005, scaled: bool = False) -> None: ...
+
+class Owlqn(Solver):
+    """Orthant-wise L-BFGS, for objectives with L1."""
+
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, l2: float = 1.0, l1: float = 0.0, memory: int = 6, tol: float = 0.0005, scaled: bool = False) -> None: ...
+
+class Sgd(Solver):
+    """Stochastic gradient descent; an iteration is a pass over the data."""
+
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, l2: float = 1.0, batch: int = 4, shards: int = 2, step: float = 0.0, tol: float = 0.0005, seed: int = 0) -> None: ...
+
+    @property
+    def first_step_size(self) -> float:
+        """eta_0, given or found."""
+
+def exact_objective(oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], l2: float, l1: float = 0.0, n_jobs: int = 1) -> float:
+    """The penalised loss in double precision."""
+
 def checksum(data: object) -> int:
     """
     64 bits that change when the bytes do; part of the model file's format.
     """
-
-def hash_bytes(text: bytes, seed: int = 0) -> int:
-    """The key of a string."""
 
 def key_table(keys: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple:
     """Keys and slots of the table in which attribute i has keys[i]."""

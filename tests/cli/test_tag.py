@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import trelliswork as tw
@@ -68,7 +69,7 @@ def test_probabilities_as_json(run, model):
     record = json.loads(run("tag", model, "--json", "--marginals", stdin=b"2\neggs\n").out)
     table = tw.load(model).predict_marginals([["2", "eggs"]])[0]
     assert [sum(row.values()) for row in record["marginals"]] == pytest.approx([1.0, 1.0])
-    assert [list(row.values()) for row in record["marginals"]] == pytest.approx(table.tolist())
+    assert np.array([list(row.values()) for row in record["marginals"]]) == pytest.approx(table)
 
 
 def test_probabilities_as_columns(run, model):
@@ -76,7 +77,7 @@ def test_probabilities_as_columns(run, model):
     labeler = tw.load(model)
     table = labeler.predict_marginals([["2", "eggs"]])[0]
     for row, marginals in zip(out.splitlines(), table, strict=True):
-        shown = dict(part.rsplit("/", 1) for part in row.split("\t")[2:])
+        shown = dict(part.rsplit(":", 1) for part in row.split("\t")[2:])
         assert list(shown) == list(labeler.classes_)
         assert [float(value) for value in shown.values()] == pytest.approx(marginals.tolist(), abs=1e-4)
 
@@ -185,6 +186,19 @@ def test_tagging_needs_neither_numpy_nor_scikit_learn(model):
         command = [sys.executable, "-c", code, model, *options]
         done = subprocess.run(command, input="2\neggs\n", capture_output=True, text=True, check=True)
         assert done.stdout.splitlines()[-1] == "[] 0"
+
+
+def test_a_sentence_comes_back_before_the_next_is_written(model):
+    command = [sys.executable, "-m", "trelliswork", "tag", model]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    for _ in range(2):
+        process.stdin.write(b"2\neggs\n\n")
+        process.stdin.flush()
+        assert [process.stdout.readline() for _ in range(3)] == [b"2\tB-QTY\n", b"eggs\tB-NAME\n", b"\n"]
+    process.stdin.close()
+    assert process.stdout.read() == b""
+    process.stdout.close()
+    assert process.wait() == 0
 
 
 def test_a_reader_that_goes_away_ends_tagging(model, tmp_path):

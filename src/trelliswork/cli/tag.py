@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from trelliswork.cli.blocks import blocks
 from trelliswork.cli.reading import Layout, format_of, layout_options, read_sentences
 from trelliswork.errors import InvalidInput
 
@@ -31,7 +32,7 @@ BATCH = 2000  # sentences at a time, where the estimator is needed
 @click.command(
     "tag",
     short_help="Label new text with a model.",
-    epilog="Example: echo 'Rain fell again.' | trelliswork tag --format text words.tw",
+    epilog="Example: trelliswork tag recipes.tw --format text --json <<< '2 ripe tomatoes'",
 )
 @click.argument("model", metavar="MODEL")
 @click.argument("source", metavar="[INPUT]", default="-")
@@ -93,7 +94,7 @@ def tag_columns(
         _tag_raw(tagger, source, target, layout)
     else:
         for block in _blocks_of(read_sentences(source, layout, labelled=False)):
-            target.write(tagger.tagged(block, "\t", None, source, 1))
+            _write(target, tagger.tagged(block, "\t", None, source, 1))
 
 
 def tag_json(
@@ -226,13 +227,20 @@ def _tag_raw(tagger: _Tagger, source: str, target: IO[bytes], layout: Layout) ->
     """Tag a column file as it stands."""
     from trelliswork.cli.progress import ByteProgress, on_terminal
     from trelliswork.corpora.files import name_of
-    from trelliswork.corpora.tables import read_blocks
 
     total = os.path.getsize(source) if source != "-" and os.path.isfile(source) and not source.endswith(".gz") else None
     with ByteProgress(total, on_terminal() and not sys.stdout.isatty()) as progress:
-        for block, line in read_blocks(source, BLOCK, encoding=layout.encoding):
-            target.write(tagger.tagged(block, layout.separator, layout.comments, name_of(source), line))
+        for block, line in blocks(source, BLOCK, layout.encoding):
+            _write(target, tagger.tagged(block, layout.separator, layout.comments, name_of(source), line))
+            target.flush()
             progress.advance(len(block))
+
+
+def _write(target: IO[bytes], text: bytes) -> None:
+    """Write all of it: a large write ends early, without an error, when the reader goes away meanwhile."""
+    rest = memoryview(text)
+    while rest:
+        rest = rest[target.write(rest) :]
 
 
 def _tag_by_estimator(model: str, source: str, target: IO[bytes], layout: Layout, jobs: int | None) -> None:
