@@ -9,7 +9,7 @@ RowWeights::RowWeights(const TrainingSet& set, const RowLayout& layout)
     : set_(set),
       layout_(layout),
       stride_(Factors<float>::padded(set.n_labels())),
-      row_members_(layout.n_unit_rows, 1.0f),
+      row_members_(layout.n_unit_rows * stride_, 0.0f),
       entry_members_(layout.n_entries, 1.0f),
       once_members_(set.starts.back(), 0.0f),
       transitions_(set.n_labels() * set.n_labels(), 0.0),
@@ -26,7 +26,8 @@ RowWeights::RowWeights(const TrainingSet& set, const RowLayout& layout)
         const auto members = static_cast<float>(set.units.n_members[u]);
         const std::size_t n = set.unit_weights.starts[u + 1] - set.unit_weights.starts[u];
         if (layout.place[u] == Place::kRow)
-            row_members_[layout.index[u]] = members;
+            for (std::size_t w = set.unit_weights.starts[u]; w < set.unit_weights.starts[u + 1]; ++w)
+                row_members_[layout.index[u] * stride_ + set.unit_weights.labels[w]] = members;
         else if (layout.place[u] == Place::kOnce)
             once_members_[layout.index[u]] = members;
         else

@@ -183,13 +183,16 @@ void scatter(const TokenLists& lists, const RowArrays<Real>& sums, size_t stride
 }
 
 template <class Real, size_t B>
-TW_INLINE void step_rows(const TokenLists& lists, Real* weights, const float* members, size_t stride, size_t offset,
+TW_INLINE void step_rows(const TokenLists& lists, Real* weights, const Real* members, size_t stride, size_t offset,
                          size_t n, Real factor, const Real* p) {
     using L = Lanes<Real>;
     uint32_t i = lists.row_starts[0];
-    const auto add = [&](Real* row, Real by, const typename L::V* v) TW_INLINE_LAMBDA {
+    // Cells that are no weight have no members, and stay what they are.
+    const auto add = [&](uint32_t index, Real by, const typename L::V* v) TW_INLINE_LAMBDA {
+        const size_t at = (size_t)index * stride + offset;
         unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
-            L::store(row + b.value * L::width, L::load(row + b.value * L::width) + L::fill(by) * v[b.value]);
+            Real* row = weights + at + b.value * L::width;
+            L::store(row, L::load(row) + L::fill(by) * L::load(members + at + b.value * L::width) * v[b.value]);
         });
     };
     for (size_t t = 0; t < n; ++t, p += stride) {
@@ -198,17 +201,17 @@ TW_INLINE void step_rows(const TokenLists& lists, Real* weights, const float* me
                         TW_INLINE_LAMBDA { v[b.value] = L::load(p + offset + b.value * L::width) * L::fill(factor); });
         for (const uint32_t end = lists.row_starts[t + 1]; i < end; ++i) {
             fetch_packs<Real, B>(weights + (size_t)lists.rows[i + kAhead] * stride + offset);
-            add(weights + (size_t)lists.rows[i] * stride + offset, (Real)members[lists.rows[i]], v);
+            fetch_packs<Real, B>(members + (size_t)lists.rows[i + kAhead] * stride + offset);
+            add(lists.rows[i], (Real)1, v);
         }
         if (!lists.valued_row_starts) continue;
         for (uint32_t j = lists.valued_row_starts[t]; j < lists.valued_row_starts[t + 1]; ++j)
-            add(weights + (size_t)lists.valued_rows[j] * stride + offset,
-                (Real)(members[lists.valued_rows[j]] * lists.row_values[j]), v);
+            add(lists.valued_rows[j], (Real)lists.row_values[j], v);
     }
 }
 
 template <class Real>
-void step(const TokenLists& lists, const RowArrays<Real>& weights, const float* row_members, const float* entry_members,
+void step(const TokenLists& lists, const RowArrays<Real>& weights, const Real* row_members, const Real* entry_members,
           size_t stride, size_t n, Real factor, const Real* p) {
     uint32_t i = lists.entry_starts[0];
     for (size_t t = 0; t < n; ++t) {

@@ -85,9 +85,10 @@ struct TrainingLoops {
     // Adds rows of probabilities to the sums, but sets those of `once`; `squared`: values enter squared.
     void (*scatter)(const TokenLists&, const RowArrays<Real>& sums, std::size_t stride, std::size_t begin,
                     std::size_t n, const Real* probabilities, bool squared);
-    // A stochastic step on tokens 0 .. n - 1: weights += factor * members * value * p, `once` left alone.
-    void (*step)(const TokenLists&, const RowArrays<Real>& weights, const float* row_members,
-                 const float* entry_members, std::size_t stride, std::size_t n, Real factor, const Real* p);
+    // A stochastic step on tokens 0 .. n - 1: weights += factor * members * value * p, `once` left alone. Members are
+    // laid out like the weights; those of cells that are no weight are 0.
+    void (*step)(const TokenLists&, const RowArrays<Real>& weights, const Real* row_members, const Real* entry_members,
+                 std::size_t stride, std::size_t n, Real factor, const Real* p);
     // Composites begin .. end - 1 from their parts.
     void (*compose)(const CompositeLists&, const RowArrays<Real>& weights, std::size_t stride, std::size_t begin,
                     std::size_t end);
