@@ -101,10 +101,7 @@ class SpanLabels:
         """
         not_before, inner, not_after, ways = self._ways[kind]
         for looks_back, looks_on, single, first, last in ways:
-            if stop - start == 1:
-                body = [single]
-            else:
-                body = [first, *[inner] * (stop - start - 2), last]
+            body = [single] if stop - start == 1 else [first, *[inner] * (stop - start - 2), last]
             head = [not_before] if looks_back and start > 0 else []
             tail = [not_after] if looks_on and stop < length else []
             masks = head + body + tail
