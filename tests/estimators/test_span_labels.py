@@ -62,7 +62,8 @@ def test_events_are_disjoint_and_make_up_the_span(scheme, length, seed, data):
     stop = data.draw(st.integers(start + 1, length))
     having = [("X", start, stop) in spans([labels[k] for k in row], scheme) for row in every.labellings]
     total = sum(
-        every.span_probability(begin, sets) for begin, sets in SpanLabels.of(labels).events(0, start, stop, length)
+        every.span_probability(begin, map(np.flatnonzero, masks))
+        for begin, masks in SpanLabels.of(labels).events(0, start, stop, length)
     )
     np.testing.assert_allclose(total, every.probabilities()[np.array(having)].sum(), rtol=1e-9, atol=1e-12)
 

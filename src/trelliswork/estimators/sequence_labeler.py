@@ -719,7 +719,7 @@ def _parameters(model: TrainedModel) -> dict[str, Any]:
         moves, start, end = (part.astype(np.bool_) for part in parts)
         constraints = SchemeConstraints(moves.reshape(K, K), start, end)
     return {
-        **{name: saved[name] for name in _SIMPLE_PARAMETERS},
+        **{name: saved[name] for name in _SIMPLE_PARAMETERS if name in saved},  # earlier releases knew fewer
         "cost": saved["cost"] if isinstance(saved["cost"], str) else np.array(saved["cost"]),
         "scoring": saved["scoring"],
         "constraints": constraints,
