@@ -6,17 +6,16 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from trelliswork import _core, learners, store
 from trelliswork.errors import ConvergenceWarning, InvalidInput, InvalidModel, UnknownAttributes, Unsatisfiable
 from trelliswork.estimators.decoding import PredictedSpan, least_risk, masks_of, spans_of
 from trelliswork.estimators.explanation import Explanation, explained
+from trelliswork.estimators.fitted import check_is_fitted
 from trelliswork.estimators.gold import Gold, encoded, paired, require_paired
 from trelliswork.estimators.inputs import head, inputs_of
 from trelliswork.estimators.job import Job
@@ -32,13 +31,15 @@ from trelliswork.structures import checks
 from trelliswork.structures.batch import ChainBatch
 from trelliswork.structures.schemes import SchemeConstraints
 
-__all__ = ["PredictedSpan", "SequenceLabeler", "load"]
+__all__ = ["Labeler", "PredictedSpan", "loaded"]
+
+_Labeler = TypeVar("_Labeler", bound="Labeler")
 
 _SEQUENCES_ASKED = 2048  # whose scores are in memory at a time
 _STEP_BYTES = 1 << 26  # of scores of label pairs that are in memory at a time
 
 
-class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
+class Labeler:
     """Learns to label sequences, token by token, and labels new ones.
 
     Parameters
@@ -250,13 +251,6 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
         weighting = Weighting(sample_weight, token_weight, self.class_weight)
         job = Job(self, self._model.inputs, encoded(y), weighting, self._model, keep_all=True)
         return self._learn(job, X, None, None, callback, None)
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters by name; ``learner__l2=0.5`` also where the learner is given by its name."""
-        if isinstance(self.learner, str) and "learner" not in params and any(p.startswith("learner__") for p in params):
-            self.learner = learners.by_name(self.learner)
-        estimator: Self = super().set_params(**params)
-        return estimator
 
     def _learn(
         self,
@@ -573,14 +567,6 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
 
     # ---- helpers -------------------------------------------------------------------------------------------------
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
-        tags.input_tags.sparse = True
-        tags.target_tags.required = True
-        return tags
-
     def _check_parameters(self) -> None:
         checks.as_count("min_count", self.min_count)
         if self.hash_bits is not None and not 1 <= checks.as_count("hash_bits", self.hash_bits) <= 30:
@@ -689,32 +675,12 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
         return gold
 
 
-def load(path: Any) -> SequenceLabeler:
-    """Return the model in a file, ready to predict.
-
-    Parameters
-    ----------
-    path : path, binary file or bytes
-        What `SequenceLabeler.save` wrote.
-
-    Raises
-    ------
-    InvalidModel
-        If the file is cut off, damaged, or no model of this library.
-
-    Examples
-    --------
-    >>> import io
-    >>> import trelliswork as tw
-    >>> file = io.BytesIO()
-    >>> tw.SequenceLabeler().fit([["the", "dog"]], [["D", "N"]]).save(file)
-    >>> tw.load(file.getvalue()).classes_.tolist()
-    ['D', 'N']
-    """
+def loaded(path: Any, kind: type[_Labeler]) -> _Labeler:
+    """Return the model in a file as a labeler of that kind; see `trelliswork.load`."""
     tensors, settings = store.load(path)
     try:
         model = TrainedModel.checked(tensors, settings)
-        labeler = SequenceLabeler(**_parameters(model))
+        labeler = kind(**_parameters(model))
         training = settings["training"]
         labeler.history_ = [dict(record) for record in training["history"]]
         labeler.n_iter_, labeler.best_iteration_ = int(training["n_iter"]), int(training["best_iteration"])
