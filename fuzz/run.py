@@ -24,7 +24,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 FAILURES = HERE / "failures"
-PROCESS_SECONDS = 20  # then another process takes over, with another seed
+MOST_SECONDS = 20  # of a process; then another takes over, with another target and seed
 HANG_SECONDS = 60  # of a single case
 
 sys.path.insert(0, str(HERE))
@@ -94,18 +94,17 @@ def supervise(arguments: argparse.Namespace) -> int:
     seed = random.SystemRandom().randrange(10**9) if arguments.seed is None else arguments.seed
     print(f"fuzzing {', '.join(names)} for {arguments.minutes:g} minutes, seeds from {seed}", flush=True)
     end = time.monotonic() + 60 * arguments.minutes
+    turn = min(MOST_SECONDS, 60 * arguments.minutes * arguments.jobs / (2 * len(names)))  # two rounds at least
     counts = dict.fromkeys(names, 0)
     sanitized = launched = failed = 0
     running: list[Worker] = []
     try:
         while not failed and (running or time.monotonic() < end):
             while len(running) < arguments.jobs and time.monotonic() < end:
-                left = min(PROCESS_SECONDS, max(1.0, end - time.monotonic()))
+                left = min(turn, max(1.0, end - time.monotonic()))
                 # Round after round over the targets, every second round with the sanitizer.
-                second = launched // len(names) % 2 == 1
-                worker = Worker(
-                    names[launched % len(names)], seed + launched, left, arguments.sanitizer if second else None
-                )
+                python = arguments.sanitizer if launched // len(names) % 2 == 1 else None
+                worker = Worker(names[launched % len(names)], seed + launched, left, python)
                 launched += 1
                 running.append(worker)
             time.sleep(0.05)

@@ -32,7 +32,8 @@ TEMPLATES = [
     "suffix(word, 1..3)\nprefix(word, 2)\nshape(word[0])\npair: word\n",
     "U00:%x[-2,0]\nU01:%x[-1,0]/%x[0,0]\nU02:%x[0,1]\nB\n",
     'U:wrd-1=%x[-1,0]\n*:two=%X[0,0]/%x[0,1]\nu:sfx=%m[0,0,"..$"]\nb:cap=%t[0,0,"^\\u"]\n*\n',
-    'word =~ "^[A-Z][a-z]+$"\nmatch(word, "[0-9]+")\ngazetteer(names.txt)\nclass(classes.txt, word, 2)\n',
+    'matches(word, "^[A-Z][a-z]+$")\nmatch(word, "(a|b)*[0-9]{1,3}?")\ngazetteer("names.txt", lower(word))\n'
+    'prefix(class("classes.txt", word), 2)\nnumber(column 2)\nbag(word[-4..4])\nshape(word, 1)\n',
 ]
 WORDS = [
     *[
