@@ -139,7 +139,7 @@ void bind_quasi_newton(nb::module_& m, const char* name, const char* doc) {
                 new (self) T(oracle, checked_penalty(l2, l1), {memory, tol, scaled}, start);
             },
             nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("l2") = 1.0, nb::arg("l1") = 0.0,
-            nb::arg("memory") = 6, nb::arg("tol") = 5e-4, nb::arg("scaled") = false, nb::keep_alive<1, 2>());
+            nb::arg("memory") = 6, nb::arg("tol") = 1e-3, nb::arg("scaled") = false, nb::keep_alive<1, 2>());
 }
 
 }  // namespace
@@ -192,15 +192,17 @@ void bind_learners(nb::module_& m) {
         .def(
             "__init__",
             [](learners::Sgd* self, Oracle& oracle, const Vector& weights, double l2, std::size_t batch,
-               std::size_t shards, double step, double tol, std::uint64_t seed) {
+               std::size_t shards, double decay, double step, double tol, std::uint64_t seed) {
                 const auto start = start_of(oracle, weights);
+                require(decay > 0.0 && decay <= 1.0, "decay must be above 0 and at most 1");
                 require(std::isfinite(step) && step >= 0.0, "step must be a number >= 0");
                 require(tol >= 0.0, "tol must be a number >= 0");
-                new (self) learners::Sgd(oracle, checked_penalty(l2, 0.0), {batch, shards, step, tol, seed}, start);
+                new (self)
+                    learners::Sgd(oracle, checked_penalty(l2, 0.0), {batch, shards, decay, step, tol, seed}, start);
             },
             nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("l2") = 1.0, nb::arg("batch") = 4,
-            nb::arg("shards") = 2, nb::arg("step") = 0.0, nb::arg("tol") = 5e-4, nb::arg("seed") = 0,
-            nb::keep_alive<1, 2>())
+            nb::arg("shards") = 1, nb::arg("decay") = 1.0, nb::arg("step") = 0.0, nb::arg("tol") = 1e-3,
+            nb::arg("seed") = 0, nb::keep_alive<1, 2>())
         .def_prop_ro("first_step_size", &learners::Sgd::first_step_size, "eta_0, given or found.");
     m.def(
         "exact_objective",

@@ -27,6 +27,7 @@ public:
     double loss(std::span<const double> weights, std::span<double> gradient, std::size_t n_jobs, bool precise) override;
     void curvature(std::span<const double> weights, std::span<double> diagonal, std::size_t n_jobs) override;
     std::unique_ptr<WorkingWeights> working_weights() const override { return path_->working_weights(); }
+    std::span<const std::uint32_t> alike() const override { return set_->example; }
     double descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step) const override;
 
     std::size_t n_parameters() const;  // weights as users count them: one per attribute and label

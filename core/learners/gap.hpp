@@ -21,7 +21,7 @@ public:
         if (values_.size() <= kLeastIterations) return std::numeric_limits<double>::infinity();
         const double last = values_.back();
         const std::size_t k = values_.size() - 1;
-        const double slow = (values_[k / 2] - last) / 3.0;
+        const double slow = (values_[k / 2] - last) / 2.0;
         const std::size_t window = k / 4;
         if (window < kLongWindow) return std::max(0.0, slow);
         const double a = values_[k - 2 * window] - values_[k - window], b = values_[k - window] - last;
@@ -38,8 +38,8 @@ public:
     void assign(std::span<const double> values) { values_.assign(values.begin(), values.end()); }
 
 private:
-    static constexpr std::size_t kLeastIterations = 6, kLongWindow = 10, kFew = 4;
-    static constexpr double kLargestRatio = 0.99, kCaution = 3.0;
+    static constexpr std::size_t kLeastIterations = 6, kLongWindow = 25, kFew = 4;
+    static constexpr double kLargestRatio = 0.99, kCaution = 4.0;
     std::vector<double> values_;  // of every iteration
 };
 

@@ -64,6 +64,8 @@ bool Lbfgs::search(double slope, std::size_t n_jobs, Trial& found) {
         else
             step = low.step + 0.1 * (high.step - low.step);
         if (!(step > low.step) || !(step < high.step)) break;
+        // Nothing that could still be gained between the two would be seen.
+        if (high.step < infinity && -slope * (high.step - low.step) < rounding) break;
     }
     return false;
 }

@@ -12,7 +12,7 @@ namespace {
 
 // Single precision tells objectives apart to about this part; a finer tolerance ends in double precision.
 constexpr double kSingleLimit = 1e-5;
-constexpr double kSingleRounding = 1e-7, kDoubleRounding = 1e-14;  // of an objective, as a part of it
+constexpr double kSingleRounding = 1e-6, kDoubleRounding = 1e-14;  // of an objective, as a part of it
 // The diagonal ignores that features go together, so a full step along it is too long: that many are active at once.
 constexpr double kFirstScaledStep = 0.1;
 constexpr double kLeastScaling = 1e-3;  // no diagonal entry counts as less than this part of their mean

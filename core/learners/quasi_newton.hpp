@@ -15,7 +15,7 @@ namespace tw::learners {
 
 struct QuasiNewtonSettings {
     std::size_t memory = 6;
-    double tol = 5e-4;  // stop when the objective is believed to be within tol * objective of its minimum
+    double tol = 1e-3;  // stop when the objective is believed to be within tol * objective of its minimum
     // Scale by the diagonal of the Hessian at the start: the variance of each feature there, plus l2. It pays near the
     // solution and hurts far from it, where everything is uncertain.
     bool scaled = false;

@@ -11,7 +11,7 @@
 namespace tw::learners {
 namespace {
 
-constexpr std::size_t kSample = 1000;  // examples on which step lengths are tried
+constexpr std::size_t kSample = 500;  // examples on which step lengths are tried
 constexpr double kFirstGuess = 0.1;
 constexpr double kWide = 4.0, kFine = 2.0;  // ratios of neighbouring steps, first and last
 constexpr int kMostWaves = 12;              // steps from 1e-29 to 1e27 can be found
@@ -87,11 +87,12 @@ double Sgd::descend(WorkingWeights& weights, std::span<const std::uint32_t> orde
     double loss = 0.0;
     for (std::size_t begin = 0; begin < order.size(); begin += settings_.batch) {
         const auto batch = order.subspan(begin, std::min(settings_.batch, order.size() - begin));
-        const double eta = step / (1.0 + step * lambda * n_seen);
+        const double eta = settings_.decay < 1.0 ? step * std::pow(settings_.decay, n_seen / n_examples)
+                                                 : step / (1.0 + step * lambda * n_seen);
         const double shrink = 1.0 - eta * lambda * static_cast<double>(batch.size());
         if (shrink != 1.0) weights.multiply(std::max(shrink, 0.5));
         loss += oracle_.descend(weights, batch, eta);
-        n_seen += static_cast<double>(batch.size());
+        n_seen += static_cast<double>(batch.size() * of_shard_.size());  // the others go on as well
         if (!std::isfinite(loss)) break;
     }
     return loss;
@@ -163,7 +164,7 @@ bool Sgd::epoch(std::size_t n_jobs) {
         out[0] += dot(&weights_[begin], &weights_[begin], end - begin);
     });
     objective_ = loss + 0.5 * penalty_.l2 * squares[0];
-    n_seen_ += static_cast<double>(n) / static_cast<double>(n_shards);
+    n_seen_ += static_cast<double>(n);
     ++epochs_;
     return true;
 }

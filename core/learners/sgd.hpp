@@ -6,7 +6,8 @@
 // is the best of several tried on a sample. The order of the examples depends on the seed and the epoch alone.
 //
 // The shards run side by side and are brought together after each epoch (iterative parameter mixing, McDonald, Hall &
-// Mann 2010): their number is fixed, so the result does not depend on the number of threads.
+// Mann 2010): their number is fixed, so the result does not depend on the number of threads. A weight that only one of
+// them has seen moves only a share of the way, so that one shard makes the better start.
 #pragma once
 
 #include <cstddef>
@@ -22,9 +23,10 @@ namespace tw::learners {
 
 struct SgdSettings {
     std::size_t batch = 4;
-    std::size_t shards = 2;
-    double step = 0.0;  // eta_0; 0: found on a sample
-    double tol = 5e-4;  // stop when the losses met fall by less than this part of the objective in some passes
+    std::size_t shards = 1;
+    double decay = 1.0;  // of eta from one pass to the next; 1: as 1 / t instead
+    double step = 0.0;   // eta_0; 0: found on a sample
+    double tol = 1e-3;   // stop when the losses met fall by less than this part of the objective in some passes
     std::uint64_t seed = 0;
 };
 

@@ -224,6 +224,7 @@ def test_no_penalty_at_all_is_possible():
         {"solver": "owlqn", "l1": 0.3},
         {"solver": "sgd", "max_iter": 6},
         {"solver": "sgd-lbfgs", "epochs": 3},
+        {"solver": "sgd-lbfgs", "epochs": 3, "shards": 2},
         {"solver": "sgd-owlqn", "epochs": 2, "l1": 0.3},
         {"solver": "lbfgs", "tol": 1e-12, "memory": 3},
     ],
@@ -255,7 +256,9 @@ def test_keyboard_interrupt_passes_through_and_the_run_can_go_on():
     assert learner.train(oracle, state=kept[-1]).weights.tobytes() == learner.train(oracle).weights.tobytes()
 
 
-@pytest.mark.parametrize("params", [{}, {"solver": "lbfgs"}, {"l1": 0.2}, {"solver": "sgd", "max_iter": 5}], ids=str)
+@pytest.mark.parametrize(
+    "params", [{}, {"solver": "lbfgs"}, {"l1": 0.2}, {"solver": "sgd", "max_iter": 5}, {"shards": 3}], ids=str
+)
 def test_the_same_bits_for_any_number_of_threads(params):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -309,6 +312,7 @@ def test_a_warm_start_does_not_change_the_weights_given():
         ({"memory": 0}, "memory"),
         ({"epochs": -1}, "epochs"),
         ({"batch_size": 0}, "batch_size"),
+        ({"shards": 0}, "shards"),
         ({"step_size": 0.0}, "step_size must be a finite number above 0"),
         ({"solver": "newton"}, "solver must be one of 'auto', 'lbfgs'"),
         ({"solver": "lbfgs", "l1": 1.0}, "has no L1 penalty: use 'owlqn'"),

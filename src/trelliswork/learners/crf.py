@@ -28,7 +28,7 @@ __all__ = ["CRF"]
 
 _SOLVERS = ("auto", "lbfgs", "owlqn", "sgd", "sgd-lbfgs", "sgd-owlqn")
 _WORTH_SGD = 200  # examples below which a stochastic start saves nothing
-_SHARDS = 2  # of the stochastic phase; fixed, so that the result does not depend on n_jobs
+_DECAY = 0.7  # of the step from one pass of a stochastic start to the next
 
 State = dict[str, npt.NDArray[Any]]
 
@@ -50,10 +50,10 @@ class CRF(Parameters):
         training starts from given weights it leaves the stochastic passes out, since they would lead away from them.
     max_iter : int, default 1000
         Most iterations, of all phases together; an iteration of ``"sgd"`` is a pass over the data.
-    tol : float, default 5e-4
+    tol : float, default 1e-3
         Stop when the objective is believed to be within this part of its minimum. Two figures are looked at, and the
         smaller counts: ``|gradient|^2 / (2 l2)``, which is certain for a convex loss but careful; and what is still to
-        be gained if the objective goes on falling at the rate of the last iterations, doubled. Below 1e-5 the last
+        be gained if the objective goes on falling as it has, with some caution. Below 1e-5 the last
         iterations are in double precision. Zero goes on until rounding ends it. (``"sgd"`` cannot know this much: it
         stops when the losses met in a pass have fallen by less than this part of the objective in four passes.)
     margin : float, default 0.0
@@ -66,6 +66,10 @@ class CRF(Parameters):
         Examples of one stochastic step.
     step_size : float, optional
         Length of the first stochastic step; left out, it is found on a sample.
+    shards : int, default 1
+        Parts of the data whose stochastic steps are made side by side, each part on weights of its own, which are
+        averaged after each pass. More of them let threads help, but a pass then achieves less. The result depends on
+        this number, not on ``n_jobs``.
 
     See Also
     --------
@@ -84,12 +88,13 @@ class CRF(Parameters):
         *,
         solver: str = "auto",
         max_iter: int = 1000,
-        tol: float = 5e-4,
+        tol: float = 1e-3,
         margin: float = 0.0,
         memory: int = 6,
         epochs: int = 5,
         batch_size: int = 4,
         step_size: float | None = None,
+        shards: int = 1,
     ) -> None:
         self.l2 = l2
         self.l1 = l1
@@ -101,6 +106,7 @@ class CRF(Parameters):
         self.epochs = epochs
         self.batch_size = batch_size
         self.step_size = step_size
+        self.shards = shards
 
     def train(
         self,
@@ -165,6 +171,7 @@ class CRF(Parameters):
         checked_integer("memory", self.memory, least=1, most=1000)
         checked_integer("epochs", self.epochs, least=0)
         checked_integer("batch_size", self.batch_size, least=1)
+        checked_integer("shards", self.shards, least=1, most=1000)
         if self.step_size is not None:
             checked_number("step_size", self.step_size, above=0.0)
         if self.l1 > 0 and self.solver not in ("auto", "owlqn", "sgd-owlqn"):
@@ -244,7 +251,8 @@ class _Run:
             weights,
             l2=float(self.learner.l2),
             batch=self.learner.batch_size,
-            shards=_SHARDS,
+            shards=self.learner.shards,
+            decay=_DECAY if self.plan.epochs >= 0 else 1.0,
             step=float(self.learner.step_size or 0.0),
             tol=float(self.learner.tol) if self.plan.epochs < 0 else 0.0,
             seed=self.seed,
@@ -284,8 +292,8 @@ class _Run:
     def _settings(self) -> FloatArray:
         """All that must be the same in a resumed run."""
         it = self.learner
-        numbers = [it.l2, it.l1, it.margin, it.memory, it.epochs, it.batch_size, it.step_size or 0.0, self.seed]
-        return np.array([_SOLVERS.index(it.solver), *numbers], dtype=np.float64)
+        numbers = [it.l2, it.l1, it.margin, it.memory, it.epochs, it.batch_size, it.step_size or 0.0, it.shards]
+        return np.array([_SOLVERS.index(it.solver), *numbers, self.seed], dtype=np.float64)
 
     def _trained(self, stopped: bool) -> Trained:
         outcome, learner = self.solver.outcome, self.learner
