@@ -301,7 +301,8 @@ class ChainOracle(Oracle):
         """
 
     @property
-    def l1_factors(self) -> NDArray[numpy.float64]: ...
+    def l1_factors(self) -> NDArray[numpy.float64]:
+        """How much each weight counts in a sum of absolute values."""
 
     @property
     def n_labels(self) -> int: ...
