@@ -54,6 +54,7 @@ void RowWeights::each_weight(Visit visit) const {
 
 void RowWeights::load(std::span<const double> weights) {
     scale_ = 1.0;
+    std::fill_n(stored_.rows, layout_.n_unit_rows * stride_, 0.0f);  // steps move whole rows, weights or not
     each_weight(
         [&](std::size_t w, std::size_t u, float* at) { *at = static_cast<float>(set_.factor(u) * weights[w]); });
     for (std::size_t i = 0; i < set_.transition_pairs.size(); ++i)
