@@ -118,36 +118,38 @@ struct Counts {
     std::size_t few, single;
 };
 
+constexpr std::uint32_t attribute_at(std::uint64_t place) { return static_cast<std::uint32_t>(place); }
+constexpr std::uint32_t scores_at(std::uint64_t place) { return static_cast<std::uint32_t>(place >> 32); }
+
 // Finds the rows of tokens begin .. end - 1. Nothing branches on what is found: it could not be predicted.
 TW_ALWAYS_INLINE Counts find_rows(const View& v, const AttributeList& a, std::size_t begin, std::size_t end,
                                   FoundRows& found) {
     const Table several = v.several, single = v.single;
+    const double* const weights = v.weights;
     std::uint32_t* const dense = found.dense.data() - a.starts[begin];
     FoundRows::Item* const few = found.few.data();
-    FoundRows::Item* const rest = found.single.data();
+    std::uint64_t* const rest = found.rest.data();
     const Key* const keys = a.keys.data();
-    const float* const values = a.values.empty() ? nullptr : a.values.data();
     const std::size_t last = a.keys.size() - 1;
     std::size_t n_few = 0, n_rest = 0, n_single = 0;
-    std::uint32_t out = 0;
-    for (std::size_t t = begin; t < end; ++t, out += static_cast<std::uint32_t>(v.n_codes)) {
+    std::uint64_t scores = 0;
+    for (std::size_t t = begin; t < end; ++t, scores += static_cast<std::uint64_t>(v.n_codes) << 32) {
         for (std::size_t i = a.starts[t], stop = a.starts[t + 1]; i < stop; ++i) {
             TW_PREFETCH(several.buckets + (keys[i + kKeysAhead < last ? i + kKeysAhead : last] >> several.shift));
-            const Key key = keys[i];
-            const float value = values ? values[i] : 1.0f;
-            const std::uint64_t row = find_row(several, key);
-            ask_for_weights(v.weights, row);
+            const std::uint64_t row = find_row(several, keys[i]);
+            ask_for_weights(weights, row);
             dense[i] = kind_of(row) == ExpandedRows::kDense ? low_of(row) : 0;
-            few[n_few] = {row, out, value};
-            rest[n_rest] = {key, out, value};
+            few[n_few] = {row, scores | i};
+            rest[n_rest] = scores | i;
             n_few += kind_of(row) == ExpandedRows::kFew;
             n_rest += row == 0;
         }
     }
-    for (std::size_t i = 0; i < n_rest; ++i) TW_PREFETCH(single.buckets + (rest[i].row >> single.shift));
+    for (std::size_t i = 0; i < n_rest; ++i)
+        TW_PREFETCH(single.buckets + (keys[attribute_at(rest[i])] >> single.shift));
     for (std::size_t i = 0; i < n_rest; ++i) {
-        const std::uint64_t row = find_row(single, rest[i].row);
-        rest[n_single] = {row, rest[i].out, rest[i].value};
+        const std::uint64_t row = find_row(single, keys[attribute_at(rest[i])]);
+        found.single[n_single] = {row, rest[i]};
         n_single += row != 0;
     }
     return {n_few, n_single};
@@ -159,13 +161,13 @@ TW_ALWAYS_INLINE Counts find_hashed(const View& v, const AttributeList& a, std::
     std::uint32_t* const dense = found.dense.data() - a.starts[begin];
     const std::size_t last = a.keys.size() - 1;
     std::size_t n_few = 0, n_single = 0;
-    std::uint32_t out = 0;
-    for (std::size_t t = begin; t < end; ++t, out += static_cast<std::uint32_t>(v.n_codes)) {
+    std::uint64_t scores = 0;
+    for (std::size_t t = begin; t < end; ++t, scores += static_cast<std::uint64_t>(v.n_codes) << 32) {
         for (std::size_t i = a.starts[t], stop = a.starts[t + 1]; i < stop; ++i) {
             TW_PREFETCH(v.hashed + (a.keys[i + kKeysAhead < last ? i + kKeysAhead : last] >> v.hash_shift));
             const std::uint64_t row = v.hashed[a.keys[i] >> v.hash_shift];
             dense[i] = kind_of(row) == ExpandedRows::kDense ? low_of(row) : 0;
-            found.few[n_few] = found.single[n_single] = {row, out, a.values.empty() ? 1.0f : a.values[i]};
+            found.few[n_few] = found.single[n_single] = {row, scores | i};
             n_few += kind_of(row) == ExpandedRows::kFew;
             n_single += kind_of(row) == ExpandedRows::kSingle;
         }
@@ -202,27 +204,28 @@ TW_ALWAYS_INLINE void sum_dense(const View& v, const std::uint32_t* rows, const 
 }
 
 template <bool kValued>
-TW_ALWAYS_INLINE void sum_few(const View& v, const FoundRows::Item* items, std::size_t n, double* out) {
+TW_ALWAYS_INLINE void sum_few(const View& v, const AttributeList& a, const FoundRows::Item* items, std::size_t n,
+                              double* out) {
     for (std::size_t i = 0; i < n; ++i) {
-        const double factor = kValued ? static_cast<double>(items[i].value) : 1.0;
+        const double factor = kValued ? static_cast<double>(a.values[attribute_at(items[i].place)]) : 1.0;
+        double* const scores = out + scores_at(items[i].place);
         const char* at = reinterpret_cast<const char*>(v.weights + low_of(items[i].row));
         std::size_t left = middle_of(items[i].row);
         do {  // nearly always once
             Entry entries[ExpandedRows::kFour];
             std::memcpy(entries, at, sizeof entries);
-            for (const Entry& entry : entries)
-                out[items[i].out + entry.code] += factor * static_cast<double>(entry.weight);
+            for (const Entry& entry : entries) scores[entry.code] += factor * static_cast<double>(entry.weight);
             at += sizeof entries;
         } while (--left > 0);
     }
 }
 
 template <bool kValued>
-TW_ALWAYS_INLINE void sum_single(const FoundRows::Item* items, std::size_t n, double* out) {
+TW_ALWAYS_INLINE void sum_single(const AttributeList& a, const FoundRows::Item* items, std::size_t n, double* out) {
     for (std::size_t i = 0; i < n; ++i) {
-        const double factor = kValued ? static_cast<double>(items[i].value) : 1.0;
+        const double factor = kValued ? static_cast<double>(a.values[attribute_at(items[i].place)]) : 1.0;
         const auto weight = static_cast<double>(std::bit_cast<float>(low_of(items[i].row)));
-        out[items[i].out + middle_of(items[i].row)] += factor * weight;
+        out[scores_at(items[i].place) + middle_of(items[i].row)] += factor * weight;
     }
 }
 
@@ -240,8 +243,8 @@ TW_ALWAYS_INLINE void sum_all(const View view, const AttributeList& a, FoundRows
             sum_dense<W, kValued, kLanes>(view, found.dense.data() + (from - a.starts[begin]), a.values.data() + from,
                                           n, out + (t - begin) * view.n_codes);
         }
-        sum_few<kValued>(view, found.few.data(), counts.few, out);
-        sum_single<kValued>(found.single.data(), counts.single, out);
+        sum_few<kValued>(view, a, found.few.data(), counts.few, out);
+        sum_single<kValued>(a, found.single.data(), counts.single, out);
         out += (end - begin) * view.n_codes;
     }
 }
@@ -312,6 +315,7 @@ void FoundRows::resize(std::size_t n_attributes) {
     dense.resize(n_attributes + 1);
     few.resize(n_attributes + 1);
     single.resize(n_attributes + 1);
+    rest.resize(n_attributes + 1);
 }
 
 double ExpandedRows::bytes(const WeightRows& rows) {

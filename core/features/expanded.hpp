@@ -21,15 +21,15 @@ namespace tw {
 class WeightRows;
 
 // Scratch space of one thread: what was found for the attributes of some tokens. Loops over these lists do not stop at
-// every token, where their ends could not be predicted: an entry knows the row of scores that it belongs to.
+// every token, where their ends could not be predicted: every entry knows the scores that it belongs to.
 struct FoundRows {
     struct Item {
-        std::uint64_t row;  // or, before it is found, the key
-        std::uint32_t out;  // first entry of the token's scores
-        float value;
+        std::uint64_t row;    // or, before that is found, the key
+        std::uint64_t place;  // 32 bits: the first entry of the token's scores; 32 bits: which attribute
     };
     std::vector<std::uint32_t> dense;  // one per attribute: where its dense row is; zeros for one that has none
     std::vector<Item> few, single;
+    std::vector<std::uint64_t> rest;  // places of attributes without several weights
     void resize(std::size_t n_attributes);
 };
 
