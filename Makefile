@@ -6,7 +6,7 @@ CORE = $(shell find core -name '*.cpp' -o -name '*.hpp') CMakeLists.txt pyprojec
 PIP = $(BIN)/python -m pip --disable-pip-version-check -q
 CXX_FILES = $(shell find core -name '*.cpp' -o -name '*.hpp')
 
-.PHONY: demo test test-all test-asan bench lint format stubs clean
+.PHONY: demo test test-all test-asan fuzz bench lint format stubs clean
 
 demo: $(VENV)/.built
 	$(BIN)/python -m trelliswork.cli.demo
@@ -42,6 +42,11 @@ test-asan: .venv-asan/.built
 	TRELLISWORK_KERNELS=$(KERNELS) ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so) $$(gcc -print-file-name=libstdc++.so)" \
 	.venv-asan/bin/python -m pytest -q -m "not slow" -p no:cacheprovider --capture=sys
+
+# Wrong input for MINUTES minutes; every other process under the sanitizers if `make test-asan` has made their environment.
+MINUTES ?= 10
+fuzz: $(VENV)/.built
+	$(BIN)/python fuzz/run.py --minutes $(MINUTES) $(if $(wildcard .venv-asan/.built),--sanitizer .venv-asan/bin/python)
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

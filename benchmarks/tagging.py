@@ -36,12 +36,12 @@ def main() -> None:
 
 def ours(sentences: list[chunking.Sentence]) -> dict[str, float]:
     """Return this library's tokens per second, each way of asking."""
-    from trelliswork.cli.tag import tag_columns
+    from trelliswork.cli.tag import ColumnTagger
 
     model, lists_model = our_models()
     gold = [labels(sentence) for sentence in sentences]
     tagged = io.BytesIO()
-    tag_columns(str(model), str(raw_file("test")), tagged)
+    ColumnTagger(str(model)).tag(str(raw_file("test")), tagged)
     rows = [line.split("\t")[-1] for line in tagged.getvalue().decode().splitlines()]
     f1 = chunking.span_f1(gold, cut(rows))
 
@@ -57,7 +57,6 @@ def ours(sentences: list[chunking.Sentence]) -> dict[str, float]:
     print(f"span F1 of this library's model {f1:.2f}, the same from every form of input")
 
     path, n_tokens = str(raw_file("test", COPIES)), COPIES * sum(map(len, sentences))
-    sink = io.BytesIO
 
     def rate(ask: Callable[[], object], tokens: int = n_tokens) -> float:
         return tokens / best_seconds(ask, budget=2.0, most=10)
@@ -67,8 +66,9 @@ def ours(sentences: list[chunking.Sentence]) -> dict[str, float]:
     for jobs in (1, 2):
         by_lists.n_jobs = labeler.n_jobs = jobs
         for way in ("labels", "marginals"):
+            tagger = ColumnTagger(str(model), way, jobs)
             result[f"raw file to {way}, {threads(jobs)}"] = rate(
-                lambda way=way, jobs=jobs: tag_columns(str(model), path, sink(), output=way, jobs=jobs)
+                lambda tagger=tagger: tagger.tag(path, io.BytesIO()),
             )
         result[f"attribute lists, {threads(jobs)}"] = rate(lambda: by_lists.predict(attributes), once)
         result[f"dicts, {threads(jobs)}"] = rate(lambda: by_lists.predict(dicts), once)

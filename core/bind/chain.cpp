@@ -53,22 +53,33 @@ std::vector<const std::int32_t*> ChainBatch::labels(const Labels& flat) const {
     return rows(flat.data(), 1);
 }
 
-std::vector<chain::Span> ChainBatch::spans(const Indices& begins, const Indices& sizes, const Flags& allowed) const {
-    require(begins.size() == size() && sizes.size() == size(), "one span per chain is needed");
+std::pair<std::vector<std::size_t>, std::vector<chain::Span>> ChainBatch::spans(const Indices& counts,
+                                                                                const Indices& begins,
+                                                                                const Indices& sizes,
+                                                                                const Flags& allowed) const {
+    require(counts.size() == size(), "one number of spans per chain is needed");
+    require(begins.size() == sizes.size(), "every span needs a begin and a size");
+    require(allowed.shape(1) == n_labels(), "allowed labels must have one column per label");
+    std::vector<std::size_t> starts{0};
     std::vector<chain::Span> out;
     std::size_t rows = 0;
     for (std::size_t i = 0; i < size(); ++i) {
-        const std::int64_t begin = begins.data()[i], n = sizes.data()[i];
+        const std::int64_t count = counts.data()[i], left = static_cast<std::int64_t>(begins.size() - out.size());
+        require(count >= 0 && count <= left, "there are fewer spans than the chains need");
         const auto length = static_cast<std::int64_t>(batch_.sequences[i].length);
-        require(begin >= 0 && n >= 0 && begin <= length && n <= length - begin, "a span lies outside its chain");
-        require(rows + static_cast<std::size_t>(n) <= allowed.shape(0), "too few rows of allowed labels");
-        out.push_back(
-            {static_cast<std::size_t>(begin), static_cast<std::size_t>(n), allowed.data() + rows * n_labels()});
-        rows += static_cast<std::size_t>(n);
+        for (std::int64_t j = 0; j < count; ++j) {
+            const std::int64_t begin = begins.data()[out.size()], n = sizes.data()[out.size()];
+            require(begin >= 0 && n >= 0 && begin <= length && n <= length - begin, "a span lies outside its chain");
+            require(rows + static_cast<std::size_t>(n) <= allowed.shape(0), "too few rows of allowed labels");
+            out.push_back(
+                {static_cast<std::size_t>(begin), static_cast<std::size_t>(n), allowed.data() + rows * n_labels()});
+            rows += static_cast<std::size_t>(n);
+        }
+        starts.push_back(out.size());
     }
-    require(rows == allowed.shape(0) && allowed.shape(1) == n_labels(),
-            "allowed labels must have one row per position");
-    return out;
+    require(out.size() == begins.size(), "there are more spans than the chains need");
+    require(rows == allowed.shape(0), "allowed labels must have one row per position");
+    return {std::move(starts), std::move(out)};
 }
 
 namespace {
@@ -209,10 +220,12 @@ void bind_chain(nb::module_& m) {
                  answer([&] { chain::score(self.batch(), rows, out.data()); });
              })
         .def("span_probability",
-             [](const ChainBatch& self, Indices begins, Indices sizes, Flags allowed, Output out) {
-                 require_size(out, self.size());
-                 const auto spans = self.spans(begins, sizes, allowed);
-                 answer([&] { chain::span_probability(self.batch(), spans, out.data()); });
+             [](const ChainBatch& self, Indices counts, Indices begins, Indices sizes, Flags allowed, Output out) {
+                 require_size(out, begins.size());
+                 const auto [starts, spans] = self.spans(counts, begins, sizes, allowed);
+                 answer([&, &starts = starts, &spans = spans] {
+                     chain::span_probability(self.batch(), starts, spans, out.data());
+                 });
              })
         .def("sample",
              [](const ChainBatch& self, std::size_t n, Vector uniforms, LabelOutput labels) {

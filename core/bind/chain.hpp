@@ -28,8 +28,11 @@ public:
         return out;
     }
     std::vector<double*> edges(double* flat) const;
-    std::vector<const std::int32_t*> labels(const Labels& flat) const;                                        // checked
-    std::vector<chain::Span> spans(const Indices& begins, const Indices& sizes, const Flags& allowed) const;  // checked
+    std::vector<const std::int32_t*> labels(const Labels& flat) const;  // checked
+    // counts[i] spans of chain i, one after the other: where those of each chain begin, and the spans; checked.
+    std::pair<std::vector<std::size_t>, std::vector<chain::Span>> spans(const Indices& counts, const Indices& begins,
+                                                                        const Indices& sizes,
+                                                                        const Flags& allowed) const;
 
 private:
     Matrix unary_;

@@ -314,11 +314,13 @@ void bind_training(nb::module_& m) {
             nb::keep_alive<0, 1>(), "A copy of the weights for stochastic steps.")
         .def("set_cost_scale", &ChainOracle::set_cost_scale, nb::arg("scale"),
              "How much of the cost is added to the score of a wrong labelling (softmax-margin).")
-        .def_prop_ro("l1_factors",
-                     [](const ChainOracle& oracle) {
-                         const auto factors = oracle.l1_factors();
-                         return to_numpy(std::vector<double>(factors.begin(), factors.end()), {factors.size()});
-                     })
+        .def_prop_ro(
+            "l1_factors",
+            [](const ChainOracle& oracle) {
+                const auto factors = oracle.l1_factors();
+                return to_numpy(std::vector<double>(factors.begin(), factors.end()), {factors.size()});
+            },
+            nb::rv_policy::move, "How much each weight counts in a sum of absolute values.")
         .def_prop_ro("n_labels", &ChainOracle::n_labels)
         .def_prop_ro("n_parameters", &ChainOracle::n_parameters, "Weights, one per attribute and label.")
         .def_prop_ro("memory_bytes", &ChainOracle::memory_bytes)

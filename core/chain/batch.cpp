@@ -505,12 +505,13 @@ namespace {
 
 // From the last position of the span back to its first: weights[b] is P(the labels of the span from here on, label b
 // here), carried over p(previous | here). Nothing is subtracted, so a certain span has probability one.
-double span_probability(const ChainGraph& graph, const std::vector<double>& alpha, const Span& span) {
+// `nodes` are the posteriors, complete from the last position of the span on.
+double span_probability(const ChainGraph& graph, const std::vector<double>& alpha, const std::vector<double>& nodes,
+                        const Span& span) {
     const std::size_t K = graph.n_labels();
     if (span.size == 0) return 1.0;
     const std::size_t last = span.begin + span.size - 1;
     std::vector<double> weights(K), before(K);
-    const auto nodes = lattice::posteriors(graph, alpha, [](std::size_t, std::size_t, double) {}, graph.node(last, 0));
     const double* position = nodes.data() + graph.node(last, 0);
     const double total = std::accumulate(position, position + K, 0.0);
     const auto keep_allowed = [&](std::size_t i) {
@@ -534,13 +535,24 @@ double span_probability(const ChainGraph& graph, const std::vector<double>& alph
 
 }  // namespace
 
-void span_probability(const Batch& batch, std::span<const Span> spans, double* out) {
-    std::fill_n(out, batch.sequences.size(), 1.0);
+void span_probability(const Batch& batch, std::span<const std::size_t> starts, std::span<const Span> spans,
+                      double* out) {
+    std::fill_n(out, spans.size(), 1.0);
     each_sequence(batch, 20.0, [&](std::size_t i, std::size_t) {
+        const auto own = spans.subspan(starts[i], starts[i + 1] - starts[i]);
+        std::size_t first = batch.sequences[i].length;  // of the last positions
+        for (const Span& span : own)
+            if (span.size > 0) first = std::min(first, span.begin + span.size - 1);
+        if (own.empty()) return;
         ChainGraph graph(batch.potentials, batch.sequences[i]);
         graph.centre();
         const auto alpha = lattice::forward(LogSum{}, graph);
-        out[i] = alpha.back() == kLogZero ? std::nan("") : span_probability(graph, alpha, spans[i]);
+        const bool possible = alpha.back() != kLogZero;
+        std::vector<double> nodes;
+        if (possible && first < batch.sequences[i].length)
+            nodes = lattice::posteriors(graph, alpha, [](std::size_t, std::size_t, double) {}, graph.node(first, 0));
+        for (std::size_t j = 0; j < own.size(); ++j)
+            out[starts[i] + j] = possible ? span_probability(graph, alpha, nodes, own[j]) : std::nan("");
     });
 }
 

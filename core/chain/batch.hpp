@@ -33,13 +33,14 @@ void forward_scores(const Batch&, std::span<double* const> out);   // log alpha
 void backward_scores(const Batch&, std::span<double* const> out);  // log beta
 void score(const Batch&, std::span<const std::int32_t* const> labels, double* out);
 
-// Positions begin .. begin + size - 1 of each sequence; allowed is [size][n_labels], non-zero where a label will do.
+// Positions begin .. begin + size - 1 of a sequence; allowed is [size][n_labels], non-zero where a label will do.
 struct Span {
     std::size_t begin, size;
     const std::uint8_t* allowed;
 };
-// P(every position of the span carries an allowed label); NaN when every labelling is forbidden.
-void span_probability(const Batch&, std::span<const Span> spans, double* out);
+// P(every position of the span carries an allowed label); NaN when every labelling is forbidden. Those of sequence i
+// are spans[starts[i]] .. spans[starts[i + 1] - 1].
+void span_probability(const Batch&, std::span<const std::size_t> starts, std::span<const Span> spans, double* out);
 
 // `uniforms[i]` is [n][length]; draws are taken last position first.
 void sample(const Batch&, std::size_t n, std::span<const double* const> uniforms,

@@ -50,28 +50,60 @@ public:
         std::memcpy(at(), text.data(), text.size());
         piece_.size += text.size();
     }
-    // 0.123456: of a probability, rounded.
-    void write_probability(double p) {
-        auto millionths = static_cast<std::uint32_t>(std::clamp(p, 0.0, 1.0) * 1e6 + 0.5);
-        char* to = at();
-        to[0] = static_cast<char>('0' + millionths / 1'000'000);
-        to[1] = '.';
-        millionths %= 1'000'000;
-        for (std::size_t pair = 0; pair < 3; ++pair, millionths /= 100)
-            std::memcpy(to + 6 - 2 * pair, kPairs + 2 * (millionths % 100), 2);
-        piece_.size += kProbabilitySize;
+    char* reserve(std::size_t size) {  // to be filled by the caller
+        char* begin = at();
+        piece_.size += size;
+        return begin;
     }
     Piece finish() { return std::move(piece_); }
-
-    static constexpr std::size_t kProbabilitySize = 8;
 
 private:
     char* at() { return piece_.text.get() + piece_.size; }
 
-    static constexpr char kPairs[] =
-        "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354"
-        "555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
     Piece piece_;
+};
+
+// Probabilities of all labels as text, "\tA:0.250000\tB:0.750000". It has the same length for every token, so the zeros
+// are copied in one go and the few probabilities that are not zero written over them.
+class ProbabilityRow {
+public:
+    explicit ProbabilityRow(const std::vector<std::string>& labels) {
+        for (const std::string& label : labels) {
+            text_ += "\t" + label + ":";
+            places_.push_back(text_.size());
+            text_ += "0.000000";
+        }
+        millionths_.resize(labels.size());
+        for (std::uint32_t i = 0; i < 1000; ++i) {
+            const char digits[] = {static_cast<char>('0' + i / 100), static_cast<char>('0' + i / 10 % 10),
+                                   static_cast<char>('0' + i % 10)};
+            std::memcpy(thousands_ + 3 * i, digits, 3);
+        }
+    }
+    std::size_t size() const { return text_.size(); }
+
+    void write(const double* probabilities, char* to) {
+        std::memcpy(to, text_.data(), text_.size());
+        for (std::size_t i = 0; i < places_.size(); ++i)
+            millionths_[i] = static_cast<std::int32_t>(probabilities[i] * 1e6 + 0.5);
+        for (std::size_t i = 0; i < places_.size(); ++i) {
+            const auto value = static_cast<std::uint32_t>(millionths_[i]);
+            if (value == 0) continue;
+            char* digits = to + places_[i];
+            if (value >= 1'000'000) {
+                digits[0] = '1';
+                continue;
+            }
+            std::memcpy(digits + 2, thousands_ + 3 * (value / 1000), 3);
+            std::memcpy(digits + 5, thousands_ + 3 * (value % 1000), 3);
+        }
+    }
+
+private:
+    std::string text_;
+    std::vector<std::size_t> places_;
+    std::vector<std::int32_t> millionths_;
+    char thousands_[3000];
 };
 
 // What one thread needs to tag chunk after chunk.
@@ -79,12 +111,10 @@ class ColumnTagger {
 public:
     ColumnTagger(const Model& model, const std::shared_ptr<const Extractor>& extractor,
                  const std::vector<std::string>& labels, const TagOptions& options)
-        : extractor_(extractor), options_(options), decoder_(model) {
+        : extractor_(extractor), options_(options), decoder_(model), probabilities_(labels) {
         for (const std::string& label : labels) {
             tags_.push_back("\t" + label);
-            names_.push_back("\t" + label + ":");
             row_size_ = std::max(row_size_, tags_.back().size());
-            all_names_ += names_.back().size() + Writer::kProbabilitySize;
         }
     }
 
@@ -94,7 +124,7 @@ public:
         format.first_line = chunk.first_line;
         const auto columns = std::make_shared<const Columns>(parse_columns(chunk.text, format));
         width = columns->n_columns;
-        const std::size_t row_size = row_size_ + (options_.marginals ? all_names_ : 0);
+        const std::size_t row_size = row_size_ + (options_.marginals ? probabilities_.size() : 0);
         Writer writer(chunk.text.size() + columns->n_rows() * row_size);
         std::size_t done = 0;
         if (columns->n_rows() > 0) {
@@ -124,26 +154,24 @@ private:
                                         ": the constraints of the model forbid every labelling of this sentence.");
     }
 
-    void write(const Columns& columns, std::size_t first, std::size_t last, std::size_t& done, Writer& writer) const {
+    void write(const Columns& columns, std::size_t first, std::size_t last, std::size_t& done, Writer& writer) {
         const std::size_t K = tags_.size();
         for (std::size_t row = first; row < last; ++row) {
             const std::size_t end = columns.lines[row].begin + columns.lines[row].size;
             writer.write(columns.text.substr(done, end - done));
             done = end;
             writer.write(tags_[static_cast<std::size_t>(labels_[row - first])]);
-            if (!options_.marginals) continue;
-            for (std::size_t label = 0; label < K; ++label) {
-                writer.write(names_[label]);
-                writer.write_probability(marginals_[(row - first) * K + label]);
-            }
+            if (options_.marginals)
+                probabilities_.write(marginals_.data() + (row - first) * K, writer.reserve(probabilities_.size()));
         }
     }
 
     std::shared_ptr<const Extractor> extractor_;
     const TagOptions& options_;
     Decoder decoder_;
-    std::vector<std::string> tags_, names_;  // "\tlabel" and "\tlabel:"
-    std::size_t row_size_ = 0, all_names_ = 0;
+    std::vector<std::string> tags_;  // "\tlabel"
+    ProbabilityRow probabilities_;
+    std::size_t row_size_ = 0;
     std::vector<std::int32_t> labels_;
     std::vector<double> marginals_;
 };

@@ -29,10 +29,12 @@ Settings checked(Settings settings) {
 
 }  // namespace
 
-ChainOracle::ChainOracle(Examples&& examples, Settings settings, bool general)
-    : set_(std::make_shared<TrainingSet>(std::move(examples), checked(std::move(settings)))), fast_(false) {
-    fast_ = !general && has_fast_path(*set_);
-    path_ = fast_ ? fast_path(*set_) : general_path(*set_);
+ChainOracle::ChainOracle(Examples&& examples, Settings settings, bool general) : fast_(false) {
+    const auto set = std::make_shared<TrainingSet>(std::move(examples), checked(std::move(settings)));
+    set_ = set;
+    fast_ = !general && has_fast_path(*set);
+    path_ = fast_ ? fast_path(*set) : general_path(*set);
+    if (fast_) set->occurrences = {};  // the layout has lists of its own
     l1_factors_.resize(n_weights(), 1.0);
     for (std::size_t u = 0; u < set_->units.size(); ++u)
         for (std::size_t w = set_->unit_weights.starts[u]; w < set_->unit_weights.starts[u + 1]; ++w)

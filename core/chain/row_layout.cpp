@@ -2,22 +2,17 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 
 #include "../features/key_table.hpp"
 
 namespace tw::chain {
 namespace {
 
-std::size_t tuned(const char* name, std::size_t otherwise) {
-    const char* text = std::getenv(name);
-    return text ? static_cast<std::size_t>(std::atoi(text)) : otherwise;
-}
-const std::size_t kMostEntries = tuned("TW_ENTRIES", 3);  // a unit with more labels is a row
-const std::size_t kLeastHead = tuned("TW_HEAD", 4);       // occurrences of a unit that may imply others
-const std::size_t kLeastSaved = tuned("TW_SAVED", 3);     // rows that a composite must save in a pass
-constexpr std::size_t kMostImplied = 32;                  // units implied by one: a set of bits
-constexpr std::size_t kMostUnits = 64;                    // units of one token: likewise
+constexpr std::size_t kMostEntries = 3;   // a unit with more labels is a row
+constexpr std::size_t kLeastHead = 16;    // occurrences of a unit that may imply others
+constexpr std::size_t kLeastSaved = 3;    // rows that a composite must save in a pass
+constexpr std::size_t kMostImplied = 32;  // units implied by one: a set of bits
+constexpr std::size_t kMostUnits = 64;    // units of one token: likewise
 
 }  // namespace
 
@@ -29,10 +24,14 @@ public:
         std::uint32_t uses, number;  // its composite, or kNoAttribute
     };
 
-    Composer(const TrainingSet& set, const std::vector<std::uint8_t>& valued)
-        : set_(set), valued_(valued), implied_(set.units.size()), marks_(set.units.size(), Mark{kNoAttribute, 0}) {
+    Composer(const TrainingSet& set, const std::vector<std::uint8_t>& valued) : set_(set), valued_(valued) {
+        while (n_leading_ < set.units.size() && set.units.counts[n_leading_] >= kLeastHead) ++n_leading_;
+        n_repeated_ = n_leading_;
+        while (n_repeated_ < set.units.size() && set.units.counts[n_repeated_] > 1) ++n_repeated_;
+        implied_.resize(n_leading_);
+        marks_.resize(n_repeated_);
         each_token([&](std::uint32_t token) { narrow(token); });
-        first_variant_.assign(set.units.size(), kNoAttribute);
+        first_variant_.assign(n_leading_, kNoAttribute);
         each_token([&](std::uint32_t) { cover(); });
         choose();
     }
@@ -47,7 +46,7 @@ public:
 
     Lists chosen;  // variants of each token
     std::vector<Variant> variants;
-    std::size_t n_composites = 0;
+    std::vector<std::uint32_t> composites;  // variants that are used
 
 private:
     struct Implied {  // what a unit implies, as far as tokens were seen
@@ -57,36 +56,39 @@ private:
         std::uint32_t token, position;
     };
 
-    // The units of a token that can be part of composites, most frequent first, marked as present.
+    // The units of a token that can be part of composites, marked as present. Units are numbered by how often they
+    // occur.
     template <class Visit>
     void each_token(Visit visit) {
         const Occurrences& o = set_.occurrences;
+        const bool values = !o.values.empty();
         std::ranges::fill(marks_, Mark{kNoAttribute, 0});
         for (std::uint32_t t = 0; t + 1 < o.starts.size(); ++t) {
             present_.clear();
-            for (std::size_t i = o.starts[t]; i < o.starts[t + 1]; ++i)
-                if (set_.units.counts[o.numbers[i]] > 1 && !valued_[o.numbers[i]]) present_.push_back(o.numbers[i]);
+            for (std::size_t i = o.starts[t]; i < o.starts[t + 1]; ++i) {
+                const std::uint32_t unit = o.numbers[i];
+                if (unit >= n_repeated_ || (values && valued_[unit])) continue;
+                marks_[unit] = {t, static_cast<std::uint32_t>(present_.size())};
+                present_.push_back(unit);
+            }
             if (present_.size() > kMostUnits) present_.clear();
-            std::ranges::sort(present_);
-            for (std::uint32_t i = 0; i < present_.size(); ++i) marks_[present_[i]] = {t, i};
-            token_ = t;
             visit(t);
         }
     }
 
-    bool may_lead(std::uint32_t unit) const { return set_.units.counts[unit] >= kLeastHead; }
-
     // What is implied must occur in every token that has the unit. Only units that occur more often can be: with equal
     // counts the two would be one unit.
     void narrow(std::uint32_t token) {
-        for (std::size_t i = 0; i < present_.size(); ++i) {
-            const std::uint32_t unit = present_[i];
-            if (!may_lead(unit)) break;  // they come by frequency
+        for (const std::uint32_t unit : present_) {
+            if (unit >= n_leading_) continue;
             Implied& implied = implied_[unit];
             if (implied.start == kNoAttribute) {
                 implied = {static_cast<std::uint32_t>(pool_.size()), 0};
-                for (std::size_t j = 0; j < i && implied.size < kMostImplied; ++j, ++implied.size)
-                    pool_.push_back(present_[j]);
+                for (const std::uint32_t other : present_)
+                    if (other < unit && implied.size < kMostImplied) {
+                        pool_.push_back(other);
+                        ++implied.size;
+                    }
                 continue;
             }
             std::uint32_t kept = 0;
@@ -105,8 +107,8 @@ private:
             present_.size() == kMostUnits ? ~std::uint64_t{0} : (std::uint64_t{1} << present_.size()) - 1;
         heads_.clear();
         for (std::uint32_t i = 0; i < present_.size(); ++i) {
+            if (present_[i] >= n_leading_ || implied_[present_[i]].size == 0) continue;
             const Implied& implied = implied_[present_[i]];
-            if (implied.start == kNoAttribute || implied.size == 0) continue;
             std::uint64_t covers = 0;
             for (std::uint32_t j = 0; j < implied.size; ++j)
                 covers |= std::uint64_t{1} << marks_[pool_[implied.start + j]].position;
@@ -154,8 +156,8 @@ private:
         }
         std::ranges::stable_sort(order,
                                  [&](std::uint32_t a, std::uint32_t b) { return variants[a].uses > variants[b].uses; });
-        for (const std::uint32_t v : order) variants[v].number = static_cast<std::uint32_t>(n_composites++);
-        order_ = std::move(order);
+        for (std::uint32_t i = 0; i < order.size(); ++i) variants[order[i]].number = i;
+        composites = std::move(order);
     }
 
     struct Head {
@@ -170,10 +172,7 @@ private:
     std::vector<std::uint32_t> present_;
     std::vector<Head> heads_;
     std::vector<std::uint32_t> first_variant_;
-    std::uint32_t token_ = 0;
-
-public:
-    std::vector<std::uint32_t> order_;  // variants that are composites, by number
+    std::uint32_t n_leading_ = 0, n_repeated_ = 0;  // units frequent enough to imply others; to be implied
 };
 
 RowLayout::RowLayout(const TrainingSet& set) : set_(set) {
@@ -182,7 +181,7 @@ RowLayout::RowLayout(const TrainingSet& set) : set_(set) {
     for (std::size_t i = 0; i < o.values.size(); ++i) valued[o.numbers[i]] |= o.values[i] != 1.0f;
     place_units(valued);
     const Composer composer(set, valued);
-    for (const std::uint32_t v : composer.order_) {
+    for (const std::uint32_t v : composer.composites) {
         composer.each_member(composer.variants[v], [&](std::uint32_t unit) {
             add_unit(unit, composite_rows, composite_entries, composite_entry_labels);
         });
@@ -227,6 +226,7 @@ void RowLayout::add_unit(std::uint32_t unit, Lists& row_list, Lists& entry_list,
 void RowLayout::list_tokens(const std::vector<std::uint8_t>& valued, const Composer& composer) {
     const Occurrences& o = set_.occurrences;
     std::vector<std::uint32_t> covered(set_.units.size(), kNoAttribute);
+    for (Lists* lists : {&rows, &entries, &valued_rows, &valued_entries}) lists->starts.reserve(o.starts.size());
     for (std::uint32_t t = 0; t + 1 < o.starts.size(); ++t) {
         for (std::uint32_t i = composer.chosen.starts[t]; i < composer.chosen.starts[t + 1]; ++i) {
             const Composer::Variant& variant = composer.variants[composer.chosen.items[i]];
@@ -248,6 +248,7 @@ void RowLayout::list_tokens(const std::vector<std::uint8_t>& valued, const Compo
         }
         for (Lists* lists : {&rows, &entries, &valued_rows, &valued_entries}) lists->end();
     }
+    for (Lists* lists : {&rows, &entries}) lists->items.resize(lists->items.size() + kListPadding, 0);
     for (Lists* lists : {&rows, &entries, &valued_rows, &valued_entries}) lists->items.shrink_to_fit();
     entry_labels.shrink_to_fit();
 }

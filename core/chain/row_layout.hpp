@@ -33,15 +33,6 @@ public:
     TokenLists token_lists() const;
     CompositeLists composite_lists() const;
 
-    // Calls visit(weight, unit, label, place, index): index is a row, an entry or a token.
-    template <class Visit>
-    void each_weight(std::size_t first_unit, std::size_t last_unit, Visit visit) const {
-        for (std::size_t u = first_unit; u < last_unit; ++u)
-            for (std::uint32_t w = set_.unit_weights.starts[u]; w < set_.unit_weights.starts[u + 1]; ++w)
-                visit(w, u, set_.unit_weights.labels[w], place[u],
-                      place[u] == Place::kEntries ? index[u] + (w - set_.unit_weights.starts[u]) : index[u]);
-    }
-
     std::size_t n_rows() const { return n_unit_rows + n_composites(); }
     std::size_t n_composites() const { return composite_rows.starts.size() - 1; }
     std::size_t memory_bytes() const;

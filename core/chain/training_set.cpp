@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -18,7 +17,7 @@ constexpr std::size_t kTokensPerShard = 4096;  // at least: below that, threads 
 
 // Enough shards for as many threads as are worth it, few enough that their sums stay small beside the data.
 std::size_t shard_count(std::size_t n_tokens) {
-    const std::size_t most = std::clamp<std::size_t>(n_tokens / 100000, 4, 16);
+    const std::size_t most = std::clamp<std::size_t>(n_tokens / 100000, 4, kMostShards);
     return std::clamp<std::size_t>(n_tokens / kTokensPerShard, 1, most);
 }
 
@@ -266,8 +265,6 @@ void TrainingSet::find_transitions() {
     for (std::uint32_t pair = 0; pair < n_pairs; ++pair)
         if (seen[pair] && possible(pair)) transition_pairs.push_back(pair);
 }
-
-double TrainingSet::factor(std::size_t unit) const { return std::sqrt(static_cast<double>(units.n_members[unit])); }
 
 std::size_t TrainingSet::memory_bytes() const {
     const auto bytes = [](const auto& v) { return v.capacity() * sizeof(v[0]); };

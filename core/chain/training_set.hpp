@@ -6,6 +6,7 @@
 // result does not depend on the number of threads.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -16,6 +17,8 @@
 #include "../features/units.hpp"
 
 namespace tw::chain {
+
+inline constexpr std::size_t kMostShards = 16;
 
 enum class Combinations { kSeen, kTransitions, kAll };  // which (attribute, label) and (label, label) pairs get weights
 
@@ -49,8 +52,8 @@ public:
 
     std::size_t n_labels() const { return settings.n_labels; }
     std::size_t n_sequences() const { return starts.size() - 1; }
-    std::size_t length(std::size_t sequence) const { return starts[sequence + 1] - starts[sequence]; }
-    double weight(std::size_t sequence) const { return weights.empty() ? 1.0 : weights[sequence]; }
+    std::size_t length(std::size_t i) const { return starts[i + 1] - starts[i]; }
+    double weight(std::size_t i) const { return weights.empty() ? 1.0 : weights[i]; }
     bool partly_labelled() const { return !allowed_starts.empty(); }
     bool has_pairs() const { return !pair_weights.labels.empty(); }
     bool constrained() const { return !settings.constraints.transitions.empty(); }
@@ -71,7 +74,11 @@ public:
     std::size_t n_pair_weights() const { return pair_weights.labels.size(); }
     std::size_t first_transition() const { return n_unit_weights() + n_pair_weights(); }
     std::size_t n_weights() const { return first_transition() + transition_pairs.size(); }
-    double factor(std::size_t unit) const;  // what a variable of the unit is multiplied with in a score
+    // What a variable of the unit is multiplied with in a score.
+    double factor(std::size_t unit) const {
+        const std::uint32_t g = units.n_members[unit];
+        return g == 1 ? 1.0 : std::sqrt(static_cast<double>(g));
+    }
 
     std::size_t memory_bytes() const;
 

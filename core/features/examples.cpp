@@ -131,7 +131,7 @@ void Examples::add_attributes(const Source& source, std::size_t tokens, std::siz
                 return;
             }
             for (std::size_t i = 0; i < n_ready; ++i) {
-                const Block block = all[begin - per_round + i];  // rounds are of one size, but for the last
+                const Block block = all[begin - per_round + i];
                 std::size_t n = 0;
                 for (std::size_t s = block.first; s < block.last; ++s) n += source.length(s);
                 check_list(ready[i].label, n);

@@ -24,9 +24,10 @@ using Table = ExpandedRows::Table;
 using Bucket = ExpandedRows::Bucket;
 using Entry = ExpandedRows::Entry;
 
-constexpr std::size_t kPadding = 8;     // dense rows are padded to a multiple of this
-constexpr std::size_t kAtATime = 256;   // attributes found before their rows, by then in cache, are summed
-constexpr std::size_t kKeysAhead = 16;  // keys between asking for a bucket and reading it
+constexpr std::size_t kPadding = 8;           // dense rows are padded to a multiple of this
+constexpr std::size_t kAtATime = 256;         // attributes found before their rows, by then in cache, are summed
+constexpr std::size_t kMostScores = 1 << 20;  // of these tokens; places among them are 32 bits
+constexpr std::size_t kKeysAhead = 16;        // keys between asking for a bucket and reading it
 
 constexpr std::uint64_t kind_of(std::uint64_t row) { return row >> 62; }
 constexpr std::uint32_t middle_of(std::uint64_t row) { return static_cast<std::uint32_t>(row >> 32) & 0x3fffffffu; }
@@ -100,7 +101,8 @@ struct Lane {
 TW_ALWAYS_INLINE std::uint64_t find_row(const Table& table, Key key) {
     for (std::size_t b = key >> table.shift;; b = (b + 1) & table.mask) {
         const std::uint64_t row = row_in(table.buckets[b], key);
-        if (row != 0 || table.buckets[b].rows[ExpandedRows::kWays - 1] == 0) return row;
+        // One condition, nearly always true, whether the key is there or not.
+        if ((row | static_cast<std::uint64_t>(table.buckets[b].rows[ExpandedRows::kWays - 1] == 0)) != 0) return row;
     }
 }
 
@@ -111,83 +113,77 @@ TW_ALWAYS_INLINE void ask_for_weights(const double* weights, std::uint64_t row) 
     TW_PREFETCH(weights + low_of(row) + 16);
 }
 
-// Rows of tokens begin .. end - 1 that have several weights; what has none of them is left to find_single. Nothing
-// branches on what was found: it could not be predicted.
-template <bool kValued>
-TW_ALWAYS_INLINE void find_several(const View& v, const AttributeList& a, std::size_t begin, std::size_t end,
-                                   FoundRows& found) {
+// How many attributes with few weights were found, and how many with a single one.
+struct Counts {
+    std::size_t few, single;
+};
+
+constexpr std::uint32_t attribute_at(std::uint64_t place) { return static_cast<std::uint32_t>(place); }
+constexpr std::uint32_t scores_at(std::uint64_t place) { return static_cast<std::uint32_t>(place >> 32); }
+
+// Finds the rows of tokens begin .. end - 1. Nothing branches on what is found: it could not be predicted.
+TW_ALWAYS_INLINE Counts find_rows(const View& v, const AttributeList& a, std::size_t begin, std::size_t end,
+                                  FoundRows& found) {
     const Table several = v.several, single = v.single;
     const double* const weights = v.weights;
-    std::uint64_t* const dense = found.dense.data();
-    std::uint64_t* const few = found.few.data();
-    Key* const rest = found.rest.data();
+    std::uint32_t* const dense = found.dense.data() - a.starts[begin];
+    FoundRows::Item* const few = found.few.data();
+    std::uint64_t* const rest = found.rest.data();
     const Key* const keys = a.keys.data();
     const std::size_t last = a.keys.size() - 1;
-    std::uint32_t n_dense = 0, n_few = 0, n_rest = 0;
-    for (std::size_t t = begin; t < end; ++t) {
+    std::size_t n_few = 0, n_rest = 0, n_single = 0;
+    std::uint64_t scores = 0;
+    for (std::size_t t = begin; t < end; ++t, scores += static_cast<std::uint64_t>(v.n_codes) << 32) {
         for (std::size_t i = a.starts[t], stop = a.starts[t + 1]; i < stop; ++i) {
             TW_PREFETCH(several.buckets + (keys[i + kKeysAhead < last ? i + kKeysAhead : last] >> several.shift));
-            const Key key = keys[i];
-            const std::uint64_t row = find_row(several, key);
+            const std::uint64_t row = find_row(several, keys[i]);
             ask_for_weights(weights, row);
-            dense[n_dense] = few[n_few] = row;
-            rest[n_rest] = key;
-            if constexpr (kValued)
-                found.dense_values[n_dense] = found.few_values[n_few] = found.rest_values[n_rest] = a.values[i];
-            n_dense += kind_of(row) == ExpandedRows::kDense;
+            dense[i] = kind_of(row) == ExpandedRows::kDense ? low_of(row) : 0;
+            few[n_few] = {row, scores | i};
+            rest[n_rest] = scores | i;
             n_few += kind_of(row) == ExpandedRows::kFew;
             n_rest += row == 0;
         }
-        found.ends[t - begin] = {n_dense, n_few, n_rest, 0};
     }
-    for (std::uint32_t i = 0; i < n_rest; ++i) TW_PREFETCH(single.buckets + (rest[i] >> single.shift));
-}
-
-template <bool kValued>
-TW_ALWAYS_INLINE void find_single(const View& v, std::size_t n_tokens, FoundRows& found) {
-    std::uint32_t n = 0, i = 0;
-    for (std::size_t t = 0; t < n_tokens; ++t) {
-        for (; i < found.ends[t].rest; ++i) {
-            const std::uint64_t row = find_row(v.single, found.rest[i]);
-            found.single[n] = row;
-            if constexpr (kValued) found.single_values[n] = found.rest_values[i];
-            n += row != 0;
-        }
-        found.ends[t].single = n;
+    for (std::size_t i = 0; i < n_rest; ++i)
+        TW_PREFETCH(single.buckets + (keys[attribute_at(rest[i])] >> single.shift));
+    for (std::size_t i = 0; i < n_rest; ++i) {
+        const std::uint64_t row = find_row(single, keys[attribute_at(rest[i])]);
+        found.single[n_single] = {row, rest[i]};
+        n_single += row != 0;
     }
+    return {n_few, n_single};
 }
 
 // The same where the number of an attribute is part of its key.
-template <bool kValued>
-TW_ALWAYS_INLINE void find_hashed(const View& v, const AttributeList& a, std::size_t begin, std::size_t end,
-                                  FoundRows& found) {
+TW_ALWAYS_INLINE Counts find_hashed(const View& v, const AttributeList& a, std::size_t begin, std::size_t end,
+                                    FoundRows& found) {
+    std::uint32_t* const dense = found.dense.data() - a.starts[begin];
     const std::size_t last = a.keys.size() - 1;
-    std::uint32_t n_dense = 0, n_few = 0, n_single = 0;
-    for (std::size_t t = begin; t < end; ++t) {
+    std::size_t n_few = 0, n_single = 0;
+    std::uint64_t scores = 0;
+    for (std::size_t t = begin; t < end; ++t, scores += static_cast<std::uint64_t>(v.n_codes) << 32) {
         for (std::size_t i = a.starts[t], stop = a.starts[t + 1]; i < stop; ++i) {
             TW_PREFETCH(v.hashed + (a.keys[i + kKeysAhead < last ? i + kKeysAhead : last] >> v.hash_shift));
             const std::uint64_t row = v.hashed[a.keys[i] >> v.hash_shift];
-            if (kind_of(row) != ExpandedRows::kSingle) ask_for_weights(v.weights, row);
-            found.dense[n_dense] = found.few[n_few] = found.single[n_single] = row;
-            if constexpr (kValued)
-                found.dense_values[n_dense] = found.few_values[n_few] = found.single_values[n_single] = a.values[i];
-            n_dense += kind_of(row) == ExpandedRows::kDense;
+            dense[i] = kind_of(row) == ExpandedRows::kDense ? low_of(row) : 0;
+            found.few[n_few] = found.single[n_single] = {row, scores | i};
             n_few += kind_of(row) == ExpandedRows::kFew;
             n_single += kind_of(row) == ExpandedRows::kSingle;
         }
-        found.ends[t - begin] = {n_dense, n_few, 0, n_single};
     }
+    return {n_few, n_single};
 }
 
 // The dense rows of one token, summed in kLanes registers; or, for 0, through memory.
 template <std::size_t W, bool kValued, std::size_t kLanes>
-TW_ALWAYS_INLINE void sum_dense(const View& v, const std::uint64_t* rows, const float* values, std::size_t n,
+TW_ALWAYS_INLINE void sum_dense(const View& v, const std::uint32_t* rows, const float* values, std::size_t n,
                                 double* out) {
     if constexpr (kLanes > 0) {
         Lane<W> lanes[kLanes];
         for (std::size_t j = 0; j < kLanes; ++j) lanes[j].clear();
         for (std::size_t i = 0; i < n; ++i) {
-            const double* row = v.weights + low_of(rows[i]);
+            const double* row = v.weights + rows[i];
             for (std::size_t j = 0; j < kLanes; ++j) {
                 if constexpr (kValued)
                     lanes[j].add(row + j * W, static_cast<double>(values[i]));
@@ -199,7 +195,8 @@ TW_ALWAYS_INLINE void sum_dense(const View& v, const std::uint64_t* rows, const 
     } else {
         for (std::size_t k = 0; k < v.n_codes; ++k) out[k] = 0.0;
         for (std::size_t i = 0; i < n; ++i) {
-            const double* row = v.weights + low_of(rows[i]);
+            if (rows[i] == 0) continue;
+            const double* row = v.weights + rows[i];
             const double factor = kValued ? static_cast<double>(values[i]) : 1.0;
             for (std::size_t k = 0; k < v.n_codes; ++k) out[k] += factor * row[k];
         }
@@ -207,52 +204,48 @@ TW_ALWAYS_INLINE void sum_dense(const View& v, const std::uint64_t* rows, const 
 }
 
 template <bool kValued>
-TW_ALWAYS_INLINE void sum_few(const View& v, const std::uint64_t* rows, const float* values, std::size_t n,
+TW_ALWAYS_INLINE void sum_few(const View& v, const AttributeList& a, const FoundRows::Item* items, std::size_t n,
                               double* out) {
     for (std::size_t i = 0; i < n; ++i) {
-        const double factor = kValued ? static_cast<double>(values[i]) : 1.0;
-        const char* at = reinterpret_cast<const char*>(v.weights + low_of(rows[i]));
-        std::size_t left = middle_of(rows[i]);
+        const double factor = kValued ? static_cast<double>(a.values[attribute_at(items[i].place)]) : 1.0;
+        double* const scores = out + scores_at(items[i].place);
+        const char* at = reinterpret_cast<const char*>(v.weights + low_of(items[i].row));
+        std::size_t left = middle_of(items[i].row);
         do {  // nearly always once
             Entry entries[ExpandedRows::kFour];
             std::memcpy(entries, at, sizeof entries);
-            for (const Entry& entry : entries) out[entry.code] += factor * static_cast<double>(entry.weight);
+            for (const Entry& entry : entries) scores[entry.code] += factor * static_cast<double>(entry.weight);
             at += sizeof entries;
         } while (--left > 0);
     }
 }
 
 template <bool kValued>
-TW_ALWAYS_INLINE void sum_single(const std::uint64_t* rows, const float* values, std::size_t n, double* out) {
+TW_ALWAYS_INLINE void sum_single(const AttributeList& a, const FoundRows::Item* items, std::size_t n, double* out) {
     for (std::size_t i = 0; i < n; ++i) {
-        const double factor = kValued ? static_cast<double>(values[i]) : 1.0;
-        out[middle_of(rows[i])] += factor * static_cast<double>(std::bit_cast<float>(low_of(rows[i])));
+        const double factor = kValued ? static_cast<double>(a.values[attribute_at(items[i].place)]) : 1.0;
+        const auto weight = static_cast<double>(std::bit_cast<float>(low_of(items[i].row)));
+        out[scores_at(items[i].place) + middle_of(items[i].row)] += factor * weight;
     }
 }
 
 template <std::size_t W, bool kValued, std::size_t kLanes>
 TW_ALWAYS_INLINE void sum_all(const View view, const AttributeList& a, FoundRows& found, double* out) {
     const std::size_t n_tokens = a.n_tokens();
+    const std::size_t most_tokens = std::max<std::size_t>(1, std::min(kAtATime, kMostScores / view.n_codes));
     for (std::size_t begin = 0, end; begin < n_tokens; begin = end) {
         end = begin + 1;
-        while (end < n_tokens && a.starts[end + 1] - a.starts[begin] <= kAtATime) ++end;
-        if (view.hashed) {
-            find_hashed<kValued>(view, a, begin, end, found);
-        } else {
-            find_several<kValued>(view, a, begin, end, found);
-            find_single<kValued>(view, end - begin, found);
+        while (end < n_tokens && a.starts[end + 1] - a.starts[begin] <= kAtATime && end - begin < most_tokens) ++end;
+        const Counts counts =
+            view.hashed ? find_hashed(view, a, begin, end, found) : find_rows(view, a, begin, end, found);
+        for (std::size_t t = begin; t < end; ++t) {
+            const std::size_t from = a.starts[t], n = a.starts[t + 1] - from;
+            sum_dense<W, kValued, kLanes>(view, found.dense.data() + (from - a.starts[begin]), a.values.data() + from,
+                                          n, out + (t - begin) * view.n_codes);
         }
-        FoundRows::Ends from{0, 0, 0, 0};
-        for (std::size_t t = begin; t < end; ++t, out += view.n_codes) {
-            const FoundRows::Ends to = found.ends[t - begin];
-            sum_dense<W, kValued, kLanes>(view, found.dense.data() + from.dense, found.dense_values.data() + from.dense,
-                                          to.dense - from.dense, out);
-            sum_few<kValued>(view, found.few.data() + from.few, found.few_values.data() + from.few, to.few - from.few,
-                             out);
-            sum_single<kValued>(found.single.data() + from.single, found.single_values.data() + from.single,
-                                to.single - from.single, out);
-            from = to;
-        }
+        sum_few<kValued>(view, a, found.few.data(), counts.few, out);
+        sum_single<kValued>(a, found.single.data(), counts.single, out);
+        out += (end - begin) * view.n_codes;
     }
 }
 
@@ -317,11 +310,12 @@ std::size_t bucket_count(std::size_t n_keys) { return std::max<std::size_t>(2, s
 
 }  // namespace
 
-void FoundRows::resize(std::size_t n_attributes, std::size_t n_tokens) {
+void FoundRows::resize(std::size_t n_attributes) {
     // One more than can be found: what is of another kind is written too, before the next takes its place.
-    for (auto* rows : {&dense, &few, &single, &rest}) rows->resize(n_attributes + 1);
-    for (auto* values : {&dense_values, &few_values, &single_values, &rest_values}) values->resize(n_attributes + 1);
-    ends.resize(n_tokens);
+    dense.resize(n_attributes + 1);
+    few.resize(n_attributes + 1);
+    single.resize(n_attributes + 1);
+    rest.resize(n_attributes + 1);
 }
 
 double ExpandedRows::bytes(const WeightRows& rows) {
@@ -335,6 +329,7 @@ double ExpandedRows::bytes(const WeightRows& rows) {
 ExpandedRows::ExpandedRows(const WeightRows& rows) {
     view_.n_codes = rows.n_codes();
     view_.padded = padded_row(rows.n_codes());
+    weights_.assign(view_.padded, 0.0);  // the dense row of those that have none
     std::vector<std::uint64_t> packed_rows(rows.n_attributes());
     for (std::uint32_t number = 0; number < packed_rows.size(); ++number) packed_rows[number] = pack(rows, number);
     if (rows.hashed()) {
@@ -415,7 +410,7 @@ void ExpandedRows::sum(const AttributeList& attributes, FoundRows& scratch, doub
     std::size_t most = kAtATime;  // of one token alone there may be more
     for (std::size_t t = 0; t < attributes.n_tokens(); ++t)
         most = std::max<std::size_t>(most, attributes.starts[t + 1] - attributes.starts[t]);
-    scratch.resize(most, attributes.n_tokens());
+    scratch.resize(most);
     static const Sum sum_rows = chosen_sum();
     sum_rows(view_, attributes, scratch, out);
 }

@@ -20,17 +20,17 @@ namespace tw {
 
 class WeightRows;
 
-// Scratch space of one thread: what was found for some tokens, by kind.
+// Scratch space of one thread: what was found for the attributes of some tokens. Loops over these lists do not stop at
+// every token, where their ends could not be predicted: every entry knows the scores that it belongs to.
 struct FoundRows {
-    std::vector<std::uint64_t> dense, few, single;
-    std::vector<float> dense_values, few_values, single_values;
-    std::vector<Key> rest;  // keys without several weights
-    std::vector<float> rest_values;
-    struct Ends {
-        std::uint32_t dense, few, rest, single;
+    struct Item {
+        std::uint64_t row;    // or, before that is found, the key
+        std::uint64_t place;  // 32 bits: the first entry of the token's scores; 32 bits: which attribute
     };
-    std::vector<Ends> ends;  // by token
-    void resize(std::size_t n_attributes, std::size_t n_tokens);
+    std::vector<std::uint32_t> dense;  // one per attribute: where its dense row is; zeros for one that has none
+    std::vector<Item> few, single;
+    std::vector<std::uint64_t> rest;  // places of attributes without several weights
+    void resize(std::size_t n_attributes);
 };
 
 class ExpandedRows {

@@ -16,9 +16,9 @@ namespace {
 using std::size_t;
 using std::uint32_t;
 
-constexpr size_t kSequences = 4;     // side by side
-constexpr size_t kRescaleEvery = 4;  // steps
-constexpr size_t kAhead = 6;         // tokens whose rows are fetched before they are needed
+constexpr size_t kSequences = 4;                                       // side by side
+constexpr size_t kRescaleEvery = 4;                                    // steps
+constexpr size_t kAhead = kListPadding, kEntriesAhead = kListPadding;  // rows and entries fetched before their use
 
 TW_INLINE void fetch(const void* p) {
 #if defined(__GNUC__) || defined(__clang__)
@@ -32,30 +32,33 @@ template <class Real>
 TW_INLINE void fetch_row(const Real* row, size_t stride) {
     for (size_t k = 0; k < stride; k += 64 / sizeof(Real)) fetch(row + k);
 }
-
-template <class Real>
-TW_INLINE void fetch_token(const TokenLists& lists, const RowArrays<Real>& arrays, size_t stride, size_t t) {
-    for (uint32_t i = lists.row_starts[t]; i < lists.row_starts[t + 1]; ++i)
-        fetch_row(arrays.rows + (size_t)lists.rows[i] * stride, stride);
-    for (uint32_t i = lists.entry_starts[t]; i < lists.entry_starts[t + 1]; ++i)
-        fetch(arrays.entries + lists.entries[i]);
+template <class Real, size_t B>  // a row of B packs
+TW_INLINE void fetch_packs(const Real* row) {
+    unrolled<(B * Lanes<Real>::width * sizeof(Real) + 63) / 64>(
+        [&](auto i) TW_INLINE_LAMBDA { fetch(row + i.value * (64 / sizeof(Real))); });
 }
 
 // ---- gather: scores of tokens ---------------------------------------------------------------------------------------
 
 // First single weights into rows of `base`, then whole rows on top: no row is read back while its parts are in flight.
+// What is needed later is fetched by its place in the lists, not token by token: no loop, so no mispredicted branch.
 template <class Real>
 TW_INLINE void gather_entries(const TokenLists& lists, const RowArrays<Real>& weights, size_t stride, const Real* base,
                               size_t begin, size_t n, Real* scores) {
     using L = Lanes<Real>;
+    const uint32_t last = lists.entry_starts[begin + n];
+    uint32_t i = lists.entry_starts[begin];
+    for (uint32_t j = i; j < i + kEntriesAhead && j < last; ++j) fetch(weights.entries + lists.entries[j]);
     for (size_t t = begin; t < begin + n; ++t, scores += stride) {
         for (size_t k = 0; k < stride; k += L::width) L::store(scores + k, L::load(base + k));
         scores[lists.gold[t]] += weights.once[t];
-        for (uint32_t i = lists.entry_starts[t]; i < lists.entry_starts[t + 1]; ++i)
+        for (const uint32_t end = lists.entry_starts[t + 1]; i < end; ++i) {
+            fetch(weights.entries + lists.entries[i + kEntriesAhead]);
             scores[lists.entry_labels[i]] += weights.entries[lists.entries[i]];
+        }
         if (!lists.valued_entry_starts) continue;
-        for (uint32_t i = lists.valued_entry_starts[t]; i < lists.valued_entry_starts[t + 1]; ++i)
-            scores[lists.valued_entry_labels[i]] += lists.entry_values[i] * weights.entries[lists.valued_entries[i]];
+        for (uint32_t j = lists.valued_entry_starts[t]; j < lists.valued_entry_starts[t + 1]; ++j)
+            scores[lists.valued_entry_labels[j]] += lists.entry_values[j] * weights.entries[lists.valued_entries[j]];
     }
 }
 
@@ -64,19 +67,22 @@ template <class Real, size_t B>
 TW_INLINE void gather_rows(const TokenLists& lists, const RowArrays<Real>& weights, size_t stride, size_t offset,
                            size_t begin, size_t n, Real* scores) {
     using L = Lanes<Real>;
+    uint32_t i = lists.row_starts[begin];
+    for (uint32_t j = i; j < i + kAhead; ++j)
+        fetch_packs<Real, B>(weights.rows + (size_t)lists.rows[j] * stride + offset);
     for (size_t t = begin; t < begin + n; ++t, scores += stride) {
-        if (offset == 0 && t + kAhead < begin + n) fetch_token(lists, weights, stride, t + kAhead);
         typename L::V sum[B];
         unrolled<B>([&](auto b) TW_INLINE_LAMBDA { sum[b.value] = L::load(scores + offset + b.value * L::width); });
-        for (uint32_t i = lists.row_starts[t]; i < lists.row_starts[t + 1]; ++i) {
+        for (const uint32_t end = lists.row_starts[t + 1]; i < end; ++i) {
+            fetch_packs<Real, B>(weights.rows + (size_t)lists.rows[i + kAhead] * stride + offset);
             const Real* row = weights.rows + (size_t)lists.rows[i] * stride + offset;
             unrolled<B>([&](auto b)
                             TW_INLINE_LAMBDA { sum[b.value] = sum[b.value] + L::load(row + b.value * L::width); });
         }
         if (lists.valued_row_starts)
-            for (uint32_t i = lists.valued_row_starts[t]; i < lists.valued_row_starts[t + 1]; ++i) {
-                const Real* row = weights.rows + (size_t)lists.valued_rows[i] * stride + offset;
-                const auto value = L::fill((Real)lists.row_values[i]);
+            for (uint32_t j = lists.valued_row_starts[t]; j < lists.valued_row_starts[t + 1]; ++j) {
+                const Real* row = weights.rows + (size_t)lists.valued_rows[j] * stride + offset;
+                const auto value = L::fill((Real)lists.row_values[j]);
                 unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
                     sum[b.value] = sum[b.value] + value * L::load(row + b.value * L::width);
                 });
@@ -109,7 +115,6 @@ TW_INLINE void each_block(size_t stride, Run run) {
 template <class Real>
 void gather(const TokenLists& lists, const RowArrays<Real>& weights, size_t stride, const Real* base, size_t begin,
             size_t n, Real* scores) {
-    for (size_t t = begin; t < begin + kAhead && t < begin + n; ++t) fetch_token(lists, weights, stride, t);
     gather_entries(lists, weights, stride, base, begin, n, scores);
     each_block<Real>(stride, [&](auto b, size_t offset) TW_INLINE_LAMBDA {
         gather_rows<Real, decltype(b)::value>(lists, weights, stride, offset, begin, n, scores);
@@ -118,44 +123,115 @@ void gather(const TokenLists& lists, const RowArrays<Real>& weights, size_t stri
 
 // ---- scatter: probabilities of tokens into sums ---------------------------------------------------------------------
 
+// Columns offset .. offset + B packs of the rows of all tokens.
+template <class Real, size_t B>
+TW_INLINE void scatter_rows(const TokenLists& lists, Real* sums, size_t stride, size_t offset, size_t begin, size_t n,
+                            const Real* p, bool squared) {
+    using L = Lanes<Real>;
+    uint32_t i = lists.row_starts[begin];
+    for (uint32_t j = i; j < i + kAhead; ++j) fetch_packs<Real, B>(sums + (size_t)lists.rows[j] * stride + offset);
+    for (size_t t = begin; t < begin + n; ++t, p += stride) {
+        typename L::V v[B];
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA { v[b.value] = L::load(p + offset + b.value * L::width); });
+        for (const uint32_t end = lists.row_starts[t + 1]; i < end; ++i) {
+            fetch_packs<Real, B>(sums + (size_t)lists.rows[i + kAhead] * stride + offset);
+            Real* row = sums + (size_t)lists.rows[i] * stride + offset;
+            unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+                L::store(row + b.value * L::width, L::load(row + b.value * L::width) + v[b.value]);
+            });
+        }
+        if (!lists.valued_row_starts) continue;
+        for (uint32_t j = lists.valued_row_starts[t]; j < lists.valued_row_starts[t + 1]; ++j) {
+            Real* row = sums + (size_t)lists.valued_rows[j] * stride + offset;
+            const Real value = (Real)lists.row_values[j];
+            const auto factor = L::fill(squared ? value * value : value);
+            unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+                L::store(row + b.value * L::width, L::load(row + b.value * L::width) + factor * v[b.value]);
+            });
+        }
+    }
+}
+
+template <class Real>
+TW_INLINE void scatter_entries(const TokenLists& lists, const RowArrays<Real>& sums, size_t stride, size_t begin,
+                               size_t n, const Real* p, bool squared) {
+    const uint32_t last = lists.entry_starts[begin + n];
+    uint32_t i = lists.entry_starts[begin];
+    for (uint32_t j = i; j < i + kEntriesAhead && j < last; ++j) fetch(sums.entries + lists.entries[j]);
+    for (size_t t = begin; t < begin + n; ++t, p += stride) {
+        sums.once[t] = p[lists.gold[t]];
+        for (const uint32_t end = lists.entry_starts[t + 1]; i < end; ++i) {
+            fetch(sums.entries + lists.entries[i + kEntriesAhead]);
+            sums.entries[lists.entries[i]] += p[lists.entry_labels[i]];
+        }
+        if (!lists.valued_entry_starts) continue;
+        for (uint32_t j = lists.valued_entry_starts[t]; j < lists.valued_entry_starts[t + 1]; ++j) {
+            const Real value = (Real)lists.entry_values[j];
+            sums.entries[lists.valued_entries[j]] +=
+                (squared ? value * value : value) * p[lists.valued_entry_labels[j]];
+        }
+    }
+}
+
 template <class Real>
 void scatter(const TokenLists& lists, const RowArrays<Real>& sums, size_t stride, size_t begin, size_t n,
              const Real* probabilities, bool squared) {
+    scatter_entries(lists, sums, stride, begin, n, probabilities, squared);
+    each_block<Real>(stride, [&](auto b, size_t offset) TW_INLINE_LAMBDA {
+        scatter_rows<Real, decltype(b)::value>(lists, sums.rows, stride, offset, begin, n, probabilities, squared);
+    });
+}
+
+template <class Real, size_t B>
+TW_INLINE void step_rows(const TokenLists& lists, Real* weights, const Real* members, size_t stride, size_t offset,
+                         size_t n, Real factor, const Real* p) {
     using L = Lanes<Real>;
-    for (size_t t = begin; t < begin + kAhead && t < begin + n; ++t) fetch_token(lists, sums, stride, t);
-    for (size_t t = begin; t < begin + n; ++t) {
-        if (t + kAhead < begin + n) fetch_token(lists, sums, stride, t + kAhead);
-        const Real* p = probabilities + (t - begin) * stride;
-        sums.once[t] = p[lists.gold[t]];
-        for (uint32_t i = lists.entry_starts[t]; i < lists.entry_starts[t + 1]; ++i)
-            sums.entries[lists.entries[i]] += p[lists.entry_labels[i]];
-        each_block<Real>(stride, [&](auto block, size_t offset) TW_INLINE_LAMBDA {
-            constexpr size_t B = decltype(block)::value;
-            typename L::V v[B];
-            unrolled<B>([&](auto b) TW_INLINE_LAMBDA { v[b.value] = L::load(p + offset + b.value * L::width); });
-            for (uint32_t i = lists.row_starts[t]; i < lists.row_starts[t + 1]; ++i) {
-                Real* row = sums.rows + (size_t)lists.rows[i] * stride + offset;
-                unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
-                    L::store(row + b.value * L::width, L::load(row + b.value * L::width) + v[b.value]);
-                });
-            }
-            if (!lists.valued_row_starts) return;
-            for (uint32_t i = lists.valued_row_starts[t]; i < lists.valued_row_starts[t + 1]; ++i) {
-                Real* row = sums.rows + (size_t)lists.valued_rows[i] * stride + offset;
-                const Real value = (Real)lists.row_values[i];
-                const auto factor = L::fill(squared ? value * value : value);
-                unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
-                    L::store(row + b.value * L::width, L::load(row + b.value * L::width) + factor * v[b.value]);
-                });
-            }
+    uint32_t i = lists.row_starts[0];
+    // Cells that are no weight have no members, and stay what they are.
+    const auto add = [&](uint32_t index, Real by, const typename L::V* v) TW_INLINE_LAMBDA {
+        const size_t at = (size_t)index * stride + offset;
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+            Real* row = weights + at + b.value * L::width;
+            L::store(row, L::load(row) + L::fill(by) * L::load(members + at + b.value * L::width) * v[b.value]);
         });
+    };
+    for (size_t t = 0; t < n; ++t, p += stride) {
+        typename L::V v[B];
+        unrolled<B>([&](auto b)
+                        TW_INLINE_LAMBDA { v[b.value] = L::load(p + offset + b.value * L::width) * L::fill(factor); });
+        for (const uint32_t end = lists.row_starts[t + 1]; i < end; ++i) {
+            fetch_packs<Real, B>(weights + (size_t)lists.rows[i + kAhead] * stride + offset);
+            fetch_packs<Real, B>(members + (size_t)lists.rows[i + kAhead] * stride + offset);
+            add(lists.rows[i], (Real)1, v);
+        }
+        if (!lists.valued_row_starts) continue;
+        for (uint32_t j = lists.valued_row_starts[t]; j < lists.valued_row_starts[t + 1]; ++j)
+            add(lists.valued_rows[j], (Real)lists.row_values[j], v);
+    }
+}
+
+template <class Real>
+void step(const TokenLists& lists, const RowArrays<Real>& weights, const Real* row_members, const Real* entry_members,
+          size_t stride, size_t n, Real factor, const Real* p) {
+    uint32_t i = lists.entry_starts[0];
+    for (size_t t = 0; t < n; ++t) {
+        const Real* row = p + t * stride;
+        for (const uint32_t end = lists.entry_starts[t + 1]; i < end; ++i) {
+            fetch(weights.entries + lists.entries[i + kEntriesAhead]);
+            fetch(entry_members + lists.entries[i + kEntriesAhead]);
+            const uint32_t entry = lists.entries[i];
+            weights.entries[entry] += factor * (Real)entry_members[entry] * row[lists.entry_labels[i]];
+        }
         if (!lists.valued_entry_starts) continue;
-        for (uint32_t i = lists.valued_entry_starts[t]; i < lists.valued_entry_starts[t + 1]; ++i) {
-            const Real value = (Real)lists.entry_values[i];
-            sums.entries[lists.valued_entries[i]] +=
-                (squared ? value * value : value) * p[lists.valued_entry_labels[i]];
+        for (uint32_t j = lists.valued_entry_starts[t]; j < lists.valued_entry_starts[t + 1]; ++j) {
+            const uint32_t entry = lists.valued_entries[j];
+            weights.entries[entry] +=
+                factor * (Real)(entry_members[entry] * lists.entry_values[j]) * row[lists.valued_entry_labels[j]];
         }
     }
+    each_block<Real>(stride, [&](auto b, size_t offset) TW_INLINE_LAMBDA {
+        step_rows<Real, decltype(b)::value>(lists, weights.rows, row_members, stride, offset, n, factor, p);
+    });
 }
 
 // ---- composites -----------------------------------------------------------------------------------------------------
@@ -184,6 +260,34 @@ void compose(const CompositeLists& lists, const RowArrays<Real>& weights, size_t
     }
 }
 
+template <class Real>
+void collect(const Real* const* shards, size_t n_shards, const Real* composites, const uint32_t* numbers, size_t n,
+             size_t stride, double* out) {
+    using L = Lanes<Real>;
+    constexpr size_t kRun = 64;  // rows added up in the precision of the rows
+    for (size_t k = 0; k < stride; ++k) {
+        out[k] = 0.0;
+        for (size_t shard = 0; shard < n_shards; ++shard) out[k] += (double)shards[shard][k];
+    }
+    for (size_t begin = 0; begin < n; begin += kRun) {
+        const size_t end = begin + kRun < n ? begin + kRun : n;
+        each_block<Real>(stride, [&](auto block, size_t offset) TW_INLINE_LAMBDA {
+            constexpr size_t B = decltype(block)::value;
+            typename L::V sum[B];
+            unrolled<B>([&](auto b) TW_INLINE_LAMBDA { sum[b.value] = L::fill(0); });
+            for (size_t i = begin; i < end; ++i) {
+                if (offset == 0 && i + 8 < n) fetch_row(composites + (size_t)numbers[i + 8] * stride, stride);
+                const Real* row = composites + (size_t)numbers[i] * stride + offset;
+                unrolled<B>([&](auto b)
+                                TW_INLINE_LAMBDA { sum[b.value] = sum[b.value] + L::load(row + b.value * L::width); });
+            }
+            Real lanes[B * L::width];
+            unrolled<B>([&](auto b) TW_INLINE_LAMBDA { L::store(lanes + b.value * L::width, sum[b.value]); });
+            for (size_t k = 0; k < B * L::width; ++k) out[offset + k] += (double)lanes[k];
+        });
+    }
+}
+
 // ---- transitions ----------------------------------------------------------------------------------------------------
 
 template <class Real>
@@ -193,19 +297,24 @@ void pack(const double* scores, size_t n_labels, size_t stride, Moves<Real>& out
     if (best == -kInfinity) best = 0.0;
     out.shift = best;
     out.raised = false;
-    const double floor_log = (double)Lanes<Real>::move_floor_log;
-    for (size_t i = 0; i < stride * stride; ++i) out.forward[i] = out.backward[i] = 0;
-    for (size_t a = 0; a < n_labels; ++a)
+    using L = Lanes<Real>;
+    for (size_t i = 0; i < stride * stride; ++i) out.forward[i] = 0;
+    for (size_t a = 0; a < n_labels; ++a) {
+        Real* row = out.forward + a * stride;
         for (size_t b = 0; b < n_labels; ++b) {
-            double score = scores[a * n_labels + b];
-            if (score == -kInfinity) continue;
-            score -= best;
-            if (score < floor_log) {
-                score = floor_log;
-                out.raised = true;
-            }
-            out.forward[a * stride + b] = out.backward[b * stride + a] = (Real)exp(score);
+            const double score = scores[a * n_labels + b] - best;
+            out.raised |= score < (double)L::move_floor_log && score > -kInfinity;
+            row[b] = (Real)score;
         }
+        for (size_t b = 0; b < stride; b += L::width) {
+            const auto v = L::load(row + b);
+            const auto e = L::exp(L::larger(v, L::fill(L::move_floor_log)));
+            L::store(row + b, select(v > L::fill((Real)-1e30), e, L::fill(0)));
+        }
+        for (size_t b = n_labels; b < stride; ++b) row[b] = 0;
+    }
+    for (size_t a = 0; a < stride; ++a)
+        for (size_t b = 0; b < stride; ++b) out.backward[b * stride + a] = out.forward[a * stride + b];
 }
 
 // ---- one step of a recursion, for N sequences side by side ----------------------------------------------------------
@@ -481,7 +590,9 @@ void edge_sums(const Real* alpha, const Real* gamma, size_t n, size_t n_labels, 
 // Probability that has gone over transitions whose factor had been raised.
 template <class Real>
 double raised_edges(const Moves<Real>& moves, const TrainingGroup<Real>& g) {
-    const Real floor = (Real)exp((double)Lanes<Real>::move_floor_log);
+    Real lanes[Lanes<Real>::width];
+    Lanes<Real>::store(lanes, Lanes<Real>::exp(Lanes<Real>::fill(Lanes<Real>::move_floor_log)));
+    const Real floor = lanes[0];
     double total = 0.0;
     for (size_t a = 0; a < g.n_labels; ++a)
         for (size_t b = 0; b < g.n_labels; ++b)
@@ -565,8 +676,8 @@ void variances(Real* probabilities, size_t n, double weight) {
 
 template <class Real>
 constexpr TrainingLoops<Real> loops() {
-    return {Lanes<Real>::width, gather<Real>,           scatter<Real>,  compose<Real>,
-            pack<Real>,         forward_backward<Real>, variances<Real>};
+    return {Lanes<Real>::width, gather<Real>, scatter<Real>,          step<Real>,     compose<Real>,
+            collect<Real>,      pack<Real>,   forward_backward<Real>, variances<Real>};
 }
 
 }  // namespace

@@ -10,6 +10,9 @@
 
 namespace tw {
 
+// `rows` and `entries` of TokenLists go on for so many valid numbers after the last: what lies ahead is fetched early.
+inline constexpr std::size_t kListPadding = 32;
+
 // Where the weights of each token are. Token t has
 //   rows[row_starts[t]] ..         whole rows, added as they are;
 //   entries[entry_starts[t]] ..    single weights, each added to one label;
@@ -82,9 +85,16 @@ struct TrainingLoops {
     // Adds rows of probabilities to the sums, but sets those of `once`; `squared`: values enter squared.
     void (*scatter)(const TokenLists&, const RowArrays<Real>& sums, std::size_t stride, std::size_t begin,
                     std::size_t n, const Real* probabilities, bool squared);
+    // A stochastic step on tokens 0 .. n - 1: weights += factor * members * value * p, `once` left alone. Members are
+    // laid out like the weights; those of cells that are no weight are 0.
+    void (*step)(const TokenLists&, const RowArrays<Real>& weights, const Real* row_members, const Real* entry_members,
+                 std::size_t stride, std::size_t n, Real factor, const Real* p);
     // Composites begin .. end - 1 from their parts.
     void (*compose)(const CompositeLists&, const RowArrays<Real>& weights, std::size_t stride, std::size_t begin,
                     std::size_t end);
+    // One row of sums: those of all shards, and those of the composites it is part of. Sums of sums are doubles.
+    void (*collect)(const Real* const* shards, std::size_t n_shards, const Real* composites,
+                    const std::uint32_t* numbers, std::size_t n, std::size_t stride, double* out);
     // Factors of transition scores, [n_labels][n_labels], -inf where forbidden.
     void (*pack)(const double* scores, std::size_t n_labels, std::size_t stride, Moves<Real>&);
     // False when the precision did not suffice: outputs are then worthless, and nothing else was changed.

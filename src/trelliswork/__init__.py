@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         Unsatisfiable,
     )
     from trelliswork.estimators.hmm import HMM
-    from trelliswork.estimators.sequence_labeler import SequenceLabeler, load
+    from trelliswork.estimators.labeler import SequenceLabeler, load
     from trelliswork.features.templates import Templates
     from trelliswork.learners.crf import CRF
     from trelliswork.structures import semirings as semirings
@@ -58,7 +58,7 @@ _HOME = {
     "SegmentChain": "structures.segments",
     "Segmentation": "structures.results",
     "Semiring": "structures.semirings",
-    "SequenceLabeler": "estimators.sequence_labeler",
+    "SequenceLabeler": "estimators.labeler",
     "Templates": "features.templates",
     "TrellisworkError": "errors",
     "UnknownAttributes": "errors",
@@ -66,7 +66,7 @@ _HOME = {
     "beam_search": "structures.beam",
     "forward": "structures.semirings",
     "forward_backward": "structures.semirings",
-    "load": "estimators.sequence_labeler",
+    "load": "estimators.labeler",
     "scheme_constraints": "structures.schemes",
 }
 _MODULES = {"corpora": "corpora", "evaluation": "evaluation", "plots": "plots", "semirings": "structures.semirings"}

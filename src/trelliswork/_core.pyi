@@ -32,7 +32,7 @@ class ChainBatch:
 
     def score(self, arg0: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], arg1: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], /) -> None: ...
 
-    def span_probability(self, arg0: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], arg1: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], arg2: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)], arg3: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], /) -> None: ...
+    def span_probability(self, arg0: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], arg1: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], arg2: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], arg3: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)], arg4: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], /) -> None: ...
 
     def sample(self, arg0: int, arg1: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], arg2: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu')], /) -> None: ...
 
@@ -301,7 +301,8 @@ class ChainOracle(Oracle):
         """
 
     @property
-    def l1_factors(self) -> NDArray[numpy.float64]: ...
+    def l1_factors(self) -> NDArray[numpy.float64]:
+        """How much each weight counts in a sum of absolute values."""
 
     @property
     def n_labels(self) -> int: ...
@@ -391,17 +392,17 @@ class Solver:
 class Lbfgs(Solver):
     """Limited-memory BFGS, for objectives without L1."""
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, l2: float = 1.0, l1: float = 0.0, memory: int = 6, tol: float = 0.0005, scaled: bool = False) -> None: ...
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, l2: float = 1.0, l1: float = 0.0, memory: int = 6, tol: float = 0.001, scaled: bool = False) -> None: ...
 
 class Owlqn(Solver):
     """Orthant-wise L-BFGS, for objectives with L1."""
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, l2: float = 1.0, l1: float = 0.0, memory: int = 6, tol: float = 0.0005, scaled: bool = False) -> None: ...
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, l2: float = 1.0, l1: float = 0.0, memory: int = 6, tol: float = 0.001, scaled: bool = False) -> None: ...
 
 class Sgd(Solver):
     """Stochastic gradient descent; an iteration is a pass over the data."""
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, l2: float = 1.0, batch: int = 4, shards: int = 1, decay: float = 1.0, step: float = 0.0, tol: float = 0.0005, seed: int = 0) -> None: ...
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, l2: float = 1.0, batch: int = 4, shards: int = 1, decay: float = 1.0, step: float = 0.0, tol: float = 0.001, seed: int = 0) -> None: ...
 
     @property
     def first_step_size(self) -> float:

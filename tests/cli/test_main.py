@@ -52,6 +52,12 @@ def test_a_folder_in_the_place_of_a_file_is_named(program, tmp_path):
     assert "Traceback" not in err
 
 
+def test_advice_is_in_terms_of_options(run):
+    err = run("convert", stdin=b"\xe9 O\n").err
+    assert "If it is Latin-1, pass --encoding latin-1 (from Windows: 'cp1252')" in err
+    assert "pass --separator tab" in run("convert", stdin=b"a O\nb c\tO\n").err
+
+
 def test_a_reader_that_goes_away_is_no_error(tmp_path):
     path = tmp_path / "long.txt"
     path.write_text("word O\n\n" * 200_000)

@@ -1,6 +1,7 @@
 """`trelliswork tag`: labels, probabilities and k-best lists, from files and pipes, in any format."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -135,6 +136,37 @@ def test_bad_input_is_named_by_its_line(run, model, text, arguments, said):
     assert said in err
 
 
+@pytest.mark.parametrize("token", ["a\tb", "a\nb", " ", "a\rb"])
+def test_a_token_that_is_no_line_of_columns_needs_json(run, model, token):
+    line = json.dumps({"tokens": ["2", token]}).encode()
+    code, out, err = run("tag", model, "--format", "jsonl", stdin=b"\n" + line)
+    assert (code, out) == (2, "")
+    assert f"<stdin>, line 2: the token {token!r} is blank or has a tab" in err
+    assert json.loads(run("tag", model, "--format", "jsonl", "--json", stdin=line).out)["tokens"] == ["2", token]
+
+
+def test_a_token_that_marks_documents_elsewhere_is_a_token_here(run, model):
+    out = run("tag", model, "--format", "text", "--tokenizer", "whitespace", stdin=b"-DOCSTART- eggs\n").out
+    assert [row.split("\t")[0] for row in out.splitlines() if row] == ["-DOCSTART-", "eggs"]
+
+
+def test_a_model_of_attributes_made_in_python_is_refused(run, tmp_path):
+    X, y = [[["w=2"], ["w=eggs"]]], [["B-QTY", "B-NAME"]]
+    tw.SequenceLabeler().fit(X, y).save(tmp_path / "m.tw")
+    code, _, err = run("tag", tmp_path / "m.tw", stdin=b"2\n")
+    assert code == 2
+    assert "this model was trained on attributes made in Python" in err
+
+
+def test_a_model_of_another_decoder_tags_by_it(run, recipes, tmp_path):
+    X, y = tw.corpora.ingredients()[:2]
+    labeler = tw.SequenceLabeler(features="words", decoder="mbr").fit(X[:80], y[:80])
+    labeler.save(tmp_path / "m.tw")
+    assert labels_of(run("tag", tmp_path / "m.tw", stdin=COLUMNS).out) == labeler.predict(
+        [line.split() for line in LINES]
+    )
+
+
 def test_later_blocks_count_their_lines_from_the_beginning(run, monkeypatch, model):
     monkeypatch.setattr(tag_module, "BLOCK", 16)
     code, _, err = run("tag", model, stdin=b"a b\n\n" * 50 + b"a\n")
@@ -167,6 +199,16 @@ def test_a_damaged_model_is_an_error_of_the_input(run, model, tmp_path, damage):
     code, out, err = run("tag", path, stdin=b"2\n")
     assert (code, out) == (2, "")
     assert err.startswith(f"error: {path}: ")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no device that is always full")
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_full_disk_is_an_error_of_the_work(model, options):
+    command = [sys.executable, "-m", "trelliswork", "tag", model, *options]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(command, input=b"2\n", stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 1
+    assert done.stderr == b"error: No space left on device\n"
 
 
 def test_a_missing_model_is_named(run):

@@ -15,6 +15,7 @@ import trelliswork as tw
 from trelliswork import store
 from trelliswork.cli import train as train_module
 from trelliswork.cli.train import learner_from, train
+from trelliswork.estimators.sequence_labeler import Labeler
 
 
 def tensors_of(path):
@@ -117,6 +118,17 @@ def test_bad_training_data_are_named_by_file_and_line(run, tmp_path, text, said)
     assert [item.name for item in tmp_path.iterdir()] == ["bad.txt"]
 
 
+@pytest.mark.parametrize("name", ["bad.txt", "bad.jsonl"])
+def test_labels_that_the_scheme_forbids_are_named_by_their_line(run, tmp_path, name):
+    (tmp_path / "bad.txt").write_text("2 B-QTY\n\nsome O\neggs I-NAME\n")
+    if name == "bad.jsonl":
+        run("convert", tmp_path / "bad.txt", tmp_path / name)
+    code, _, err = run("train", tmp_path / name, "-o", tmp_path / "m.tw", "--scheme", "BIO")
+    assert code == 2
+    assert f"{name}, line {4 if name == 'bad.txt' else 2}: y[1][1] is 'I-NAME'" in err
+    assert "convert --to-scheme SCHEME --lenient" in err
+
+
 def test_windows_line_ends_and_labels_of_any_kind(run, tmp_path):
     path = tmp_path / "odd.txt"
     path.write_bytes("2\tO 🥚\r\neggs\tB-💡\r\n\r\n2\tO 🥚\r\n".encode())
@@ -128,7 +140,8 @@ def test_labels_of_the_development_data_that_training_has_not(run, small, tmp_pa
     dev = tmp_path / "dev.txt"
     dev.write_text("2 B-NEW\n")
     code, _, err = run("train", small, "-o", tmp_path / "m.tw", "--dev", dev)
-    assert code in (0, 2)
+    assert code == 0
+    assert err.startswith("warning: ")
     assert "B-NEW" in err
 
 
@@ -198,6 +211,27 @@ def test_a_resumed_run_ends_with_the_identical_model(monkeypatch, recipes, tmp_p
     assert (resumed["iterations"], resumed["objective"]) == (whole["iterations"], whole["objective"])
     assert tensors_of(tmp_path / "whole.tw") == tensors_of(tmp_path / "cut.tw")
     assert sorted(item.name for item in tmp_path.iterdir()) == ["cut.tw", "whole.tw"]
+
+
+def test_an_interrupted_run_can_be_resumed_to_the_identical_model(run, monkeypatch, recipes, tmp_path):
+    original = train_module.TrainingProgress.update
+
+    def update(self, iteration):
+        original(self, iteration)
+        if iteration.number == 4:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    command = ("train", recipes[0], "--features", "words", "--checkpoint", tmp_path / "state", "-o")
+    assert run(*command, tmp_path / "whole.tw").code == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(train_module.TrainingProgress, "update", update)
+        code, out, err = run(*command, tmp_path / "cut.tw", "--json")
+    assert code == 130
+    assert json.loads(out)["interrupted"] is True
+    assert "stopping after this iteration" in err
+    assert tensors_of(tmp_path / "whole.tw") != tensors_of(tmp_path / "cut.tw")
+    assert run(*command, tmp_path / "cut.tw", "--resume").code == 0
+    assert tensors_of(tmp_path / "whole.tw") == tensors_of(tmp_path / "cut.tw")
 
 
 def test_a_checkpoint_of_another_run_is_refused(run, monkeypatch, small, tmp_path):
@@ -272,20 +306,46 @@ def test_a_full_disk_is_an_error_of_the_work(run, monkeypatch, small, tmp_path):
     def full(*_):
         raise OSError(28, "No space left on device", str(tmp_path / "m.tw"))
 
-    monkeypatch.setattr(tw.SequenceLabeler, "save", full)
+    monkeypatch.setattr(Labeler, "save", full)
     code, out, err = run("train", small, "-o", tmp_path / "m.tw")
     assert (code, out) == (1, "")
     assert err == f"error: {tmp_path / 'm.tw'}: No space left on device\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sets the limit of a process")
+def test_a_model_that_does_not_fit_leaves_the_old_one_and_nothing_else(program, small, tmp_path):
+    import resource
+
+    (tmp_path / "m.tw").write_bytes(b"the model before")
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
+
+    code, out, err = program("train", small, "-o", tmp_path / "m.tw", preexec_fn=limit)
+    assert (code, out) == (1, "")
+    assert err.startswith("error: ")
+    assert "Traceback" not in err
+    assert (tmp_path / "m.tw").read_bytes() == b"the model before"
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["m.tw", "small.tsv"]
 
 
 def test_running_out_of_memory_is_an_error_of_the_work(run, monkeypatch, small, tmp_path):
     def empty(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr(tw.SequenceLabeler, "fit", empty)
+    monkeypatch.setattr(Labeler, "fit", empty)
     code, _, err = run("train", small, "-o", tmp_path / "m.tw")
     assert code == 1
     assert err.startswith("error: out of memory")
+
+
+def test_training_needs_no_scikit_learn(small, tmp_path):
+    code = (
+        "import sys; from trelliswork.cli.main import main; main(sys.argv[1:]); "
+        "print([name for name in ('sklearn', 'scipy', 'rich') if name in sys.modules])"
+    )
+    command = [sys.executable, "-c", code, "train", str(small), "-o", str(tmp_path / "m.tw"), "--quiet"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
 def test_ending_early_is_a_warning(run, small, tmp_path):

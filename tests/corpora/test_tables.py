@@ -2,8 +2,10 @@
 
 import gzip
 import io
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -201,3 +203,15 @@ def test_blocks_need_no_numpy():
         "list(read_blocks(io.BytesIO(b'a b\\n'))); assert 'numpy' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("file", ["conll2000/test.txt.gz", "conll2002/esp.testb.gz"])
+def test_published_corpora_are_read_alike(file):
+    beside = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+    path = Path(os.environ.get("TRELLISWORK_DATA", beside)) / file
+    if not path.exists():
+        pytest.skip(f"{file} is not in the data folder; set TRELLISWORK_DATA to the folder that has it")
+    tokens, labels = read_table(path)
+    sentences = list(read_columns(path))
+    assert list(tokens) == [sentence.tokens for sentence in sentences]
+    assert list(labels) == [sentence.labels for sentence in sentences]

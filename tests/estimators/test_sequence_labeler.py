@@ -154,6 +154,15 @@ class TestAnswers:
         best, log_prob = model.predict_kbest([x], 1, **limits)[0][0]
         np.testing.assert_allclose(log_prob, limited.log_prob(numbers(model, best)), rtol=1e-6, atol=1e-7)
 
+    @given(cases(), st.dictionaries(st.sampled_from(LABELS), st.floats(-5, 5), max_size=3))
+    def test_a_bias_is_added_to_every_token(self, case, bias):
+        model, x, every = case
+        added = np.array([bias.get(label, 0.0) for label in model.classes_])
+        biased = type(every)(every.labellings, every.scores + added[every.labellings].sum(axis=1), 3)
+        np.testing.assert_allclose(model.predict_marginals([x], bias=bias)[0], biased.marginals(), **TOLERANCE)
+        labels = numbers(model, model.predict([x], bias=bias)[0])
+        np.testing.assert_allclose(biased.score(labels), biased.scores.max(), **TOLERANCE)
+
     @given(cases(constrained="BIO"))
     def test_constraints_hold_in_every_answer(self, case):
         model, x, _ = case
@@ -250,6 +259,19 @@ class TestLimits:
         with pytest.raises(InvalidInput, match=message):
             labeler(0).predict([[["a"], ["b"]]], **limits)
 
+    @pytest.mark.parametrize(
+        ("bias", "message"),
+        [
+            (1.0, r"bias is 1.0 \(float\); expected a dict"),
+            ({"Z": 1.0}, "bias has 'Z'; the model knows B-X, I-X, O"),
+            ({"O": np.inf}, r"bias\['O'\] is inf"),
+            ({"O": "1"}, r"bias\['O'\] is '1'"),
+        ],
+    )
+    def test_a_wrong_bias_is_refused(self, bias, message):
+        with pytest.raises(InvalidInput, match=message):
+            labeler(0).predict([[["a"]]], bias=bias)
+
     def test_a_mask_is_a_limit(self):
         mask = np.array([[True, False, False], [False, False, True]])
         assert labeler(0).predict([[["a"], ["b"]]], allowed=[mask]) == [["B-X", "O"]]
@@ -263,19 +285,46 @@ class TestLimits:
             model.predict([[["a"]], [["a"]]], fixed=[None, ["I-X"]])
 
 
+ANIMALS = [[[f"w={w}", f"l={w.lower()}", "bias"] for w in ["The", "dog", "saw", "the", "cat"]] for _ in range(5)]
+TAGS = [["D", "N", "V", "D", "N"]] * 5
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda model, X: model.predict(X),
+        lambda model, X: model.predict_marginals(X),
+        lambda model, X: model.predict_kbest(X, 2),
+        lambda model, X: model.predict_spans(X),
+        lambda model, X: model.log_prob(X, [["B-X", "E-X"], ["B-X"]]),
+        lambda model, X: model.predict(X, bias={"B-X": 1.0}),
+    ],
+)
+def test_a_sequence_without_an_allowed_labelling_is_named(ask):
+    model = tw.SequenceLabeler(constraints="IOBES").fit([["a", "b"]], [["B-X", "E-X"]])  # S-X and O are not known
+    with pytest.raises(Unsatisfiable, match=r"X\[1\]: .*forbid"):
+        ask(model, [["a", "b"], ["a"]])
+    with pytest.raises(Unsatisfiable, match=r"x: .*forbid"):
+        model.explain(["a"])
+
+
 @pytest.mark.filterwarnings("error::trelliswork.errors.UnknownAttributes")
 class TestUnknownAttributes:
-    X = [[[f"w={w}", f"l={w.lower()}", "bias"] for w in ["The", "dog", "saw", "the", "cat"]] for _ in range(5)]
-    y = [["D", "N", "V", "D", "N"]] * 5
-
     def test_other_features_warn(self):
-        model = tw.SequenceLabeler().fit(self.X, self.y)
+        model = tw.SequenceLabeler().fit(ANIMALS, TAGS)
         other = [[[f"word={w}", f"lower={w.lower()}"] for w in ["The", "dog", "saw", "the", "cat"]] * 10]
         with pytest.warns(UnknownAttributes, match="the model knows 0 of the first 100 attributes of X"):
             model.predict(other)
 
+    def test_the_warning_points_at_the_caller(self):
+        model = tw.SequenceLabeler().fit(ANIMALS, TAGS)
+        for ask in (model.predict, model.predict_marginals, lambda X: model.predict_kbest(X, 1)):
+            with pytest.warns(UnknownAttributes) as caught:
+                ask([[["word=The"]]])
+            assert caught[0].filename == __file__
+
     def test_some_unknown_words_do_not_warn(self):
-        model = tw.SequenceLabeler().fit(self.X, self.y)
+        model = tw.SequenceLabeler().fit(ANIMALS, TAGS)
         model.predict([[["w=Cow", "l=cow", "bias"], ["w=dog", "l=dog", "bias"]]])
 
     def test_what_min_count_left_out_does_not_warn(self):

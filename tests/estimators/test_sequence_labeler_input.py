@@ -242,6 +242,16 @@ class TestFiles:
         assert again.partial_fit(train, Y).classes_.tolist() == ["D", "N", "V"]
         assert again.fit(train, Y).predict(train) == model.predict(train)
 
+    def test_numbers_of_numpy_are_saved_as_numbers(self):
+        parameters = {"min_count": np.int64(1), "random_state": np.int32(3), "class_weight": {"N": np.float32(2.0)}}
+        model = tw.SequenceLabeler(tw.CRF(l2=np.float32(0.5), max_iter=np.int64(50)), **parameters).fit(X, Y)
+        file = io.BytesIO()
+        model.save(file)
+        again = tw.load(file.getvalue())
+        assert again.get_params()["class_weight"] == {"N": 2.0}
+        assert again.learner.l2 == 0.5
+        assert again.fit(X, Y).weights() == model.weights()
+
     def test_a_model_trained_by_a_smaller_number_of_bits(self):
         model = tw.SequenceLabeler(tw.CRF(l2=0.01)).fit(X, Y)
         small = store.quantize(model._model.tensors, "int8")

@@ -33,6 +33,9 @@ X = [
     [["the", "det"], ["barks", "s"]],
 ]
 Y = [["D", "N", "V"], ["D", "N", "V"], ["N", "V"], ["D", "N"]]
+WORDS = [["The", "dog", "barks"], ["A", "cat", "sleeps"], ["Dogs", "bark"]]
+LABELS = [["D", "N", "V"], ["D", "N", "V"], ["N", "V"]]
+SPANS = [["B-A", "I-A", "O"], ["B-A", "O", "B-A"], ["O", "O"], ["B-A", "I-A"]]
 
 
 def objective(weights, classes, X, y, l2, sample_weight=None, constraints=None):
@@ -98,10 +101,9 @@ class TestOptimum:
         assert_optimal(model, X, [*Y[:3], [None, None]], 0.5)
 
     def test_constraints_shape_the_loss(self):
-        y = [["B-A", "I-A", "O"], ["B-A", "O", "B-A"], ["O", "O"], ["B-A", "I-A"]]
-        model = tw.SequenceLabeler(tw.CRF(l2=0.5, **EXACT), constraints="BIO").fit(X, y)
+        model = tw.SequenceLabeler(tw.CRF(l2=0.5, **EXACT), constraints="BIO").fit(X, SPANS)
         rules = tw.scheme_constraints(list(model.classes_), "BIO")
-        assert_optimal(model, X, y, 0.5, constraints=rules)
+        assert_optimal(model, X, SPANS, 0.5, constraints=rules)
         assert model.transitions_[list(model.classes_).index("O"), list(model.classes_).index("I-A")] == -np.inf
 
     def test_values(self):
@@ -175,11 +177,8 @@ class TestWeights:
 class TestInputs:
     """The same sequences in other clothes give the same model."""
 
-    WORDS = [["The", "dog", "barks"], ["A", "cat", "sleeps"], ["Dogs", "bark"]]
-    LABELS = [["D", "N", "V"], ["D", "N", "V"], ["N", "V"]]
-
     def weights(self, X, y=None, **parameters):
-        return tw.SequenceLabeler(**parameters).fit(X, self.LABELS if y is None else y).weights()
+        return tw.SequenceLabeler(**parameters).fit(X, LABELS if y is None else y).weights()
 
     def test_dicts_and_lists_of_strings(self):
         as_lists = [[["a:x", "b"], ["a:y"]], [["a:x", "c:p", "c:q"]]]
@@ -188,40 +187,40 @@ class TestInputs:
         assert self.weights(as_lists, y) == self.weights(as_dicts, y)
 
     def test_generators_arrays_and_tuples(self):
-        plain = self.weights(self.WORDS)
-        arrays = [np.array(x) for x in self.WORDS]
-        generators = (iter(x) for x in self.WORDS)
-        assert self.weights(tuple(map(tuple, self.WORDS)), tuple(map(tuple, self.LABELS))) == plain
-        assert self.weights(arrays, [np.array(y) for y in self.LABELS]) == plain
-        assert self.weights(generators, (iter(y) for y in self.LABELS)) == plain
+        plain = self.weights(WORDS)
+        arrays = [np.array(x) for x in WORDS]
+        generators = (iter(x) for x in WORDS)
+        assert self.weights(tuple(map(tuple, WORDS)), tuple(map(tuple, LABELS))) == plain
+        assert self.weights(arrays, [np.array(y) for y in LABELS]) == plain
+        assert self.weights(generators, (iter(y) for y in LABELS)) == plain
 
     def test_generators_of_dicts(self):
-        X = [[{"w": word} for word in x] for x in self.WORDS]
+        X = [[{"w": word} for word in x] for x in WORDS]
         assert self.weights(iter(x) for x in X) == self.weights(X)
 
     def test_tables(self, tmp_path):
         path = tmp_path / "corpus.txt"
-        rows = [zip(x, y, strict=True) for x, y in zip(self.WORDS, self.LABELS, strict=True)]
+        rows = [zip(x, y, strict=True) for x, y in zip(WORDS, LABELS, strict=True)]
         path.write_text("\n\n".join("\n".join(f"{word} {label}" for word, label in row) for row in rows) + "\n")
         tokens, labels = read_table(path)
         model = tw.SequenceLabeler().fit(tokens, labels, tokens, labels)
-        plain = tw.SequenceLabeler().fit(self.WORDS, self.LABELS, self.WORDS, self.LABELS)
+        plain = tw.SequenceLabeler().fit(WORDS, LABELS, WORDS, LABELS)
         assert model.weights() == plain.weights()
-        assert model.predict(tokens) == plain.predict(self.WORDS)
-        assert model.score(tokens, labels) == plain.score(self.WORDS, self.LABELS)
-        assert model.log_prob(tokens, labels).tolist() == plain.log_prob(self.WORDS, self.LABELS).tolist()
+        assert model.predict(tokens) == plain.predict(WORDS)
+        assert model.score(tokens, labels) == plain.score(WORDS, LABELS)
+        assert model.log_prob(tokens, labels).tolist() == plain.log_prob(WORDS, LABELS).tolist()
         assert [best[0][0] for best in model.predict_kbest(tokens, 1)] == model.predict(tokens)
 
     def test_columns(self):
-        X = [[(word, word[-1]) for word in x] for x in self.WORDS]
-        model = tw.SequenceLabeler().fit(X, self.LABELS)
+        X = [[(word, word[-1]) for word in x] for x in WORDS]
+        model = tw.SequenceLabeler().fit(X, LABELS)
         assert any("c1" in (w.attribute or "") or "pos" in (w.attribute or "") for w in model.weights())
-        assert model.predict(TokenTable.from_lists(X)) == model.predict(X) == self.LABELS
+        assert model.predict(TokenTable.from_lists(X)) == model.predict(X) == LABELS
 
     @pytest.mark.parametrize("n_columns", [1, 3, 4])
     def test_any_number_of_columns(self, n_columns):
-        X = [[(word, *["x"] * (n_columns - 1)) for word in x] for x in self.WORDS]
-        assert tw.SequenceLabeler().fit(X, self.LABELS).predict(X) == self.LABELS
+        X = [[(word, *["x"] * (n_columns - 1)) for word in x] for x in WORDS]
+        assert tw.SequenceLabeler().fit(X, LABELS).predict(X) == LABELS
 
     def test_matrices_dense_and_sparse(self):
         rng = np.random.default_rng(0)
@@ -232,17 +231,17 @@ class TestInputs:
         assert self.weights([list(rows) for rows in dense]) == expected
         assert self.weights([scipy.sparse.csr_array(rows) for rows in dense]) == expected
         assert self.weights([scipy.sparse.coo_matrix(rows) for rows in dense]) == expected
-        assert {w.attribute for w in tw.SequenceLabeler().fit(dense, self.LABELS).weights()} - {None} == {
+        assert {w.attribute for w in tw.SequenceLabeler().fit(dense, LABELS).weights()} - {None} == {
             f"x[{j}]" for j in range(4)
         }
 
     def test_a_three_dimensional_array(self):
         rows = np.random.default_rng(0).normal(size=(2, 3, 4))
-        assert len(tw.SequenceLabeler().fit(rows, self.LABELS[:2]).predict(rows)) == 2
+        assert len(tw.SequenceLabeler().fit(rows, LABELS[:2]).predict(rows)) == 2
 
     def test_templates_by_name_and_as_objects(self):
-        by_name = self.weights(self.WORDS, features="pos")
-        assert by_name == self.weights(self.WORDS, features=Templates.pos())
+        by_name = self.weights(WORDS, features="pos")
+        assert by_name == self.weights(WORDS, features=Templates.pos())
 
     def test_tuples_of_strings_as_attributes(self):
         X = [[("a", "b"), ("c",)], [("a",)]]
@@ -250,10 +249,10 @@ class TestInputs:
         assert names == {"a", "b", "c"}
 
     def test_empty_sequences_say_nothing(self):
-        assert self.weights([[], *self.WORDS, []], [[], *self.LABELS, []]) == self.weights(self.WORDS)
+        assert self.weights([[], *WORDS, []], [[], *LABELS, []]) == self.weights(WORDS)
 
     def test_blocks_change_nothing(self, monkeypatch):
-        X = [[{"w": word} for word in x] for x in self.WORDS]
+        X = [[{"w": word} for word in x] for x in WORDS]
         whole = self.weights(X)
         monkeypatch.setattr("trelliswork.estimators.inputs._SEQUENCES_READ", 2)
         assert self.weights(X) == whole
@@ -272,9 +271,9 @@ class TestInputs:
         assert models[0].weights() == models[1].weights()
 
     def test_hashing_fixes_the_size(self):
-        model = tw.SequenceLabeler(hash_bits=6).fit(self.WORDS, self.LABELS)
+        model = tw.SequenceLabeler(hash_bits=6).fit(WORDS, LABELS)
         assert model.n_attributes_ == 64
-        assert model.predict(self.WORDS) == self.LABELS
+        assert model.predict(WORDS) == LABELS
 
     def test_rare_attributes_get_no_weights(self):
         X = [[["often", f"once{i}"]] for i in range(4)]
@@ -427,7 +426,7 @@ class TestStopping:
         json.loads(bytes(states[-1]["monitor.notes"]))
 
     def test_something_else_is_no_state(self):
-        with pytest.raises(InvalidInput, match="resume is not what `Progress.state` gave"):
+        with pytest.raises(InvalidInput, match=r"resume is not what `Progress.state` gave"):
             tw.SequenceLabeler().fit(*self.PART, resume={"a": np.zeros(3)})
 
 
@@ -496,21 +495,19 @@ class TestGoingOn:
 
 
 class TestConstraints:
-    y = [["B-A", "I-A", "O"], ["B-A", "O", "B-A"], ["O", "O"], ["B-A", "I-A"]]
-
     def test_a_function_says_what_may_follow(self):
         def allows(before, after):
             return (before, after) not in {(None, "I-A"), ("O", "I-A")}
 
-        by_function = tw.SequenceLabeler(constraints=allows).fit(X, self.y)
-        by_name = tw.SequenceLabeler(constraints="BIO").fit(X, self.y)
+        by_function = tw.SequenceLabeler(constraints=allows).fit(X, SPANS)
+        by_name = tw.SequenceLabeler(constraints="BIO").fit(X, SPANS)
         array = tw.scheme_constraints(["B-A", "I-A", "O"], "BIO")
-        by_array = tw.SequenceLabeler(constraints=array).fit(X, self.y)
+        by_array = tw.SequenceLabeler(constraints=array).fit(X, SPANS)
         assert by_function.weights() == by_name.weights() == by_array.weights()
 
     def test_an_array_of_transitions(self):
         allowed = np.array([[False, True, True], [True, True, True], [True, True, True]])
-        model = tw.SequenceLabeler(constraints=allowed).fit(X, self.y)
+        model = tw.SequenceLabeler(constraints=allowed).fit(X, SPANS)
         assert np.isneginf(model.transitions_).tolist() == (~allowed).tolist()
 
     @pytest.mark.parametrize(

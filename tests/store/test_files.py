@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from reference.models import make_tensors, source
-from trelliswork import store
+from trelliswork import _core, store
 from trelliswork.errors import InvalidInput, InvalidModel
 from trelliswork.store import dumps, load, open_model, save
 
@@ -67,7 +67,7 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path):
     before = path.read_bytes()
     code = f"""
 import resource
-from trelliswork import store
+from trelliswork import _core, store
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 try:
     store.save({str(path)!r}, {{"names.text": bytes(100_000)}}, {{}})
@@ -131,13 +131,22 @@ def test_settings_must_fit_the_tensors(settings):
         open_model(dumps(TENSORS, settings))
 
 
+def test_labels_must_be_text():
+    """JSON can say what UTF-8 cannot: half of a character."""
+    data = dumps(TENSORS, {"labels": ["A", "\x00X"]})
+    hostile = data[:-8].replace(b"\\\\u0000X", b"\\\\ud800 ")
+    assert hostile != data[:-8]
+    with pytest.raises(InvalidModel, match="no text"):
+        open_model(hostile + _core.checksum(hostile).to_bytes(8, "little"))
+
+
 def test_loading_and_scoring_import_no_array_library(tmp_path):
     """What `trelliswork tag` does on its way to the first answer, in a fresh interpreter."""
     path = tmp_path / "model"
     save(path, TENSORS, SETTINGS)
     code = f"""
 import sys
-from trelliswork import store
+from trelliswork import _core, store
 opened = store.open_model({str(path)!r})
 assert opened.model.n_attributes == 2 and opened.model.name(0) == "a"
 heavy = {{"numpy", "scipy", "sklearn", "safetensors", "tempfile", "gzip"}} & set(sys.modules)

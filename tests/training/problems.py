@@ -222,9 +222,7 @@ def sequence_loss(problem, s, weights):
     scores = np.array([score(problem, s, path, weights) for path in paths])
     v = np.ones(length) if problem.token_weight is None else problem.token_weight[s]
     fits = [[not labels or y in labels for y, labels in zip(path, problem.allowed[s], strict=True)] for path in paths]
-    totals = [
-        np.logaddexp.reduce(np.where([all(fit[:t]) for fit in fits], scores, -np.inf)) for t in range(length + 1)
-    ]
+    totals = [np.logaddexp.reduce(np.where([all(fit[:t]) for fit in fits], scores, -np.inf)) for t in range(length + 1)]
     return -sum(v[t] * (totals[t + 1] - totals[t]) for t in range(length))
 
 

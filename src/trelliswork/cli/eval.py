@@ -115,12 +115,16 @@ def evaluate_model(
     jobs : int or None
         Threads; None is one for each processor.
     """
-    import trelliswork as tw
+    from trelliswork.estimators.sequence_labeler import Labeler, loaded
 
-    labeler = tw.load(model)
+    labeler = loaded(model, Labeler)
     labeler.n_jobs = jobs or -1
-    X, y = read_labelled(source, layout)
-    return _scored(y, labeler.predict(X), scheme, strict, source)
+    corpus = read_labelled(source, layout)
+    try:
+        guess = labeler.predict(corpus.X)
+    except InvalidInput as error:
+        raise corpus.placed(error) from error
+    return _scored(corpus.y, guess, scheme, strict, source)
 
 
 def _scored(gold: Any, guess: Any, scheme: str | None, strict: bool, source: str) -> Evaluation:

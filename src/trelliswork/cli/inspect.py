@@ -124,9 +124,9 @@ def explained(
     top : int
         How many contributions to show.
     """
-    import trelliswork as tw
+    from trelliswork.estimators.sequence_labeler import Labeler, loaded
 
-    labeler = tw.load(model)
+    labeler = loaded(model, Labeler)
     if sentence is not None:
         width = getattr(labeler.features, "n_columns", 1)
         rows: list[Any] = [word.rsplit("/", width - 1) if width > 1 else [word] for word in sentence.split()]

@@ -111,7 +111,7 @@ def _exit_code(error: BaseException) -> int:
         _say("interrupted")
         return INTERRUPTED
     if isinstance(error, TrellisworkError):
-        _say(f"error: {error}")
+        _say(f"error: {_for_shell(str(error))}")
         return 2
     if isinstance(error, FileNotFoundError | IsADirectoryError | NotADirectoryError | PermissionError):
         _say(f"error: {_of_file(error)}")
@@ -123,6 +123,22 @@ def _exit_code(error: BaseException) -> int:
         _say(f"error: out of memory{': ' + str(error) if str(error) else ''}. Train on less, or use --hash-bits.")
         return 1
     raise error
+
+
+# What errors advise in terms of arguments, in terms of options.
+_OPTIONS = {
+    r"encoding='([\w-]+)'": r"--encoding \1",
+    r"separator='\\t'": "--separator tab",
+    r"pass separator=None": "leave --separator out",
+}
+
+
+def _for_shell(message: str) -> str:
+    import re
+
+    for argument, option in _OPTIONS.items():
+        message = re.sub(argument, option, message)
+    return message
 
 
 def _of_file(error: OSError) -> str:

@@ -7,9 +7,10 @@ the others.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from trelliswork.corpora.conllu import ConlluSentence
     from trelliswork.corpora.jsonlines import Example
 
-__all__ = ["FORMATS", "SCHEMES", "Layout", "format_of", "layout_options", "read_labelled", "read_sentences"]
+__all__ = ["FORMATS", "SCHEMES", "Labelled", "Layout", "format_of", "layout_options", "read_labelled", "read_sentences"]
 
 FORMATS = ("columns", "conllu", "jsonl", "text")
 SCHEMES = ("BIO", "IOB1", "IOE1", "IOE2", "IOBES", "BILOU", "BMES")
@@ -153,8 +154,27 @@ def format_of(source: str, asked: str | None = None) -> str:
     return _SUFFIXES.get(os.path.splitext(stem)[1], "columns")
 
 
-def read_labelled(source: str, layout: Layout) -> tuple[Any, Any]:
-    """Return all tokens and labels of a corpus, in the form that is quickest to train on and to predict from.
+class Labelled(NamedTuple):
+    """A labelled corpus, in the form that is quickest to train on and to predict from.
+
+    ``X`` are sequences of tokens, words or tuples of columns; ``y`` sequences of labels; ``where`` says of a token, the
+    number of its sequence and its own, in which line of which file it is.
+    """
+
+    X: Any
+    y: Any
+    where: Callable[[int, int], str]
+
+    def placed(self, error: InvalidInput, suffix: str = "") -> InvalidInput:
+        """Return an error about ``X[i]`` or ``y[i][t]`` (with the suffix, ``y_dev[i]``) with its file and line."""
+        found = re.match(rf"[Xy]{suffix}\[(\d+)\](?:\[(\d+)\])?", str(error))
+        if found is None or int(found[1]) >= len(self.X):
+            return error
+        return InvalidInput(f"{self.where(int(found[1]), int(found[2] or 0))}: {error}")
+
+
+def read_labelled(source: str, layout: Layout) -> Labelled:
+    """Return all tokens and labels of a corpus.
 
     Parameters
     ----------
@@ -162,34 +182,34 @@ def read_labelled(source: str, layout: Layout) -> tuple[Any, Any]:
         A path, or ``"-"``.
     layout : Layout
         How to read it.
-
-    Returns
-    -------
-    X, y
-        Sequences of tokens, words or tuples of columns, and sequences of labels.
     """
     if format_of(source, layout.format) == "columns" and layout.columns is None:
-        from trelliswork.corpora.tables import read_table
-
-        X, y = read_table(
-            source,
-            layout.label_position(),
-            separator=layout.separator,
-            comments=layout.comments,
-            encoding=layout.encoding,
-        )
+        found = _table(source, layout)
     else:
-        sentences = list(read_sentences(source, layout))
-        words = all(len(row) == 1 for sentence in sentences[:1] for row in sentence.tokens)
-        X = [[row[0] for row in sentence.tokens] if words else sentence.tokens for sentence in sentences]  # type: ignore[assignment]
-        y = [sentence.labels for sentence in sentences]  # type: ignore[assignment]
-    if not len(X):
-        from trelliswork.corpora.files import name_of
+        found = _lists(source, layout)
+    if not len(found.X):
+        raise InvalidInput(f"{_name(source)}: found no sentence. Sentences are lines of tokens, parted by blank lines.")
+    return found
 
-        raise InvalidInput(
-            f"{name_of(source)}: found no sentence. Sentences are lines of tokens, parted by blank lines."
-        )
-    return X, y
+
+def _table(source: str, layout: Layout) -> Labelled:
+    """A column file as it stands, without a Python object for each token."""
+    from trelliswork.corpora.tables import read_table
+
+    how: dict[str, Any] = {"separator": layout.separator, "comments": layout.comments, "encoding": layout.encoding}
+    X, y = read_table(source, layout.label_position(), **how)
+    return Labelled(X, y, lambda i, t: X.columns.where(int(X.lengths()[:i].sum()) + t))
+
+
+def _lists(source: str, layout: Layout) -> Labelled:
+    """Sentences of any format."""
+    sentences = list(read_sentences(source, layout))
+    words = all(len(row) == 1 for sentence in sentences[:1] for row in sentence.tokens)
+    X = [[row[0] for row in sentence.tokens] if words else sentence.tokens for sentence in sentences]
+    by_line = format_of(source, layout.format) == "columns" and layout.comments is None
+    lines = [sentence.line for sentence in sentences]
+    where = f"{_name(source)}, line "
+    return Labelled(X, [sentence.labels for sentence in sentences], lambda i, t: f"{where}{lines[i] + t * by_line}")
 
 
 def read_sentences(source: str, layout: Layout, labelled: bool = True) -> Iterator[Sentence]:
@@ -254,16 +274,15 @@ def _from_jsonl(source: str, layout: Layout, labelled: bool) -> Iterator[Sentenc
     import warnings
 
     from trelliswork.corpora.columns import Sentence
-    from trelliswork.corpora.files import name_of
     from trelliswork.corpora.jsonlines import read_jsonl
 
     example: Example
     for example in read_jsonl(source, tokenizer=layout.tokenizer, encoding=layout.encoding):
         if labelled and example.labels is None:
-            raise InvalidInput(f"{name_of(source)}, line {example.line}: found no labels. Label it, or leave it out.")
+            raise InvalidInput(f"{_name(source)}, line {example.line}: found no labels. Label it, or leave it out.")
         for wrong in example.misaligned if labelled else ():
             warnings.warn(
-                f"{name_of(source)}, line {example.line}: the span {tuple(wrong.span)} {wrong.reason}, "
+                f"{_name(source)}, line {example.line}: the span {tuple(wrong.span)} {wrong.reason}, "
                 "and is not in the labels.",
                 stacklevel=2,
             )
@@ -284,6 +303,12 @@ def _from_text(source: str, layout: Layout, labelled: bool) -> Iterator[Sentence
 def _refuse_columns(layout: Layout, kind: str) -> None:
     if layout.columns is not None or layout.label is not None:
         raise InvalidInput(f"--columns and --label-column do not apply to the format {kind}: its tokens are words.")
+
+
+def _name(source: str) -> str:
+    from trelliswork.corpora.files import name_of
+
+    return name_of(source)
 
 
 def _position(name: str, option: str) -> int:

@@ -16,13 +16,14 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from trelliswork.cli.blocks import blocks
+from trelliswork.cli.progress import ByteProgress, on_terminal
 from trelliswork.cli.reading import Layout, format_of, layout_options, read_sentences
 from trelliswork.errors import InvalidInput
 
 if TYPE_CHECKING:
     from trelliswork.corpora.columns import Sentence
 
-__all__ = ["command", "tag_columns", "tag_json", "tag_kbest"]
+__all__ = ["ColumnTagger", "command", "tag_columns", "tag_json", "tag_kbest"]
 
 BLOCK = 1 << 22  # bytes of text in memory at a time
 SAMPLE = 1 << 14  # bytes looked at for attributes that the model does not know
@@ -86,15 +87,11 @@ def tag_columns(
     jobs : int or None
         Threads; None is one for each processor.
     """
-    layout = layout or Layout()
-    tagger = _Tagger(model, output, jobs or os.cpu_count() or 1)
-    if not tagger.plain:
-        _tag_by_estimator(model, source, target, layout, jobs)
-    elif format_of(source, layout.format) == "columns" and layout.columns is None:
-        _tag_raw(tagger, source, target, layout)
+    tagger = ColumnTagger(model, output, jobs)
+    if tagger.decodes:
+        tagger.tag(source, target, layout)
     else:
-        for block in _blocks_of(read_sentences(source, layout, labelled=False)):
-            _write(target, tagger.tagged(block, "\t", None, source, 1))
+        _tag_by_estimator(model, source, target, layout or Layout(), jobs)
 
 
 def tag_json(
@@ -158,10 +155,20 @@ def tag_kbest(
                 target.write("\n")
 
 
-class _Tagger:
-    """A saved model that turns blocks of column text into the same text with labels."""
+class ColumnTagger:
+    """A saved model, opened once, that adds labels to column text.
 
-    def __init__(self, path: str, output: str, jobs: int) -> None:
+    Parameters
+    ----------
+    path : str
+        The path of a model.
+    output : {"labels", "marginals"}
+        Whether the probability of every label follows the label.
+    jobs : int or None
+        Threads; None is one for each processor.
+    """
+
+    def __init__(self, path: str, output: str = "labels", jobs: int | None = None) -> None:
         from trelliswork import store
         from trelliswork.features.templates import Templates
 
@@ -174,13 +181,36 @@ class _Tagger:
         self._model, self._labels = opened.model, opened.labels
         self._training = opened.settings.get("training", {})
         self._extractor = Templates.from_dict(templates).extractor()
-        self._output, self._jobs = output, jobs
+        self._output, self._jobs = output, jobs or os.cpu_count() or 1
         self._looked = False
-        # Another decoder than the most probable labelling is the estimator's affair.
-        self.plain = opened.settings.get("parameters", {}).get("decoder", "argmax") == "argmax" or output != "labels"
+        decoder = opened.settings.get("parameters", {}).get("decoder", "argmax")
+        self.decodes = decoder == "argmax" or output != "labels"  # other decoders are the estimator's affair
 
-    def tagged(self, block: bytes, separator: str | None, comments: str | None, name: str, line: int) -> bytes:
-        """Return the block with labels."""
+    def tag(self, source: str, target: IO[bytes], layout: Layout | None = None) -> None:
+        """Write a corpus with labels, block by block; arguments are as for `tag_columns`."""
+        from trelliswork.corpora.files import name_of
+
+        layout, name = layout or Layout(), name_of(source)
+        if format_of(source, layout.format) == "columns" and layout.columns is None:
+            with _progress(source) as progress:
+                for block, line in blocks(source, BLOCK, layout.encoding):
+                    _write(target, self.tagged(block, layout.separator, layout.comments, name, line))
+                    target.flush()
+                    progress.advance(len(block))
+        else:
+            for block in _blocks_of(read_sentences(source, layout, labelled=False), name):
+                _write(target, self.tagged(block, "\t", None, name, 1, keep_docstart=True))
+
+    def tagged(
+        self,
+        block: bytes,
+        separator: str | None = None,
+        comments: str | None = None,
+        name: str = "<input>",
+        line: int = 1,
+        keep_docstart: bool = False,
+    ) -> bytes:
+        """Return whole sentences of column text with labels; ``name`` and ``line``, its first, are for messages."""
         if not self._looked:
             self._looked = True
             self._warn_of_strangers(block, separator, comments, name)
@@ -191,6 +221,7 @@ class _Tagger:
                 self._labels,
                 separator=separator,
                 comments=comments,
+                keep_docstart=keep_docstart,
                 name=name,
                 first_line=line,
                 output=self._output,
@@ -223,17 +254,10 @@ class _Tagger:
             )
 
 
-def _tag_raw(tagger: _Tagger, source: str, target: IO[bytes], layout: Layout) -> None:
-    """Tag a column file as it stands."""
-    from trelliswork.cli.progress import ByteProgress, on_terminal
-    from trelliswork.corpora.files import name_of
-
-    total = os.path.getsize(source) if source != "-" and os.path.isfile(source) and not source.endswith(".gz") else None
-    with ByteProgress(total, on_terminal() and not sys.stdout.isatty()) as progress:
-        for block, line in blocks(source, BLOCK, layout.encoding):
-            _write(target, tagger.tagged(block, layout.separator, layout.comments, name_of(source), line))
-            target.flush()
-            progress.advance(len(block))
+def _progress(source: str) -> ByteProgress:
+    """A bar for those who watch, if the labels go elsewhere."""
+    known = source != "-" and os.path.isfile(source) and not source.endswith(".gz")
+    return ByteProgress(os.path.getsize(source) if known else None, on_terminal() and not sys.stdout.isatty())
 
 
 def _write(target: IO[bytes], text: bytes) -> None:
@@ -252,18 +276,29 @@ def _tag_by_estimator(model: str, source: str, target: IO[bytes], layout: Layout
             target.write(("".join(lines) + "\n").encode())
 
 
-def _blocks_of(sentences: Iterable[Sentence]) -> Iterator[bytes]:
+def _blocks_of(sentences: Iterable[Sentence], name: str) -> Iterator[bytes]:
     """Sentences as blocks of column text."""
     sentences = iter(sentences)
     while batch := list(islice(sentences, BATCH)):
+        for sentence in batch:
+            for row in sentence.tokens:
+                if not all(_fits(cell) for cell in row):
+                    raise InvalidInput(
+                        f"{name}, line {sentence.line}: the token {row[0]!r} is blank or has a tab or a line break in "
+                        "it, and cannot be a line of columns. Replace it, or write --json."
+                    )
         yield "".join("\n".join("\t".join(row) for row in sentence.tokens) + "\n\n" for sentence in batch).encode()
+
+
+def _fits(cell: str) -> bool:
+    return not ("\t" in cell or "\n" in cell or "\r" in cell or "\0" in cell) and bool(cell.strip(" "))
 
 
 def _batches(model: str, source: str, layout: Layout, jobs: int | None) -> Iterator[tuple[list[Any], Any]]:
     """Sentences for the estimator, and the estimator."""
-    import trelliswork as tw
+    from trelliswork.estimators.sequence_labeler import Labeler, loaded
 
-    labeler = tw.load(model)
+    labeler = loaded(model, Labeler)
     labeler.n_jobs = jobs or -1
     sentences = read_sentences(source, layout, labelled=False)
     while batch := list(islice(sentences, BATCH)):

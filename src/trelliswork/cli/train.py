@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,7 +21,7 @@ import click
 
 from trelliswork.cli.checkpoint import Checkpoint, fingerprint
 from trelliswork.cli.progress import TrainingProgress, on_terminal
-from trelliswork.cli.reading import SCHEMES, Layout, layout_options, read_labelled
+from trelliswork.cli.reading import SCHEMES, Labelled, Layout, layout_options, read_labelled
 from trelliswork.errors import InvalidInput
 
 __all__ = ["command", "learner_from", "templates_from", "train"]
@@ -151,16 +151,16 @@ def train(
     dict
         Ready for JSON: what was trained on, how training ended, scores, sizes.
     """
-    import trelliswork as tw
+    from trelliswork.estimators.sequence_labeler import Labeler  # without scikit-learn: 84 MiB and 0.8 s less
 
     layout = layout or Layout()
     _check_paths(model, checkpoint, resume)
     chosen = learner_from(learner, settings)
     templates = templates_from(features)
     began = time.perf_counter()
-    X, y = read_labelled(source, layout)
-    X_dev, y_dev = (None, None) if dev is None else read_labelled(dev, layout)
-    labeler = tw.SequenceLabeler(
+    corpus = read_labelled(source, layout)
+    held_out = None if dev is None else read_labelled(dev, layout)
+    labeler = Labeler(
         chosen,
         templates,
         min_count=min_count,
@@ -173,7 +173,7 @@ def train(
     )
     keeper = Checkpoint(checkpoint, _run_of(labeler, source, dev) if checkpoint else {}, CHECKPOINT_SECONDS)
     resumed = _resumed(keeper, checkpoint, quiet) if resume else None
-    progress = TrainingProgress(n_tokens(X), chosen, on_terminal() and not quiet and not verbose, verbose)
+    progress = TrainingProgress(n_tokens(corpus.X), chosen, on_terminal() and not quiet and not verbose, verbose)
     with progress.showing(), _interruptible() as interrupt:
 
         def callback(iteration: Any) -> bool:
@@ -182,11 +182,11 @@ def train(
             interrupt.armed = True
             return interrupt.asked
 
-        labeler.fit(X, y, X_dev, y_dev, callback=callback, resume=resumed)
+        _fit(labeler, corpus, held_out, callback, resumed)
     labeler.save(model)
     if labeler.converged_:
         keeper.remove()
-    return _facts(labeler, model, X, time.perf_counter() - began, interrupt.asked)
+    return _facts(labeler, model, corpus.X, time.perf_counter() - began, interrupt.asked)
 
 
 def learner_from(name: str, settings: Sequence[str] = ()) -> Any:
@@ -304,6 +304,21 @@ def _interruptible() -> Iterator[_Interrupt]:
         yield interrupt
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def _fit(
+    labeler: Any, corpus: Labelled, dev: Labelled | None, callback: Callable[[Any], bool], resume: dict[str, Any] | None
+) -> None:
+    """Fit; what is wrong with a sequence is said with its file and line."""
+    X_dev, y_dev = (None, None) if dev is None else (dev.X, dev.y)
+    try:
+        labeler.fit(corpus.X, corpus.y, X_dev, y_dev, callback=callback, resume=resume)
+    except InvalidInput as error:
+        placed = corpus.placed(error) if dev is None else dev.placed(corpus.placed(error), "_dev")
+        if "constraints forbid" not in str(placed):
+            raise placed from error
+        advice = "`trelliswork convert --to-scheme SCHEME --lenient` mends labels; without --scheme all are allowed."
+        raise InvalidInput(f"{placed} {advice}") from error
 
 
 def _run_of(labeler: Any, source: str, dev: str | None) -> dict[str, Any]:

@@ -1,6 +1,21 @@
 """What a person uses: `fit`, `predict` and questions about the answer, behind the scikit-learn conventions."""
 
-from trelliswork.estimators.hmm import HMM
-from trelliswork.estimators.sequence_labeler import SequenceLabeler, load
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trelliswork.estimators.hmm import HMM
+    from trelliswork.estimators.labeler import SequenceLabeler, load
+
+# Loaded when first used: these need scikit-learn, and not all of the package does.
+_HOME = {"HMM": "hmm", "SequenceLabeler": "labeler", "load": "labeler"}
 
 __all__ = ["HMM", "SequenceLabeler", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'trelliswork.estimators' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"trelliswork.estimators.{_HOME[name]}"), name)

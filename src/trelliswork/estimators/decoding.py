@@ -16,6 +16,7 @@ from trelliswork.structures.batch import ChainBatch
 __all__ = ["PredictedSpan", "least_risk", "masks_of", "spans_of"]
 
 FloatArray = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
 
 
 class PredictedSpan(NamedTuple):
@@ -33,32 +34,35 @@ class PredictedSpan(NamedTuple):
 def spans_of(
     batch: ChainBatch, labellings: Sequence[npt.NDArray[Any]], spelled: SpanLabels
 ) -> list[list[PredictedSpan]]:
-    """The spans of each labelling and their probabilities: those of disjoint events, summed."""
+    """Return the spans of each labelling and their probabilities: those of disjoint events, summed."""
     found: list[list[tuple[int, int, int]]] = []
-    events: list[tuple[int, int, int, list[list[int]]]] = []  # chain, number of the span, first position, labels
+    events: list[tuple[int, list[Bools]]] = []  # first position, and the labels of each position from there on
+    owners: list[int] = []  # the number of the span that an event is of
+    counts: list[int] = []  # how many events there are of each chain
     n_spans = 0
-    for i, labels in enumerate(labellings):
+    for labels in labellings:
         firsts = np.arange(len(labels)) == 0
-        found.append([(int(a), int(b), int(c)) for a, b, c in zip(*spelled.spans(labels, firsts), strict=True)])
-        for kind, start, stop in found[-1]:
-            events += [(i, n_spans, begin, sets) for begin, sets in spelled.events(kind, start, stop, len(labels))]
+        spans = list(zip(*(part.tolist() for part in spelled.spans(labels, firsts)), strict=True))
+        n_before = len(events)
+        for kind, start, stop in spans:
+            events += spelled.events(kind, start, stop, len(labels))
+            owners += [n_spans] * (len(events) - len(owners))
             n_spans += 1
-    probabilities = np.zeros(n_spans)
-    np.add.at(probabilities, [event[1] for event in events], _event_probabilities(batch, events))
+        found.append(spans)
+        counts.append(len(events) - n_before)
+    probabilities = np.bincount(owners, _event_probabilities(batch, events, counts), minlength=n_spans)
     numbers = iter(np.minimum(probabilities, 1.0).tolist())
     return [[PredictedSpan(spelled.types[kind], a, b, next(numbers)) for kind, a, b in spans] for spans in found]
 
 
-def _event_probabilities(batch: ChainBatch, events: Sequence[tuple[int, int, int, list[list[int]]]]) -> FloatArray:
-    if not events:
-        return np.zeros(0)
-    if batch._single:
-        return np.array([batch.span_probability([begin], [sets])[0] for _, _, begin, sets in events])
-    unary = batch.unary
-    rows = np.concatenate([unary[event[0]] for event in events])
-    lengths = batch.lengths[[event[0] for event in events]]
-    asked = ChainBatch._of_rows(rows, lengths, batch.transitions, batch.start, batch.end, batch.n_jobs)
-    return asked.span_probability([event[2] for event in events], [event[3] for event in events])
+def _event_probabilities(batch: ChainBatch, events: Sequence[tuple[int, list[Bools]]], counts: list[int]) -> FloatArray:
+    rows = [mask for _, masks in events for mask in masks]
+    return batch._span_probabilities(
+        np.array(counts, dtype=np.int64),
+        np.array([begin for begin, _ in events], dtype=np.int64),
+        np.array([len(masks) for _, masks in events], dtype=np.int64),
+        np.array(rows, dtype=np.uint8).reshape(len(rows), batch.n_labels),
+    )
 
 
 def least_risk(batch: ChainBatch, cost: FloatArray, model: TrainedModel) -> list[npt.NDArray[np.int32]]:

@@ -121,7 +121,7 @@ class Explanation:
 
 def explained(model: TrainedModel, source: _core.Source, tokens: Sequence[Any]) -> Explanation:
     """Return the explanation of the only sequence of a source, which keeps names."""
-    (batch,) = model.batches(source, 1, None)
+    (batch,) = model.batches(source, 1)
     best = batch.argmax()[0].labels
     classes = model.labels
     by_token: list[dict[tuple[str | None, str], list[Contribution]]] = [{} for _ in range(source.length(0))]

@@ -32,7 +32,7 @@ __all__ = ["Inputs", "head", "inputs_of", "named_templates"]
 
 _SEQUENCES_READ = 1024  # attributes of so many sequences are in memory at a time
 _ROWS_READ = 1 << 16  # rows of matrices
-SEQUENCES_SAMPLED = 32  # looked at for attributes that a model does not know
+_SAMPLED = (32, 200)  # sequences, and tokens of each, that are looked at for attributes that a model does not know
 
 PRESETS = ("words", "chunking", "ner", "pos", "thesis")
 
@@ -170,16 +170,20 @@ def inputs_of(X: Any, features: Any) -> tuple[Inputs, Any]:
     return _of_sequence(x), X
 
 
-def head(X: Any) -> tuple[Any, Any]:
-    """Return the first sequences of X, and X itself, none of it used up."""
-    if isinstance(X, (list, tuple, np.ndarray, TokenTable)) and not (isinstance(X, np.ndarray) and X.ndim == 0):
-        return X[:SEQUENCES_SAMPLED], X
+def head(X: Any) -> tuple[list[Any], Any]:
+    """Return the beginnings of the first sequences of X, and X itself, none of it used up."""
     _refuse_no_list(X, "X")
-    sample = list(itertools.islice(X, SEQUENCES_SAMPLED))
-    if not isinstance(X, Iterator):
-        return sample, X
-    sample = [x if isinstance(x, Sized) or _is_sparse(x) else list(x) for x in sample]
-    return sample, itertools.chain(sample, X)
+    first = list(itertools.islice(X, _SAMPLED[0]))
+    if isinstance(X, Iterator):
+        first = [list(x) if isinstance(x, Iterator) else x for x in first]
+        X = itertools.chain(first, X)
+    return [_beginning(x) for x in first], X
+
+
+def _beginning(x: Any) -> Any:
+    if isinstance(x, (list, tuple)) or (isinstance(x, np.ndarray) and x.ndim > 0):
+        return x[: _SAMPLED[1]]
+    return x.tocsr()[: _SAMPLED[1]] if _is_sparse(x) else x
 
 
 def named_templates(name: str) -> Templates:

@@ -19,7 +19,7 @@ from trelliswork.estimators.weighting import Weighting
 from trelliswork.structures import checks
 
 if TYPE_CHECKING:
-    from trelliswork.estimators.sequence_labeler import SequenceLabeler
+    from trelliswork.estimators.sequence_labeler import Labeler
 
 __all__ = ["Job"]
 
@@ -32,7 +32,7 @@ class Job:
 
     def __init__(
         self,
-        labeler: SequenceLabeler,
+        labeler: Labeler,
         inputs: Inputs,
         gold: Gold,
         weighting: Weighting,

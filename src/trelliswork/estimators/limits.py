@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from trelliswork.errors import InvalidInput
 from trelliswork.estimators.sequences import shown
 
-__all__ = ["Limits"]
+__all__ = ["Limits", "bias_of"]
 
 Bools = npt.NDArray[np.bool_]
 
@@ -95,6 +96,26 @@ class Limits:
             if name not in self._numbers:
                 raise InvalidInput(f"{place} has {name!r}; the model knows {', '.join(self._numbers)}.")
         return [self._numbers[name] for name in names]
+
+
+def bias_of(bias: Any, labels: Sequence[str]) -> npt.NDArray[np.float64] | None:
+    """Return what is added to the score of each label, or None for nothing.
+
+    Examples
+    --------
+    >>> bias_of({"B": 0.5}, ["A", "B"]).tolist()
+    [0.0, 0.5]
+    """
+    if bias is None:
+        return None
+    if not isinstance(bias, Mapping):
+        raise InvalidInput(f"bias is {shown(bias)}; expected a dict from labels to what is added to their scores.")
+    for label, value in bias.items():
+        if label not in labels:
+            raise InvalidInput(f"bias has {label!r}; the model knows {', '.join(labels)}.")
+        if not isinstance(value, Real) or not np.isfinite(float(value)):
+            raise InvalidInput(f"bias[{label!r}] is {shown(value)}; expected a finite number.")
+    return np.array([float(bias.get(label, 0.0)) for label in labels])
 
 
 def _listed(given: Any, name: str) -> list[Any] | None:

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from trelliswork import _core, learners, store
 from trelliswork.errors import ConvergenceWarning, InvalidInput, InvalidModel, UnknownAttributes, Unsatisfiable
 from trelliswork.estimators.decoding import PredictedSpan, least_risk, masks_of, spans_of
 from trelliswork.estimators.explanation import Explanation, explained
+from trelliswork.estimators.fitted import check_is_fitted
 from trelliswork.estimators.gold import Gold, encoded, paired, require_paired
 from trelliswork.estimators.inputs import head, inputs_of
 from trelliswork.estimators.job import Job
-from trelliswork.estimators.limits import Limits
+from trelliswork.estimators.limits import Limits, bias_of
 from trelliswork.estimators.monitor import Callback, Monitor
 from trelliswork.estimators.scoring import scoring_of
-from trelliswork.estimators.sequences import refuse_unordered, shown
+from trelliswork.estimators.sequences import callers_level, refuse_unordered, shown
 from trelliswork.estimators.span_labels import SpanLabels
 from trelliswork.estimators.trained import KIND, TrainedModel, Weight
 from trelliswork.estimators.weighting import Weighting
@@ -30,13 +31,15 @@ from trelliswork.structures import checks
 from trelliswork.structures.batch import ChainBatch
 from trelliswork.structures.schemes import SchemeConstraints
 
-__all__ = ["PredictedSpan", "SequenceLabeler", "load"]
+__all__ = ["Labeler", "PredictedSpan", "loaded"]
+
+_Labeler = TypeVar("_Labeler", bound="Labeler")
 
 _SEQUENCES_ASKED = 2048  # whose scores are in memory at a time
 _STEP_BYTES = 1 << 26  # of scores of label pairs that are in memory at a time
 
 
-class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
+class Labeler:
     """Learns to label sequences, token by token, and labels new ones.
 
     Parameters
@@ -249,13 +252,6 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
         job = Job(self, self._model.inputs, encoded(y), weighting, self._model, keep_all=True)
         return self._learn(job, X, None, None, callback, None)
 
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters by name; ``learner__l2=0.5`` also where the learner is given by its name."""
-        if isinstance(self.learner, str) and "learner" not in params and any(p.startswith("learner__") for p in params):
-            self.learner = learners.by_name(self.learner)
-        estimator: Self = super().set_params(**params)
-        return estimator
-
     def _learn(
         self,
         job: Job,
@@ -293,7 +289,7 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
         self.converged_ = trained is not None and trained.converged and not monitor.stopped
         if trained is None:
             self.message_ = f"interrupted after {self.n_iter_} iterations; the weights of the best one are kept"
-            warnings.warn(f"training was {self.message_}.", ConvergenceWarning, stacklevel=4)
+            warnings.warn(f"training was {self.message_}.", ConvergenceWarning, stacklevel=callers_level())
         else:
             self.message_ = monitor.stopped or trained.message
         self._model = job.model(oracle, monitor.best_weights(trained), self._settings(job, oracle))
@@ -308,7 +304,7 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
             "labels": job.classes,
             "hash_bits": self.hash_bits or 0,
             **job.inputs.as_settings(),
-            "learner": {"name": _learner_name(learner), "parameters": getattr(learner, "get_params", dict)()},
+            "learner": {"name": _learner_name(learner), "parameters": _plain(getattr(learner, "get_params", dict)())},
             "parameters": self._saved_parameters(),
             "training": {
                 "n_sequences": job.n_sequences,
@@ -318,13 +314,13 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
                 "best_iteration": self.best_iteration_,
                 "converged": self.converged_,
                 "message": self.message_,
-                "objective": last.get("objective"),
-                "history": self.history_,
+                "objective": _plain(last.get("objective")),
+                "history": _plain(self.history_),
             },
         }
 
     def _saved_parameters(self) -> dict[str, Any]:
-        simple = {name: getattr(self, name) for name in _SIMPLE_PARAMETERS}
+        simple = {name: _plain(getattr(self, name)) for name in _SIMPLE_PARAMETERS}
         cost = self.cost if isinstance(self.cost, str) else np.asarray(self.cost, dtype=float).tolist()
         scoring = self.scoring if isinstance(self.scoring, str) else "auto"
         constraints = self.constraints if self.constraints is None or isinstance(self.constraints, str) else "array"
@@ -353,7 +349,7 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
 
     # ---- answers -------------------------------------------------------------------------------------------------
 
-    def predict(self, X: Any, allowed: Any = None, fixed: Any = None) -> list[list[str]]:
+    def predict(self, X: Any, allowed: Any = None, fixed: Any = None, bias: Any = None) -> list[list[str]]:
         """Return the labels of each sequence.
 
         Parameters
@@ -365,6 +361,8 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
         fixed : sequence, optional
             For each sequence None, a dict from positions to the labels that are known, or for each token its label or
             None.
+        bias : dict, optional
+            Added to the score of some labels at every token, to find more of them or fewer: precision against recall.
 
         Returns
         -------
@@ -382,18 +380,18 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
         >>> tagger.predict([["the", "barks"]], fixed=[{1: "V"}])
         [['D', 'V']]
         """
-        labels, lengths = self._decode(X, allowed, fixed)
+        labels, lengths = self._decode(X, allowed, fixed, bias)
         names = self.classes_[labels]
         ends = np.cumsum(lengths).tolist()
         return [names[begin:end].tolist() for begin, end in zip([0, *ends], ends, strict=False)]
 
     def predict_kbest(
-        self, X: Any, k: int, allowed: Any = None, fixed: Any = None
+        self, X: Any, k: int, allowed: Any = None, fixed: Any = None, bias: Any = None
     ) -> list[list[tuple[list[str], float]]]:
         """Return, for each sequence, its ``k`` most probable labellings with their log-probabilities, best first.
 
-        Fewer come back when fewer exist. ``allowed`` and ``fixed`` are as for `predict`; probabilities are then those
-        given what is known.
+        Fewer come back when fewer exist. ``allowed``, ``fixed`` and ``bias`` are as for `predict`; probabilities are
+        then those given what is known.
 
         Examples
         --------
@@ -411,29 +409,31 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
                 for best, total in pairs
             ]
 
-        return self._ask(X, kbest, allowed, fixed)
+        return self._ask(X, kbest, allowed, fixed, bias)
 
-    def predict_marginals(self, X: Any, allowed: Any = None, fixed: Any = None) -> list[FloatArray]:
+    def predict_marginals(self, X: Any, allowed: Any = None, fixed: Any = None, bias: Any = None) -> list[FloatArray]:
         """Return, for each sequence, p(y_t = label | x) as an array (T, K), columns in the order of `classes_`.
 
-        ``allowed`` and ``fixed`` are as for `predict`; probabilities are then those given what is known.
+        ``allowed``, ``fixed`` and ``bias`` are as for `predict`; probabilities are then those given what is known.
         """
-        if allowed is not None or fixed is not None:
-            return self._ask(X, ChainBatch.marginals, allowed, fixed)
-        model, X = self._ready(X)
+        if not (allowed is None and fixed is None and bias is None):
+            return self._ask(X, ChainBatch.marginals, allowed, fixed, bias)
         answers: list[FloatArray] = []
-        for first, source in self._numbered(model, X, _SEQUENCES_ASKED):
+        for first, source in self._sources(X, _SEQUENCES_ASKED):
             with _placed(first):
-                rows = np.asarray(model.core.marginals(source, checks.as_jobs(self.n_jobs)))
+                rows = np.asarray(self._model.core.marginals(source, checks.as_jobs(self.n_jobs)))
             ends = np.cumsum(source.lengths()).tolist()
             answers += [rows[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
         return answers
 
-    def predict_spans(self, X: Any, allowed: Any = None, fixed: Any = None) -> list[list[PredictedSpan]]:
+    def predict_spans(
+        self, X: Any, allowed: Any = None, fixed: Any = None, bias: Any = None
+    ) -> list[list[PredictedSpan]]:
         """Return, for each sequence, the spans that its predicted labels spell, each with its probability.
 
         The probability of a span is p(the labels spell a span of this type from this token to that one, neither longer
-        nor shorter | x), exactly: the sum over all labellings that do. ``allowed`` and ``fixed`` are as for `predict`.
+        nor shorter | x), exactly: the sum over all labellings that do. ``allowed``, ``fixed`` and ``bias`` are as for
+        `predict`. Labels that the scheme does not allow where they stand are read as conlleval reads them.
 
         Examples
         --------
@@ -451,7 +451,7 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
                 f"the labels of this model ({', '.join(self._model.labels[:4])}, ...) spell no spans in any scheme, as "
                 "B-PER and I-PER do. Use predict."
             )
-        return self._ask(X, lambda batch: spans_of(batch, self._decoded(batch), spelled), allowed, fixed)
+        return self._ask(X, lambda batch: spans_of(batch, self._decoded(batch), spelled), allowed, fixed, bias)
 
     def log_prob(self, X: Any, y: Any) -> FloatArray:
         """Return log p(y | x) of each sequence, -inf where the constraints forbid ``y``.
@@ -465,16 +465,18 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
         >>> tagger.log_prob([["the", "dog"]], [[None, None]]).tolist()
         [0.0]
         """
-        model, X = self._ready(X)
-        gold = self._known_gold(y)
+        check_is_fitted(self, "classes_")
+        model, gold = self._model, self._known_gold(y)
         answers = [np.zeros(0)]
         n_jobs = checks.as_jobs(self.n_jobs)
         n_sequences = 0
-        for first, source in self._numbered(model, X, self._sequences_at_a_time(model)):
+        for first, source in self._sources(X, self._sequences_at_a_time()):
             part = gold.of(first, source.lengths())
             n_sequences += source.n_sequences
             free, bound = (model.batches(source, n_jobs, masks) for masks in (None, masks_of(part, len(model.labels))))
             for batch, limited in zip(free, bound, strict=True):
+                with _placed(sum(map(len, answers))):
+                    batch._require_possible()
                 answers.append(np.minimum(limited.log_partition() - batch.log_partition(), 0.0))
         require_paired(gold, n_sequences, "X")
         return np.concatenate(answers)
@@ -510,7 +512,8 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
         tokens = x.tocsr() if hasattr(x, "tocsr") else list(x)
         (source,) = self._model.inputs.sources([tokens], "x", names=True)
         rows = [tokens[t] for t in range(source.length(0))]
-        return explained(self._model, source, rows)
+        with _placed(0, "x"):
+            return explained(self._model, source, rows)
 
     def weights(self) -> list[Weight]:
         """Return all weights with the names of what they belong to, the largest first.
@@ -564,14 +567,6 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
 
     # ---- helpers -------------------------------------------------------------------------------------------------
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
-        tags.input_tags.sparse = True
-        tags.target_tags.required = True
-        return tags
-
     def _check_parameters(self) -> None:
         checks.as_count("min_count", self.min_count)
         if self.hash_bits is not None and not 1 <= checks.as_count("hash_bits", self.hash_bits) <= 30:
@@ -601,37 +596,45 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
         names: list[str] = self.classes_[labels].tolist()
         return names
 
-    def _ready(self, X: Any) -> tuple[TrainedModel, Any]:
-        """Return the model, and X after a look at whether its attributes are known."""
+    def _sources(self, X: Any, at_a_time: int | None) -> Iterator[tuple[int, _core.Source]]:
+        """Yield the attributes of X, and the number of their first sequence, after a look at whether they are known."""
         check_is_fitted(self, "classes_")
-        self._model.inputs.check(X)
+        inputs = self._model.inputs
+        inputs.check(X)
         sample, X = head(X)
-        known = everything = 0
-        for source in self._model.inputs.sources(sample):
-            counts = self._model.core.known(source)
-            known, everything = known + counts[0], everything + counts[1]
+        first = 0
+        for source in inputs.sources(X, at_a_time=at_a_time):
+            if first == 0:
+                small = source.n_sequences <= len(sample)
+                self._warn_of_unknown([source] if small else inputs.sources(sample))
+            yield first, source
+            first += source.n_sequences
+
+    def _warn_of_unknown(self, sources: Iterable[_core.Source]) -> None:
+        counts = np.array([self._model.core.known(source) for source in sources]).reshape(-1, 2)
+        known, everything = counts.sum(axis=0).tolist()
         usual = self._model.settings["training"].get("known_share", 1.0)
         if known < 0.5 * usual * everything and (everything >= 50 or known == 0):
             warnings.warn(
                 f"the model knows {known} of the first {everything} attributes of X. Was it trained on other features? "
                 "Names, columns and their order must be the same.",
                 UnknownAttributes,
-                stacklevel=4,
+                stacklevel=callers_level(),
             )
-        return self._model, X
 
-    def _decode(self, X: Any, allowed: Any = None, fixed: Any = None) -> tuple[npt.NDArray[np.int32], Any]:
+    def _decode(
+        self, X: Any, allowed: Any = None, fixed: Any = None, bias: Any = None
+    ) -> tuple[npt.NDArray[np.int32], Any]:
         """Return the labels of all tokens by number, and the lengths of the sequences."""
-        model, X = self._ready(X)
         lengths = [np.zeros(0, dtype=np.int64)]
         labels = [np.zeros(0, dtype=np.int32)]
-        if allowed is None and fixed is None and self.decoder == "argmax":
-            for first, source in self._numbered(model, X, None):
+        if allowed is None and fixed is None and bias is None and self.decoder == "argmax":
+            for first, source in self._sources(X, None):
                 with _placed(first):
-                    labels.append(np.asarray(model.core.argmax(source, checks.as_jobs(self.n_jobs))))
+                    labels.append(np.asarray(self._model.core.argmax(source, checks.as_jobs(self.n_jobs))))
                 lengths.append(source.lengths())
         else:
-            labels += self._ask_ready(model, X, self._decoded, allowed, fixed)
+            labels += self._ask(X, self._decoded, allowed, fixed, bias)
             lengths.append(np.array([len(part) for part in labels[1:]], dtype=np.int64))
         return np.concatenate(labels), np.concatenate(lengths)
 
@@ -642,31 +645,24 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
             raise InvalidInput(f'decoder is {self.decoder!r}; expected "argmax" or "mbr".')
         return least_risk(batch, checks.as_cost(self.cost, batch.n_labels), self._model)
 
-    def _ask(self, X: Any, question: Callable[[ChainBatch], Iterable[Any]], allowed: Any, fixed: Any) -> list[Any]:
-        model, X = self._ready(X)
-        return self._ask_ready(model, X, question, allowed, fixed)
-
-    def _ask_ready(
-        self, model: TrainedModel, X: Any, question: Callable[[ChainBatch], Iterable[Any]], allowed: Any, fixed: Any
+    def _ask(
+        self, X: Any, question: Callable[[ChainBatch], Iterable[Any]], allowed: Any, fixed: Any, bias: Any
     ) -> list[Any]:
         """Return the answers for all sequences, asked some at a time."""
-        limits = Limits(model.labels, allowed, fixed)
+        check_is_fitted(self, "classes_")
+        limits = Limits(self._model.labels, allowed, fixed)
+        added = bias_of(bias, self._model.labels)
         answers: list[Any] = []
-        for first, source in self._numbered(model, X, self._sequences_at_a_time(model)):
+        for first, source in self._sources(X, self._sequences_at_a_time()):
             masks = limits.of(first, source.lengths().tolist()) if limits else None
-            for batch in model.batches(source, checks.as_jobs(self.n_jobs), masks):
+            for batch in self._model.batches(source, checks.as_jobs(self.n_jobs), masks, added):
                 with _placed(len(answers)):
                     answers.extend(question(batch))
         limits.require_length(len(answers))
         return answers
 
-    def _numbered(self, model: TrainedModel, X: Any, at_a_time: int | None) -> Iterator[tuple[int, _core.Source]]:
-        first = 0
-        for source in model.inputs.sources(X, at_a_time=at_a_time):
-            yield first, source
-            first += source.n_sequences
-
-    def _sequences_at_a_time(self, model: TrainedModel) -> int:
+    def _sequences_at_a_time(self) -> int:
+        model = self._model
         if not model.core.has_pairs:
             return _SEQUENCES_ASKED
         return max(1, _STEP_BYTES // (32 * 8 * len(model.labels) ** 2))  # if they are 32 tokens long
@@ -679,47 +675,37 @@ class SequenceLabeler(BaseEstimator):  # type: ignore[misc]
         return gold
 
 
-def load(path: Any) -> SequenceLabeler:
-    """Return the model in a file, ready to predict.
-
-    Parameters
-    ----------
-    path : path, binary file or bytes
-        What `SequenceLabeler.save` wrote.
-
-    Raises
-    ------
-    InvalidModel
-        If the file is cut off, damaged, or no model of this library.
-
-    Examples
-    --------
-    >>> import io
-    >>> import trelliswork as tw
-    >>> file = io.BytesIO()
-    >>> tw.SequenceLabeler().fit([["the", "dog"]], [["D", "N"]]).save(file)
-    >>> tw.load(file.getvalue()).classes_.tolist()
-    ['D', 'N']
-    """
+def loaded(path: Any, kind: type[_Labeler]) -> _Labeler:
+    """Return the model in a file as a labeler of that kind; see `trelliswork.load`."""
     tensors, settings = store.load(path)
     try:
         model = TrainedModel.checked(tensors, settings)
-        labeler = SequenceLabeler(**_parameters(model))
+        labeler = kind(**_parameters(model))
         training = settings["training"]
         labeler.history_ = [dict(record) for record in training["history"]]
         labeler.n_iter_, labeler.best_iteration_ = int(training["n_iter"]), int(training["best_iteration"])
         labeler.converged_, labeler.message_ = bool(training["converged"]), str(training["message"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
+        name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else "<model>"
         raise InvalidModel(
-            f"{path if isinstance(path, str) else '<model>'}: this is no sound model of a sequence labeler: "
-            f"{type(error).__name__}: {str(error)[:200]}. Save it again."
+            f"{name}: this is no sound model of a sequence labeler: {type(error).__name__}: {str(error)[:200]}. "
+            "Save it again."
         ) from error
     labeler._model = model
     labeler._set_classes()
     return labeler
 
 
-_SIMPLE_PARAMETERS = ("min_count", "hash_bits", "combinations", "decoder", "patience", "random_state", "warm_start")
+_SIMPLE_PARAMETERS = (
+    "min_count",
+    "hash_bits",
+    "combinations",
+    "class_weight",
+    "decoder",
+    "patience",
+    "random_state",
+    "warm_start",
+)
 
 
 def _parameters(model: TrainedModel) -> dict[str, Any]:
@@ -733,7 +719,7 @@ def _parameters(model: TrainedModel) -> dict[str, Any]:
         moves, start, end = (part.astype(np.bool_) for part in parts)
         constraints = SchemeConstraints(moves.reshape(K, K), start, end)
     return {
-        **{name: saved[name] for name in _SIMPLE_PARAMETERS},
+        **{name: saved[name] for name in _SIMPLE_PARAMETERS if name in saved},  # earlier releases knew fewer
         "cost": saved["cost"] if isinstance(saved["cost"], str) else np.array(saved["cost"]),
         "scoring": saved["scoring"],
         "constraints": constraints,
@@ -743,20 +729,22 @@ def _parameters(model: TrainedModel) -> dict[str, Any]:
 
 
 class _placed:
-    """Says of a chain for which every labelling is forbidden which sequence of X it is."""
+    """Says of a sequence for which every labelling is forbidden which one of X it is."""
 
-    def __init__(self, first: int) -> None:
-        self._first = first
+    def __init__(self, first: int, single: str | None = None) -> None:
+        self._first, self._single = first, single
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
-        if isinstance(error, Unsatisfiable):
-            place, _, what = str(error).partition(": ")
-            i = self._first + int(place.removeprefix("chain ")) if place.startswith("chain ") else self._first
-            what = what if place.startswith("chain ") else str(error)
-            raise Unsatisfiable(f"X[{i}]: {what}") from None
+        if not isinstance(error, ValueError):
+            return
+        told = re.fullmatch(r"(?:(?:chain|sequence) (\d+): )?(.*forbid.*)", str(error))
+        if told is None or not (isinstance(error, Unsatisfiable) or type(error) is ValueError):
+            return
+        place = self._single or f"X[{self._first + int(told[1] or 0)}]"
+        raise Unsatisfiable(f"{place}: {told[2]}") from None
 
 
 def _warn_of_unseen(labels: list[str]) -> None:
@@ -764,8 +752,19 @@ def _warn_of_unseen(labels: list[str]) -> None:
         warnings.warn(
             f"y_dev has labels that y has not: {', '.join(map(repr, labels[:5]))}. They can never be predicted.",
             UserWarning,
-            stacklevel=5,
+            stacklevel=callers_level(),
         )
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can hold in place of a value: NumPy's numbers as Python's, None for what is not finite."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def _learner_name(learner: Any) -> str:

@@ -5,6 +5,7 @@ Both arrive as lists, tuples, arrays or generators and leave as lists of lists. 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable, Iterable
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from trelliswork.errors import InvalidInput
 
 __all__ = [
+    "callers_level",
     "checked_labels",
     "checked_sequence",
     "checked_sequences",
@@ -110,6 +112,14 @@ def _refuse_unhashable(sequence: list[Any], name: str) -> None:
 
 def _is_iterable(x: Any) -> bool:
     return isinstance(x, Iterable) and not (isinstance(x, np.ndarray) and x.ndim == 0)
+
+
+def callers_level() -> int:
+    """Return the ``stacklevel`` with which a warning points at the first caller outside of this library."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("trelliswork."):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def shown(value: Any) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -92,25 +93,41 @@ class SpanLabels:
         n_right = len(np.intersect1d(_as_one(there), _as_one(found), assume_unique=True))
         return 2 * n_right / (len(there) + len(found)) if len(there) + len(found) else 0.0
 
-    def events(self, kind: int, start: int, stop: int, length: int) -> Iterator[tuple[int, list[list[int]]]]:
+    def events(self, kind: int, start: int, stop: int, length: int) -> Iterator[tuple[int, list[Bools]]]:
         """Yield disjoint events that together are "there is a span of this type from start to stop, and no longer".
 
-        Each is a first position and, from there on, the labels that each position may have. How a span opens depends
+        Each is a first position and, from there on, which labels each position may have. How a span opens depends
         on the label before it, and how it ends on the label after it, so there are up to four.
         """
-        own = self.type_of == kind
-        before, after = own & self.continued, own & self.continues  # a span goes on from `before` to `after`
-        for opening in (own & ~self.continues, after):
-            for closing in (own & ~self.continued, before):
-                inner = [_indices(after & before)] * (stop - start - 2)
-                if stop - start == 1:
-                    body = [_indices(opening & closing)]
-                else:
-                    body = [_indices(opening & self.continued), *inner, _indices(closing & self.continues)]
-                head = [_indices(~before)] if opening is after and start > 0 else []
-                tail = [_indices(~after)] if closing is before and stop < length else []
-                if all(head + body + tail):
-                    yield start - len(head), head + body + tail
+        not_before, inner, not_after, ways = self._ways[kind]
+        for looks_back, looks_on, single, first, last in ways:
+            body = [single] if stop - start == 1 else [first, *[inner] * (stop - start - 2), last]
+            head = [not_before] if looks_back and start > 0 else []
+            tail = [not_after] if looks_on and stop < length else []
+            masks = head + body + tail
+            if all(mask is not None for mask in masks):
+                yield start - len(head), masks
+
+    @cached_property
+    def _ways(self) -> list[tuple[Any, Any, Any, list[Any]]]:
+        """For each type the masks of `events`; None for one that no label fits."""
+        ways: list[tuple[Any, Any, Any, list[Any]]] = []
+        for kind in range(len(self.types)):
+            own = self.type_of == kind
+            before, after = own & self.continued, own & self.continues  # a span goes on from `before` to `after`
+            found = [
+                (
+                    looks_back,
+                    looks_on,
+                    _or_none(opening & closing),
+                    _or_none(opening & self.continued),
+                    _or_none(closing & self.continues),
+                )
+                for looks_back, opening in ((False, own & ~self.continues), (True, after))
+                for looks_on, closing in ((False, own & ~self.continued), (True, before))
+            ]
+            ways.append((_or_none(~before), _or_none(after & before), _or_none(~after), found))
+        return ways
 
 
 def _type(label: str, scheme: str) -> str | None:
@@ -122,6 +139,5 @@ def _as_one(found: Ints) -> Any:
     return np.ascontiguousarray(found).view([("", found.dtype)] * 3).ravel()
 
 
-def _indices(mask: Bools) -> list[int]:
-    indices: list[int] = np.flatnonzero(mask).tolist()
-    return indices
+def _or_none(mask: Bools) -> Bools | None:
+    return mask if mask.any() else None

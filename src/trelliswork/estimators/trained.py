@@ -98,7 +98,13 @@ class TrainedModel:
             return scores
         return np.where(np.asarray(self.tensors[name]) != 0, scores, -np.inf)
 
-    def batches(self, source: _core.Source, n_jobs: int, allowed: Sequence[Bools] | None) -> Iterator[ChainBatch]:
+    def batches(
+        self,
+        source: _core.Source,
+        n_jobs: int,
+        allowed: Sequence[Bools] | None = None,
+        bias: FloatArray | None = None,
+    ) -> Iterator[ChainBatch]:
         """Yield the sequences of a source as chains, all at once, or one by one if every step has its own scores.
 
         Parameters
@@ -107,9 +113,13 @@ class TrainedModel:
         n_jobs : int
         allowed : sequence of (T, K) bool arrays, optional
             Which labels each token may have, for all sequences of the source.
+        bias : (K,) array, optional
+            Added to the scores of the labels.
         """
         unary, transitions = self.core.scores(source, n_jobs)
         lengths = source.lengths()
+        if bias is not None:
+            unary = unary + bias
         if allowed is not None:
             unary = np.where(np.concatenate([np.ones((0, len(self.labels)), dtype=np.bool_), *allowed]), unary, -np.inf)
         if transitions.ndim == 2:

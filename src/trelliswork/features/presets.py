@@ -20,18 +20,34 @@ word[-2..2]
 ngram(word[-1..1], 2)
 pos[-2..2]
 ngram(pos[-2..2], 2..3)
+lower(word)[-1..1]
+prefix(word, 1..4)
+suffix(word, 1..4)
+shape(word, 1)[-1..1]
+word & pos[-1..1]
+word[-1] & pos
+word[1] & pos
 begin
 end
 """
 
 NER = """
 word[-2..2]
-lower(word)[-1..1]
+lower(word)[-2..2]
 ngram(lower(word)[-1..1], 2)
+bag(lower(word)[-7..-1])
+bag(lower(word)[1..7])
 prefix(word, 1..4)
 suffix(word, 1..4)
+prefix(word, 3)[-1]
+prefix(word, 3)[1]
+suffix(word, 3)[-1]
+suffix(word, 3)[1]
+shape(word)
 shape(word, 1)[-2..2]
 ngram(shape(word, 1)[-1..1], 2..3)
+lower(word)[-1] & shape(word, 1)
+shape(word, 1) & lower(word)[1]
 pos[-2..2]
 begin
 end

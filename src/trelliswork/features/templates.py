@@ -241,6 +241,8 @@ class Templates:
                 self._extractor = _core.Extractor(*self._program())
             except ValueError as error:
                 raise InvalidInput(f"templates: {error}") from None
+            except TypeError:  # the types are right; what cannot be handed over is half of a character
+                raise InvalidInput("templates: they have a lone surrogate in them, which is no text.") from None
         return self._extractor
 
     def attributes(self, X: Any, pair: bool = False) -> list[list[list[str]]]:
@@ -353,6 +355,8 @@ class _Reader:
             where = f"{self.name}, line {number}"
             if not isinstance(line, str) or len(line) > MAX_LINE or "\n" in line:
                 raise InvalidInput(f"{where}: expected a line of at most {MAX_LINE} characters.")
+            if any("\ud800" <= c <= "\udfff" for c in line):
+                raise InvalidInput(f"{where}: found a lone surrogate, which is no text. Remove it.")
             yield from self._foreign(line, where) if self.group.format != "own" else self._own(line, where)
 
     def _foreign(self, line: str, where: str) -> Iterator[Template]:

@@ -132,8 +132,8 @@ def open_model(source: Path | IO[bytes] | bytes | bytearray | memoryview, expand
     labels, hash_bits = settings.get("labels"), settings.get("hash_bits") or 0
     if not isinstance(labels, list) or not labels or not all(isinstance(label, str) for label in labels):
         raise InvalidModel(f"{name}: the settings name no labels. Save the model again.")
-    if len(set(labels)) != len(labels):
-        raise InvalidModel(f"{name}: the settings name a label twice. Save the model again.")
+    if len(set(labels)) != len(labels) or any("\ud800" <= c <= "\udfff" for label in labels for c in label):
+        raise InvalidModel(f"{name}: the settings name a label twice, or one that is no text. Save the model again.")
     if type(hash_bits) is not int or not 0 <= hash_bits <= 31:
         raise InvalidModel(f"{name}: hash_bits is {hash_bits!r}, and must be 0 to 31. Save the model again.")
     try:

@@ -269,8 +269,18 @@ class ChainBatch:
         allowed = np.concatenate([np.empty((0, self.n_labels), dtype=np.uint8), *(mask for _, mask in spans)])
         begins = np.array([begin for begin, _ in spans], dtype=np.int64)
         sizes = np.array([len(mask) for _, mask in spans], dtype=np.int64)
-        out = np.empty(len(self))
-        self._core.span_probability(begins, sizes, allowed, out)
+        return self._span_probabilities(np.ones(len(self), dtype=np.int64), begins, sizes, allowed)
+
+    def _span_probabilities(
+        self,
+        counts: npt.NDArray[np.int64],
+        begins: npt.NDArray[np.int64],
+        sizes: npt.NDArray[np.int64],
+        allowed: npt.NDArray[np.uint8],
+    ) -> FloatArray:
+        """Return the probabilities of ``counts[i]`` spans of every chain i, for one forward pass over each chain."""
+        out = np.empty(len(begins))
+        self._core.span_probability(counts, begins, sizes, allowed, out)
         if np.isnan(out).any():
             self._refuse_impossible()
         return out

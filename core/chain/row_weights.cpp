@@ -1,0 +1,252 @@
+#include "row_weights.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tw::chain {
+
+RowWeights::RowWeights(const TrainingSet& set, const RowLayout& layout)
+    : set_(set),
+      layout_(layout),
+      stride_(Factors<float>::padded(set.n_labels())),
+      row_members_(layout.n_unit_rows * stride_, 0.0f),
+      entry_members_(layout.n_entries, 1.0f),
+      once_members_(set.starts.back(), 0.0f),
+      transitions_(set.n_labels() * set.n_labels(), 0.0),
+      trained_(transitions_.size(), 0),
+      scores_(transitions_.size(), 0.0),
+      single_(set),
+      twice_(set),
+      runner_(set, scores_, twice_) {
+    const std::size_t rows = layout.n_unit_rows * stride_, size = rows + layout.n_entries + once_members_.size();
+    float* data = data_.get(size);
+    std::fill_n(data, size, 0.0f);
+    stored_ = {data, data + rows, data + rows + layout.n_entries};
+    for (std::size_t u = 0; u < set.units.size(); ++u) {
+        const auto members = static_cast<float>(set.units.n_members[u]);
+        const std::size_t n = set.unit_weights.starts[u + 1] - set.unit_weights.starts[u];
+        if (layout.place[u] == Place::kRow)
+            for (std::size_t w = set.unit_weights.starts[u]; w < set.unit_weights.starts[u + 1]; ++w)
+                row_members_[layout.index[u] * stride_ + set.unit_weights.labels[w]] = members;
+        else if (layout.place[u] == Place::kOnce)
+            once_members_[layout.index[u]] = members;
+        else
+            std::fill_n(entry_members_.begin() + layout.index[u], n, members);
+    }
+    for (const std::uint32_t pair : set.transition_pairs) trained_[pair] = 1;
+}
+
+// Calls visit(weight, unit, where it is stored).
+template <class Visit>
+void RowWeights::each_weight(Visit visit) const {
+    const WeightTable& table = set_.unit_weights;
+    for (std::size_t u = 0; u < set_.units.size(); ++u)
+        for (std::uint32_t w = table.starts[u]; w < table.starts[u + 1]; ++w) {
+            const std::size_t index = layout_.index[u];
+            if (layout_.place[u] == Place::kRow)
+                visit(w, u, stored_.rows + index * stride_ + table.labels[w]);
+            else if (layout_.place[u] == Place::kEntries)
+                visit(w, u, stored_.entries + index + (w - table.starts[u]));
+            else
+                visit(w, u, stored_.once + index);
+        }
+}
+
+void RowWeights::load(std::span<const double> weights) {
+    scale_ = 1.0;
+    std::fill_n(stored_.rows, layout_.n_unit_rows * stride_, 0.0f);  // steps move whole rows, weights or not
+    each_weight(
+        [&](std::size_t w, std::size_t u, float* at) { *at = static_cast<float>(set_.factor(u) * weights[w]); });
+    for (std::size_t i = 0; i < set_.transition_pairs.size(); ++i)
+        transitions_[set_.transition_pairs[i]] = weights[set_.first_transition() + i];
+}
+
+void RowWeights::store(std::span<double> weights) const {
+    each_weight([&](std::size_t w, std::size_t u, const float* at) {
+        weights[w] = scale_ * static_cast<double>(*at) / set_.factor(u);
+    });
+    for (std::size_t i = 0; i < set_.transition_pairs.size(); ++i)
+        weights[set_.first_transition() + i] = scale_ * transitions_[set_.transition_pairs[i]];
+}
+
+void RowWeights::multiply(double factor) {
+    scale_ *= factor;
+    if (scale_ > 1e-6 && scale_ < 1e6) return;  // single precision: fold the scale in before it gets out of hand
+    each_weight(
+        [&](std::size_t, std::size_t, float* at) { *at = static_cast<float>(scale_ * static_cast<double>(*at)); });
+    for (double& w : transitions_) w *= scale_;
+    scale_ = 1.0;
+}
+
+double RowWeights::squared_norm() const {
+    double sum = 0.0;
+    each_weight([&](std::size_t, std::size_t u, const float* at) {
+        sum += static_cast<double>(*at) * static_cast<double>(*at) / static_cast<double>(set_.units.n_members[u]);
+    });
+    for (const double w : transitions_) sum += w * w;
+    return scale_ * scale_ * sum;
+}
+
+double RowWeights::descend(std::span<const std::uint32_t> sequences, double step, double cost_scale) {
+    prepare(cost_scale);
+    const std::size_t n_parts = (sequences.size() + kSideBySide - 1) / kSideBySide;
+    if (parts_.size() < n_parts) parts_.resize(n_parts);
+    double loss = 0.0;
+    for (std::size_t i = 0; i < n_parts; ++i) {
+        const auto mine = sequences.subspan(i * kSideBySide, std::min(kSideBySide, sequences.size() - i * kSideBySide));
+        parts_[i].sequences.assign(mine.begin(), mine.end());
+        std::ranges::stable_sort(parts_[i].sequences,
+                                 [&](std::uint32_t a, std::uint32_t b) { return set_.length(a) > set_.length(b); });
+        loss += evaluate(parts_[i]);
+    }
+    const double factor = -step / scale_;
+    for (std::size_t i = 0; i < n_parts; ++i) update(parts_[i], static_cast<float>(factor));
+    update_transitions(sequences, factor);
+    return loss;
+}
+
+void RowWeights::prepare(double cost_scale) {
+    for (std::size_t i = 0; i < scores_.size(); ++i) scores_[i] = scale_ * transitions_[i];
+    if (set_.constrained())
+        for (std::size_t i = 0; i < scores_.size(); ++i)
+            if (!set_.settings.constraints.transitions[i]) scores_[i] = kLogZero;
+    single_.set_transitions(scores_);
+    if (cost_scale != cost_scale_) {
+        single_.set_cost_scale(cost_scale);
+        twice_.set_cost_scale(cost_scale);
+        cost_scale_ = cost_scale;
+    }
+    sums_.edges.assign(scores_.size(), 0.0);
+}
+
+double RowWeights::evaluate(Part& part) {
+    flatten(part);
+    const TokenLists lists = part.flat.view();
+    part.probabilities.resize(part.flat.n_tokens * stride_);
+    float* local = part.probabilities.data();
+    RowArrays<float> weights = stored_;
+    weights.once = part.flat.once.data();
+    const auto gather = [&] {
+        training_loops<float>().gather(lists, weights, stride_, single_.base(), 0, part.flat.n_tokens, local);
+        const auto factor = static_cast<float>(scale_);
+        for (std::size_t i = 0; i < part.flat.n_tokens * stride_; ++i) local[i] *= factor;
+    };
+    gather();
+    const double gold = gold_score(part, local);
+    sums_.loss = 0.0;
+    if (!runner_.run(single_, part.sequences, group_rows_, local, sums_)) {
+        gather();
+        twice_.set_transitions(scores_);
+        runner_.run_carefully(part.sequences, local, stride_, sums_);
+    }
+    return sums_.loss - gold;
+}
+
+double RowWeights::gold_score(const Part& part, const float* scores) const {
+    double total = 0.0;
+    for (const std::uint32_t s : part.sequences) {
+        double score = 0.0;
+        for (std::size_t t = set_.starts[s]; t < set_.starts[s + 1]; ++t, scores += stride_) {
+            score += static_cast<double>(scores[set_.gold[t]]);
+            if (t > set_.starts[s]) score += scores_[set_.gold[t - 1] * set_.n_labels() + set_.gold[t]];
+        }
+        total += set_.weight(s) * score;
+    }
+    return total;
+}
+
+void RowWeights::flatten(Part& part) const {
+    Flat& flat = part.flat;
+    flat.clear();
+    const auto add = [](auto& to, const auto& from, std::size_t begin, std::size_t end) {
+        to.insert(to.end(), from.begin() + static_cast<std::ptrdiff_t>(begin),
+                  from.begin() + static_cast<std::ptrdiff_t>(end));
+    };
+    const Lists &cr = layout_.composite_rows, &ce = layout_.composite_entries;
+    for (const std::uint32_t s : part.sequences) {
+        const std::size_t begin = set_.starts[s], end = set_.starts[s + 1];
+        add(flat.gold, set_.gold, begin, end);
+        flat.once.insert(flat.once.end(), stored_.once + begin, stored_.once + end);
+        flat.n_tokens += end - begin;
+        for (std::size_t t = begin; t < end; ++t) {
+            for (std::uint32_t i = layout_.rows.starts[t]; i < layout_.rows.starts[t + 1]; ++i) {
+                const std::uint32_t row = layout_.rows.items[i];
+                if (row < layout_.n_unit_rows) {
+                    flat.rows.items.push_back(row);
+                    continue;
+                }
+                const std::size_t c = row - layout_.n_unit_rows;
+                add(flat.rows.items, cr.items, cr.starts[c], cr.starts[c + 1]);
+                add(flat.entries.items, ce.items, ce.starts[c], ce.starts[c + 1]);
+                add(flat.entry_labels, layout_.composite_entry_labels, ce.starts[c], ce.starts[c + 1]);
+            }
+            const std::uint32_t from = layout_.entries.starts[t], to = layout_.entries.starts[t + 1];
+            add(flat.entries.items, layout_.entries.items, from, to);
+            add(flat.entry_labels, layout_.entry_labels, from, to);
+            flat.rows.end();
+            flat.entries.end();
+            if (layout_.row_values.empty() && layout_.entry_values.empty()) continue;
+            const Lists &vr = layout_.valued_rows, &ve = layout_.valued_entries;
+            add(flat.valued_rows.items, vr.items, vr.starts[t], vr.starts[t + 1]);
+            add(flat.row_values, layout_.row_values, vr.starts[t], vr.starts[t + 1]);
+            add(flat.valued_entries.items, ve.items, ve.starts[t], ve.starts[t + 1]);
+            add(flat.valued_entry_labels, layout_.valued_entry_labels, ve.starts[t], ve.starts[t + 1]);
+            add(flat.entry_values, layout_.entry_values, ve.starts[t], ve.starts[t + 1]);
+            flat.valued_rows.end();
+            flat.valued_entries.end();
+        }
+    }
+    flat.rows.items.resize(flat.rows.items.size() + kListPadding, 0);
+    flat.entries.items.resize(flat.entries.items.size() + kListPadding, 0);
+}
+
+void RowWeights::update(Part& part, float factor) {
+    float* p = part.probabilities.data();
+    std::size_t token = 0;
+    for (const std::uint32_t s : part.sequences) {
+        const auto weight = static_cast<float>(set_.weight(s));
+        for (std::size_t t = set_.starts[s]; t < set_.starts[s + 1]; ++t, ++token) {
+            p[token * stride_ + set_.gold[t]] -= weight;
+            stored_.once[t] += factor * once_members_[t] * p[token * stride_ + set_.gold[t]];
+        }
+    }
+    training_loops<float>().step(part.flat.view(), stored_, row_members_.data(), entry_members_.data(), stride_,
+                                 part.flat.n_tokens, factor, p);
+}
+
+void RowWeights::update_transitions(std::span<const std::uint32_t> sequences, double factor) {
+    for (const std::uint32_t s : sequences)
+        for (std::size_t t = set_.starts[s] + 1; t < set_.starts[s + 1]; ++t)
+            sums_.edges[set_.gold[t - 1] * set_.n_labels() + set_.gold[t]] -= set_.weight(s);
+    for (std::size_t i = 0; i < transitions_.size(); ++i)
+        if (trained_[i]) transitions_[i] += factor * sums_.edges[i];
+}
+
+void RowWeights::Flat::clear() {
+    for (Lists* lists : {&rows, &entries, &valued_rows, &valued_entries}) {
+        lists->starts.assign(1, 0);
+        lists->items.clear();
+    }
+    for (auto* labels : {&entry_labels, &valued_entry_labels, &gold}) labels->clear();
+    for (auto* values : {&row_values, &entry_values, &once}) values->clear();
+    n_tokens = 0;
+}
+
+TokenLists RowWeights::Flat::view() const {
+    const bool values = valued_rows.starts.size() > 1;
+    return {rows.starts.data(),
+            rows.items.data(),
+            entries.starts.data(),
+            entries.items.data(),
+            entry_labels.data(),
+            gold.data(),
+            values ? valued_rows.starts.data() : nullptr,
+            valued_rows.items.data(),
+            row_values.data(),
+            values ? valued_entries.starts.data() : nullptr,
+            valued_entries.items.data(),
+            valued_entry_labels.data(),
+            entry_values.data()};
+}
+
+}  // namespace tw::chain

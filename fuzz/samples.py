@@ -1,0 +1,117 @@
+"""Good input, from which the fuzzer makes bad."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from trelliswork import _core, store
+from trelliswork.features.templates import Templates
+
+__all__ = ["COLUMNS", "CONLLU", "JSONL", "LABELS", "MODEL", "TEMPLATES", "TEXT", "WORDS", "hashed_model"]
+
+LABELS = ["O", "B-X", "I-X"]
+COLUMNS = [
+    "Rain NN B-NP\nfell VBD B-VP\n. . O\n\nStop VB B-VP\n",
+    "# comment\nRain\tNN\r\nfell\tVBD\r\n\r\n-DOCSTART- -X-\n\nNew York\tNNP\n",
+    "\ufeffé N\n\n\n \n\t\nx y\n",
+]
+CONLLU = [
+    "# sent_id = 1\n# text = It's.\n1-2\tIt's\t_\t_\t_\t_\t_\t_\t_\t_\n1\tIt\tit\tPRON\tPRP\tCase=Nom\t2\tnsubj\t_\t_\n"
+    "2\t's\tbe\tAUX\tVBZ\t_\t0\troot\t0:root\tSpaceAfter=No\n2.1\te\te\tX\t_\t_\t_\t_\t2:dep\t_\n3\t.\t.\tPUNCT\t.\t_\t2\tpunct\t_\t_\n\n"
+]
+JSONL = [
+    '{"tokens": ["Rain", "fell"], "labels": ["B-X", "O"]}\n{"text": "Rain fell", "spans": [[0, 4, "X"]]}\n',
+    '{"text": "In New York", "entities": [{"start": 3, "end": 11, "label": "LOC"}]}\n',
+    '{"data": {"text": "a b"}, "annotations": [{"result": [{"value": {"start": 0, "end": 1, "labels": ["X"]}}]}]}\n',
+]
+TEXT = ["Rain fell. It's late, isn't it?\nTwo lines.\n\n", "no end", "tabs\tand\u2028separators\x0cin it\n"]
+TEMPLATES = [
+    "word[-2..2]\nngram(word[-1..1], 2)\npos[0]\nlower(word) & pos[-1]\nbegin\nend\n",
+    "suffix(word, 1..3)\nprefix(word, 2)\nshape(word[0])\npair: word\n",
+    "U00:%x[-2,0]\nU01:%x[-1,0]/%x[0,0]\nU02:%x[0,1]\nB\n",
+    'U:wrd-1=%x[-1,0]\n*:two=%X[0,0]/%x[0,1]\nu:sfx=%m[0,0,"..$"]\nb:cap=%t[0,0,"^\\u"]\n*\n',
+    'matches(word, "^[A-Z][a-z]+$")\nmatch(word, "(a|b)*[0-9]{1,3}?")\ngazetteer("names.txt", lower(word))\n'
+    'prefix(class("classes.txt", word), 2)\nnumber(column 2)\nbag(word[-4..4])\nshape(word, 1)\n',
+]
+WORDS = [
+    *[
+        "Rain",
+        "fell",
+        "NN",
+        "é",
+        "-DOCSTART-",
+        "#",
+        "%x[0,0]",
+        "%m[",
+        "[-1..1]",
+        "word",
+        "pos",
+        "ngram(",
+        "(a*)*",
+        "[^",
+    ],
+    *["{", "}", '"', "[[[[", ":", ",", "null", "-1", "1e999", "4294967296", "99999999999999999999", "pair:", "B", "*"],
+    *[
+        "\\u",
+        "\\p",
+        "(a*)*",
+        "{1,1000}",
+        "(((((",
+        "a{65535}",
+        "labels",
+        "shape",
+        "dtype",
+        "U64",
+        "data_offsets",
+        "0",
+        "/",
+    ],
+    *["\t", "|", "&", "..", "@"],
+]
+
+
+def _trained() -> dict[str, np.ndarray]:
+    """A model that knows the attributes of a few sentences; some have one weight, some all; a pair attribute too."""
+    rng = np.random.default_rng(1)
+    tensors: dict[str, np.ndarray] = {"transitions": rng.normal(size=9).astype(np.float32)}
+    for prefix, n_codes, code in (("attribute", 3, np.uint8), ("pair", 9, np.uint16)):
+        source = _core.ColumnSource(_core.parse_columns(COLUMNS[0].encode()), _templates().extractor())
+        keys = np.unique(source.attribute_arrays(0, source.n_sequences, prefix == "pair")[1])
+        rows = [np.sort(rng.permutation(n_codes)[: rng.integers(1, n_codes + 1)]) for _ in keys]
+        tensors[f"{prefix}.keys"], tensors[f"{prefix}.slots"] = _core.key_table(keys)
+        tensors[f"{prefix}.starts"] = np.cumsum([0, *map(len, rows)]).astype(np.uint32)
+        tensors[f"{prefix}.labels"] = np.concatenate(rows).astype(code)
+        tensors[f"{prefix}.weights"] = rng.normal(size=len(tensors[f"{prefix}.labels"])).astype(np.float32)
+        place = "names" if prefix == "attribute" else "pair.names"
+        tensors[f"{place}.text"] = np.frombuffer(b"name" * len(keys), dtype=np.uint8)
+        tensors[f"{place}.ends"] = np.arange(1, len(keys) + 1, dtype=np.uint32) * 4
+    tensors["allowed.start"] = np.array([1, 1, 0], dtype=np.uint8)
+    return tensors
+
+
+def _templates() -> Templates:
+    return Templates("word[-1..1]\npos[0]\nsuffix(word, 2)\npair: pos\n")
+
+
+def _settings() -> dict[str, object]:
+    return {"kind": "sequence-labeler", "labels": LABELS, "templates": _templates().to_dict()}
+
+
+MODEL = store.dumps(_trained(), _settings())
+
+
+@functools.cache
+def hashed_model(bits: int = 5) -> bytes:
+    """The same kind of model without a table, rounded to int8."""
+    rng = np.random.default_rng(2)
+    counts = rng.integers(0, 4, size=2**bits)
+    labels = np.concatenate([np.arange(n) for n in counts])
+    tensors = {
+        "attribute.starts": np.cumsum([0, *counts]).astype(np.uint32),
+        "attribute.labels": labels.astype(np.uint8),
+        "attribute.weights": rng.normal(size=len(labels)).astype(np.float32),
+        "transitions": rng.normal(size=9).astype(np.float32),
+    }
+    return store.dumps(store.quantize(tensors, "int8"), _settings() | {"hash_bits": bits})

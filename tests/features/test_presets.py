@@ -1,0 +1,48 @@
+"""The ready sets: what each needs, and what a CRF reaches with it on the corpora it was chosen for."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+import trelliswork as tw
+
+_beside = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+DATA = Path(os.environ.get("TRELLISWORK_DATA", _beside))
+
+
+@pytest.mark.parametrize(("name", "n_columns"), [("words", 1), ("pos", 1), ("chunking", 2), ("ner", 2), ("thesis", 2)])
+def test_a_ready_set_needs_these_columns(name, n_columns):
+    templates = tw.Templates.preset(name)
+    assert templates == getattr(tw.Templates, name)()
+    assert templates.n_columns == n_columns
+    assert templates.transitions
+    assert 5 < len(templates) < 60
+
+
+def test_there_is_no_other():
+    with pytest.raises(tw.InvalidInput, match="there are words, chunking, ner, pos, thesis"):
+        tw.Templates.preset("chunks")
+
+
+def test_the_thesis_has_words_and_tags_of_two_tokens_with_pairs_of_labels():
+    names = tw.Templates.thesis().names
+    for both in ("word[0]|word[-1]", "word[0]|pos[-1]", "pos[0]|word[-1]", "pos[0]|pos[-1]", "word[0]", "pos[0]"):
+        assert f"pair: {both}" in names
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "train", "test", "least"),
+    [
+        ("chunking", "conll2000/train.txt.gz", "conll2000/test.txt.gz", 0.940),
+        ("ner", "conll2002/esp.train.gz", "conll2002/esp.testb.gz", 0.800),
+    ],
+)
+def test_spans_found_in_the_test_set(name, train, test, least):
+    if not (DATA / train).exists():
+        pytest.skip(f"{train} is not in the data folder; set TRELLISWORK_DATA to the folder that has it")
+    X, y = tw.corpora.read_table(DATA / train)
+    X_test, y_test = tw.corpora.read_table(DATA / test)
+    labeler = tw.SequenceLabeler("crf", name).fit(X, y)
+    assert tw.evaluation.evaluate(list(y_test), labeler.predict(X_test)).span.overall.f1 >= least
