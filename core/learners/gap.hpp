@@ -1,9 +1,10 @@
 // How far an objective still is above its minimum, guessed from how it has been falling.
 //
-// Quasi-Newton methods on large sparse problems come in bursts, and slow down as they go: the gap falls about as 1 /
-// k^2 with the iterations k. What was gained since iteration k / 2 is then three times what is left. Where the fall is
-// geometric instead, that is too careful, and Aitken's extrapolation is better: if a window falls by a and the next by
-// b, what is left is b q / (1 - q) with q = b / a. It is trusted once windows are long enough to even out the bursts.
+// Quasi-Newton methods on large sparse problems come in bursts, and slow down as they go: the gap falls about as 1 / k^2
+// with the iterations k. What was gained since iteration k / 2 is then three times what is left; twice what is left is
+// returned, to be on the safe side. Where the fall is geometric that is far too careful, and Aitken's extrapolation is
+// better: if a window falls by a and the next by b, what is left is b q / (1 - q) with q = b / a. It is trusted, times
+// kCaution, once windows are long enough to even out the bursts.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +22,7 @@ public:
         if (values_.size() <= kLeastIterations) return std::numeric_limits<double>::infinity();
         const double last = values_.back();
         const std::size_t k = values_.size() - 1;
-        const double slow = (values_[k / 2] - last) / 2.0;
+        const double slow = (values_[k / 2] - last) / 1.5;
         const std::size_t window = k / 4;
         if (window < kLongWindow) return std::max(0.0, slow);
         const double a = values_[k - 2 * window] - values_[k - window], b = values_[k - window] - last;

@@ -15,6 +15,7 @@ constexpr double kSingleLimit = 1e-5;
 constexpr double kSingleRounding = 1e-6, kDoubleRounding = 1e-14;  // of an objective, as a part of it
 // The diagonal ignores that features go together, so a full step along it is too long: that many are active at once.
 constexpr double kFirstScaledStep = 0.1;
+constexpr double kCautionWithL1 = 3.0;  // orthants change late, and the objective falls on more slowly than without
 constexpr double kLeastScaling = 1e-3;  // no diagonal entry counts as less than this part of their mean
 
 }  // namespace
@@ -56,7 +57,7 @@ double QuasiNewton::gap() const {
     const double certain = penalty_.l2 > 0.0 && std::isfinite(gradient_norm_)
                                ? 0.5 * gradient_norm_ * gradient_norm_ / penalty_.l2
                                : std::numeric_limits<double>::infinity();
-    return std::min(certain, guess_.gap());
+    return std::min(certain, (smooth() ? 1.0 : kCautionWithL1) * guess_.gap());
 }
 
 void QuasiNewton::start(std::size_t n_jobs) {

@@ -46,8 +46,9 @@ class CRF(Parameters):
     solver : str, default "auto"
         ``"lbfgs"``; ``"owlqn"``, which alone can have ``l1 > 0``; ``"sgd"``, stochastic gradient descent; or two in a
         row, ``"sgd-lbfgs"`` and ``"sgd-owlqn"``: a few stochastic passes, then the other scaled by the diagonal of the
-        Hessian taken there. ``"auto"`` takes two in a row, or the second alone when there are few examples; when
-        training starts from given weights it leaves the stochastic passes out, since they would lead away from them.
+        Hessian taken there. ``"auto"`` takes two in a row, or the second alone when there are few examples or ``l1`` is
+        larger than ``l2``; when training starts from given weights it leaves the stochastic passes out, since they
+        would lead away from them.
     max_iter : int, default 1000
         Most iterations, of all phases together; an iteration of ``"sgd"`` is a pass over the data.
     tol : float, default 1e-3
@@ -333,7 +334,7 @@ class _Run:
 def _plan(learner: CRF, oracle: _core.Oracle, warm: bool) -> _Plan:
     two = learner.solver.startswith("sgd-")
     if learner.solver == "auto":
-        two = not warm and oracle.n_examples >= _WORTH_SGD
+        two = not warm and oracle.n_examples >= _WORTH_SGD and learner.l2 >= learner.l1
         return _Plan(epochs=learner.epochs if two else 0, scaled=warm or (two and learner.epochs > 0))
     if learner.solver == "sgd":
         return _Plan(epochs=-1, scaled=False)
