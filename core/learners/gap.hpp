@@ -38,8 +38,8 @@ public:
     void assign(std::span<const double> values) { values_.assign(values.begin(), values.end()); }
 
 private:
-    static constexpr std::size_t kLeastIterations = 6, kLongWindow = 25, kFew = 4;
-    static constexpr double kLargestRatio = 0.99, kCaution = 4.0;
+    static constexpr std::size_t kLeastIterations = 6, kLongWindow = 50, kFew = 4;
+    static constexpr double kLargestRatio = 0.99, kCaution = 5.0;
     std::vector<double> values_;  // of every iteration
 };
 
