@@ -146,6 +146,7 @@ public:
         const TrainingGroup<Real> group{sequences.size(),
                                         K,
                                         stride,
+                                        set_.constrained(),
                                         lengths,
                                         weights,
                                         local,

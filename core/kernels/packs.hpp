@@ -92,7 +92,7 @@ struct Lanes<double> {
     // Values that are exactly representable, far enough from the ends of the range; see forward_backward.
     static constexpr double floor_log = -180.0, move_floor_log = -140.0;
     static constexpr double guard = 1e-150, ceiling = 1e100, raised_limit = 1e-14;
-    static constexpr double least_total = 1e-250, most_total = 1e250;
+    static constexpr double row_guard = 1e-100, least_total = 1e-250, most_total = 1e250;
 };
 
 template <>
@@ -140,7 +140,7 @@ struct Lanes<float> {
     }
     static constexpr float floor_log = -30.0f, move_floor_log = -20.0f;
     static constexpr float guard = 1e-22f, ceiling = 1e15f, raised_limit = 1e-7f;
-    static constexpr float least_total = 1e-30f, most_total = 1e30f;
+    static constexpr float row_guard = 1e-12f, least_total = 1e-30f, most_total = 1e30f;
 };
 
 }  // namespace

@@ -396,33 +396,39 @@ TW_INLINE double power_of_two(double largest, double& log2_scale) {
     return scale;
 }
 
-template <class Real>
-TW_INLINE Real rescaling(const Real* row, size_t stride, double& log2_scale) {
-    using L = Lanes<Real>;
-    auto best = L::fill(0);
-    for (size_t k = 0; k < stride; k += L::width) best = L::larger(best, L::load(row + k));
-    const Real largest = L::largest(best);
-    if (!(largest > L::guard && largest < L::ceiling)) return 1;  // out of range, and noticed as such
-    return power_of_two(largest, log2_scale);
-}
-
-// Watches that what is not zero stays away from the ends of the range. Local factors are zero or at least
-// e^floor_log, those of transitions zero or at least e^move_floor_log: one step from a value above `guard` never
-// becomes zero, so nothing vanishes unnoticed.
-template <class Real>
+// Watches that nothing vanishes or overflows unnoticed. Local factors are zero or at least e^floor_log, those of
+// transitions zero or at least e^move_floor_log.
+//   - When no label is forbidden, no value of a row is smaller than its largest one before times both, and the largest
+//     loses at most e^move_floor_log in a step: it is enough to look at the largest now and then.
+//   - Otherwise values may be zero for good, and every one that is not is looked at (`kEach`): one step from a value
+//     above `guard` never becomes zero.
+template <class Real, bool kEach>
 struct Watch {
     using L = Lanes<Real>;
     using V = typename L::V;
     V smallest = L::fill(1), largest = L::fill(1);
-    bool total_in_range = true;
+    bool in_range = true;
     TW_INLINE void see(V v) {
-        smallest = select((v > L::fill(0)) & (v < smallest), v, smallest);
-        largest = L::larger(largest, v);
+        if constexpr (kEach) {
+            smallest = select((v > L::fill(0)) & (v < smallest), v, smallest);
+            largest = L::larger(largest, v);
+        }
     }
-    TW_INLINE void see_total(Real total) { total_in_range &= total > L::least_total && total < L::most_total; }
+    TW_INLINE void see_total(Real total) { in_range &= total > L::least_total && total < L::most_total; }
+    // What a row is multiplied with to bring its largest value back to about one.
+    TW_INLINE Real rescaling(const Real* row, size_t stride, double& log2_scale) {
+        auto best = L::load(row);
+        for (size_t k = L::width; k < stride; k += L::width) best = L::larger(best, L::load(row + k));
+        const Real top = L::largest(best);
+        if (!(top > (kEach ? L::guard : L::row_guard) && top < L::ceiling)) {
+            in_range = false;
+            return 1;
+        }
+        return power_of_two(top, log2_scale);
+    }
     TW_INLINE bool left() const {
         const Real low = -L::largest(L::fill(0) - smallest), high = L::largest(largest);
-        return !(total_in_range && low >= L::guard && high <= L::ceiling);
+        return !(in_range && low >= L::guard && high <= L::ceiling);
     }
 };
 
@@ -455,9 +461,9 @@ struct Trellis {  // one sequence of a group
     double log_scale, log2_scale;
 };
 
-template <class Real, size_t N>
+template <class Real, size_t N, class Watcher>
 TW_INLINE void forward(const Moves<Real>& moves, const TrainingGroup<Real>& g, Trellis<Real>* s, size_t begin,
-                       size_t end, Watch<Real>& watch) {
+                       size_t end, Watcher& watch) {
     using L = Lanes<Real>;
     for (size_t t = begin; t < end; ++t) {
         const Real* from[N];
@@ -468,7 +474,7 @@ TW_INLINE void forward(const Moves<Real>& moves, const TrainingGroup<Real>& g, T
             from[n] = s[n].alpha + (t - 1) * g.stride;
             to[n] = s[n].alpha + t * g.stride;
             locals[n] = s[n].local + t * g.stride;
-            scales[n] = L::fill(t % kRescaleEvery == 0 ? rescaling(from[n], g.stride, s[n].log2_scale) : (Real)1);
+            scales[n] = L::fill(t % kRescaleEvery == 0 ? watch.rescaling(from[n], g.stride, s[n].log2_scale) : (Real)1);
         }
         advance<Real, N>(from, moves.forward, g.stride, g.n_labels, [&](size_t n, size_t k, auto sum) TW_INLINE_LAMBDA {
             const auto v = sum * (L::load(locals[n] + k) * scales[n]);
@@ -480,9 +486,9 @@ TW_INLINE void forward(const Moves<Real>& moves, const TrainingGroup<Real>& g, T
 
 // Probabilities of one token, over its local factors; alpha is scaled for the expected transitions. `raised` collects
 // the probability of labels whose factor had been raised.
-template <class Real>
+template <class Real, class Watcher>
 TW_INLINE void finish_token(const TrainingGroup<Real>& g, Real* local, Real* alpha, const Real* beta, Real weight,
-                            typename Lanes<Real>::V floor, typename Lanes<Real>::V& raised, Watch<Real>& watch) {
+                            typename Lanes<Real>::V floor, typename Lanes<Real>::V& raised, Watcher& watch) {
     using L = Lanes<Real>;
     auto total = L::fill(0);
     for (size_t k = 0; k < g.stride; k += L::width) total = total + L::load(alpha + k) * L::load(beta + k);
@@ -499,9 +505,9 @@ TW_INLINE void finish_token(const TrainingGroup<Real>& g, Real* local, Real* alp
 }
 
 // Tokens end - 1 down to begin, given gamma at `end`.
-template <class Real, size_t N>
+template <class Real, size_t N, class Watcher>
 TW_INLINE void backward(const Moves<Real>& moves, const TrainingGroup<Real>& g, Trellis<Real>* s, size_t begin,
-                        size_t end, typename Lanes<Real>::V floor, typename Lanes<Real>::V& raised, Watch<Real>& watch,
+                        size_t end, typename Lanes<Real>::V floor, typename Lanes<Real>::V& raised, Watcher& watch,
                         Real* betas) {
     using L = Lanes<Real>;
     for (size_t t = end; t-- > begin;) {
@@ -514,7 +520,7 @@ TW_INLINE void backward(const Moves<Real>& moves, const TrainingGroup<Real>& g, 
             to[n] = s[n].gamma + t * g.stride;
             locals[n] = s[n].local + t * g.stride;
             double unused = 0.0;
-            scales[n] = L::fill(t % kRescaleEvery == 0 ? rescaling(from[n], g.stride, unused) : (Real)1);
+            scales[n] = L::fill(t % kRescaleEvery == 0 ? watch.rescaling(from[n], g.stride, unused) : (Real)1);
         }
         advance<Real, N>(from, moves.backward, g.stride, g.n_labels,
                          [&](size_t n, size_t k, auto beta) TW_INLINE_LAMBDA {
@@ -530,9 +536,9 @@ TW_INLINE void backward(const Moves<Real>& moves, const TrainingGroup<Real>& g, 
 }
 
 // The last token of a sequence, where the backward pass begins.
-template <class Real>
+template <class Real, class Watcher>
 TW_INLINE void last_token(const TrainingGroup<Real>& g, Trellis<Real>& s, typename Lanes<Real>::V floor,
-                          typename Lanes<Real>::V& raised, Watch<Real>& watch, Real* beta) {
+                          typename Lanes<Real>::V& raised, Watcher& watch, Real* beta) {
     using L = Lanes<Real>;
     const size_t offset = (s.length - 1) * g.stride;
     for (size_t k = 0; k < g.stride; ++k) beta[k] = k < g.n_labels ? (Real)1 : (Real)0;
@@ -613,11 +619,11 @@ void square_sums(const TrainingGroup<Real>& g, size_t tokens) {
     edge_sums(g.alpha, g.gamma, tokens - 1, g.n_labels, g.stride, g.squares);
 }
 
-template <class Real>
-bool forward_backward(const Moves<Real>& moves, const TrainingGroup<Real>& g) {
+template <class Real, bool kEach>
+bool forward_backward_watched(const Moves<Real>& moves, const TrainingGroup<Real>& g) {
     using L = Lanes<Real>;
     Trellis<Real> s[kSequences];
-    Watch<Real> watch;
+    Watch<Real, kEach> watch;
     size_t tokens = 0;
     for (size_t n = 0; n < g.count; ++n) {
         const size_t offset = tokens * g.stride;
@@ -640,9 +646,11 @@ bool forward_backward(const Moves<Real>& moves, const TrainingGroup<Real>& g) {
         auto total = L::fill(0);
         const Real* last = s[n].alpha + (s[n].length - 1) * g.stride;
         for (size_t k = 0; k < g.stride; k += L::width) total = total + L::load(last + k);
+        const Real sum = L::sum(total);
+        watch.in_range &= sum > L::row_guard && sum < L::ceiling * L::ceiling;
         const double log_2 = 0.69314718055994530942;
-        g.log_partition[n] = log((double)L::sum(total)) + s[n].log2_scale * log_2 + s[n].log_scale +
-                             moves.shift * (double)(s[n].length - 1);
+        g.log_partition[n] =
+            log((double)sum) + s[n].log2_scale * log_2 + s[n].log_scale + moves.shift * (double)(s[n].length - 1);
     }
     if (watch.left()) return false;
 
@@ -663,6 +671,12 @@ bool forward_backward(const Moves<Real>& moves, const TrainingGroup<Real>& g) {
     if (moves.raised && !(raised_edges(moves, g) <= (double)L::raised_limit * weight)) return false;
     if (g.squares) square_sums(g, tokens);
     return true;
+}
+
+template <class Real>
+bool forward_backward(const Moves<Real>& moves, const TrainingGroup<Real>& g) {
+    return g.forbidden ? forward_backward_watched<Real, true>(moves, g)
+                       : forward_backward_watched<Real, false>(moves, g);
 }
 
 template <class Real>

@@ -66,6 +66,7 @@ struct Moves {
 template <class Real>
 struct TrainingGroup {
     std::size_t count, n_labels, stride;
+    bool forbidden;  // whether some transition, or some label of some token, is
     const std::uint32_t* lengths;
     const double* weights;  // of each sequence
     Real* local;            // [tokens][stride]: scores in, probabilities times weight out
