@@ -120,7 +120,9 @@ private:
 }  // namespace
 
 bool has_fast_path(const TrainingSet& set) {
-    return !set.partly_labelled() && set.token_weights.empty() && set.pair_units.size() == 0 && set.n_labels() <= 1024;
+    const bool small =
+        set.n_labels() <= (std::size_t{1} << kLabelBits) && set.longest_group() < (1u << (32 - kLabelBits));
+    return small && !set.partly_labelled() && set.token_weights.empty() && set.pair_units.size() == 0;
 }
 
 std::unique_ptr<Path> fast_path(const TrainingSet& set) { return std::make_unique<FastPath>(set); }

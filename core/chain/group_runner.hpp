@@ -68,9 +68,9 @@ public:
             for (std::size_t y = 0; y < stride_; ++y) ends_.push_back(y < K_ && (*allowed)[y] ? Real{0} : -infinity());
     }
     static std::size_t padded(std::size_t n) {
-        const std::size_t w = std::max<std::size_t>(training_loops<Real>().width, 4);
-        return (n + w - 1) / w * w;
+        return up(n, std::max<std::size_t>(training_loops<Real>().width, 4));  // the recursions go by fours
     }
+    static RowStrides strides(std::size_t n) { return {padded(n), up(n, training_loops<Real>().row_width)}; }
     void set_transitions(std::span<const double> scores) {
         moves_.forward = buffer_.get(2 * stride_ * stride_);
         moves_.backward = moves_.forward + stride_ * stride_;
@@ -101,6 +101,7 @@ public:
     std::size_t stride() const { return stride_; }
 
 private:
+    static std::size_t up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
     static constexpr Real infinity() { return std::numeric_limits<Real>::infinity(); }
     const TrainingSet& set_;
     std::size_t K_, stride_;
@@ -146,6 +147,7 @@ public:
         const TrainingGroup<Real> group{sequences.size(),
                                         K,
                                         stride,
+                                        set_.constrained(),
                                         lengths,
                                         weights,
                                         local,

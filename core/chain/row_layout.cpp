@@ -226,8 +226,11 @@ void RowLayout::add_unit(std::uint32_t unit, Lists& row_list, Lists& entry_list,
 void RowLayout::list_tokens(const std::vector<std::uint8_t>& valued, const Composer& composer) {
     const Occurrences& o = set_.occurrences;
     std::vector<std::uint32_t> covered(set_.units.size(), kNoAttribute);
+    std::vector<std::uint16_t> labels;  // of the entries of a token
     for (Lists* lists : {&rows, &entries, &valued_rows, &valued_entries}) lists->starts.reserve(o.starts.size());
-    for (std::uint32_t t = 0; t + 1 < o.starts.size(); ++t) {
+    const auto list = [&](std::uint32_t t, std::uint32_t in_group) {
+        const std::size_t first = rows.items.size();
+        labels.clear();
         for (std::uint32_t i = composer.chosen.starts[t]; i < composer.chosen.starts[t + 1]; ++i) {
             const Composer::Variant& variant = composer.variants[composer.chosen.items[i]];
             if (variant.number == kNoAttribute) continue;
@@ -243,14 +246,22 @@ void RowLayout::list_tokens(const std::vector<std::uint8_t>& valued, const Compo
                 row_values.resize(valued_rows.items.size(), o.value(i));
                 entry_values.resize(valued_entries.items.size(), o.value(i));
             } else if (covered[unit] != t) {
-                add_unit(unit, rows, entries, entry_labels);
+                add_unit(unit, rows, entries, labels);
             }
         }
+        if (rows.items.size() == first) rows.items.push_back(static_cast<std::uint32_t>(zero_row()));
+        rows.items[first] |= kFirstRow;
+        for (const std::uint16_t label : labels) entry_places.push_back(in_group << kLabelBits | label);
         for (Lists* lists : {&rows, &entries, &valued_rows, &valued_entries}) lists->end();
+    };
+    for (const Group& group : set_.groups) {
+        const auto begin = static_cast<std::uint32_t>(set_.starts[group.first]);
+        const auto end = static_cast<std::uint32_t>(set_.starts[group.first + group.size]);
+        for (std::uint32_t t = begin; t < end; ++t) list(t, t - begin);
     }
     for (Lists* lists : {&rows, &entries}) lists->items.resize(lists->items.size() + kListPadding, 0);
     for (Lists* lists : {&rows, &entries, &valued_rows, &valued_entries}) lists->items.shrink_to_fit();
-    entry_labels.shrink_to_fit();
+    entry_places.shrink_to_fit();
 }
 
 // From parts to composites: sums spread row by row, each row written by one thread.
@@ -276,7 +287,7 @@ TokenLists RowLayout::token_lists() const {
             rows.items.data(),
             entries.starts.data(),
             entries.items.data(),
-            entry_labels.data(),
+            entry_places.data(),
             set_.gold.data(),
             values ? valued_rows.starts.data() : nullptr,
             valued_rows.items.data(),
@@ -299,7 +310,7 @@ CompositeLists RowLayout::composite_lists() const {
 
 std::size_t RowLayout::memory_bytes() const {
     const auto bytes = [](const auto& v) { return v.capacity() * sizeof(v[0]); };
-    std::size_t total = bytes(place) + bytes(index) + bytes(entry_labels) + bytes(valued_entry_labels) +
+    std::size_t total = bytes(place) + bytes(index) + bytes(entry_places) + bytes(valued_entry_labels) +
                         bytes(row_values) + bytes(entry_values) + bytes(composite_entry_labels);
     for (const Lists* lists : {&rows, &entries, &valued_rows, &valued_entries, &composite_rows, &composite_entries,
                                &row_composites, &entry_composites})

@@ -33,7 +33,8 @@ public:
     TokenLists token_lists() const;
     CompositeLists composite_lists() const;
 
-    std::size_t n_rows() const { return n_unit_rows + n_composites(); }
+    std::size_t zero_row() const { return n_unit_rows + n_composites(); }  // of tokens that have no other
+    std::size_t n_rows() const { return zero_row() + 1; }
     std::size_t n_composites() const { return composite_rows.starts.size() - 1; }
     std::size_t memory_bytes() const;
 
@@ -42,7 +43,8 @@ public:
     std::size_t n_unit_rows = 0, n_entries = 0;
 
     Lists rows, entries, valued_rows, valued_entries;  // of each token; rows from n_unit_rows on are composites
-    std::vector<std::uint16_t> entry_labels, valued_entry_labels;
+    std::vector<std::uint32_t> entry_places;
+    std::vector<std::uint16_t> valued_entry_labels;
     std::vector<float> row_values, entry_values;
     Lists composite_rows, composite_entries;  // parts of each composite
     std::vector<std::uint16_t> composite_entry_labels;

@@ -24,7 +24,8 @@ public:
     RowPass(const TrainingSet& set, const RowLayout& layout)
         : set_(set),
           layout_(layout),
-          stride_(Factors<Real>::padded(set.n_labels())),
+          strides_(Factors<Real>::strides(set.n_labels())),
+          stride_(strides_.weights),
           sums_(set.shards.size() - 1),
           rows_(sums_.size()) {
         // Chunks of equal work: weights, and rows of composites that are added up for them.
@@ -152,18 +153,18 @@ private:
             const std::span<const std::uint32_t> members(sequences, group.size);
             const std::size_t begin = set_.starts[group.first];
             const std::size_t tokens = set_.starts[group.first + group.size] - begin;
-            Real* local = rows.local.get(tokens * stride_);
-            training_loops<Real>().gather(lists, weights, stride_, factors.base(), begin, tokens, local);
+            Real* local = rows.local.get(tokens * strides_.scores);
+            training_loops<Real>().gather(lists, weights, strides_, factors.base(), begin, tokens, local);
             if (!runner.run(factors, members, rows, local, out)) {
-                training_loops<Real>().gather(lists, weights, stride_, factors.base(), begin, tokens, local);
-                runner.run_carefully(members, local, stride_, out);
+                training_loops<Real>().gather(lists, weights, strides_, factors.base(), begin, tokens, local);
+                runner.run_carefully(members, local, strides_.scores, out);
             }
             if (wanted == Wanted::kCurvature)
                 for (std::uint32_t n = 0; n < group.size; ++n)
-                    training_loops<Real>().variances(local + (set_.starts[group.first + n] - begin) * stride_,
-                                                     set_.length(group.first + n) * stride_,
+                    training_loops<Real>().variances(local + (set_.starts[group.first + n] - begin) * strides_.scores,
+                                                     set_.length(group.first + n) * strides_.scores,
                                                      set_.weight(group.first + n));
-            training_loops<Real>().scatter(lists, sums, stride_, begin, tokens, local, wanted == Wanted::kCurvature);
+            training_loops<Real>().scatter(lists, sums, strides_, begin, tokens, local, wanted == Wanted::kCurvature);
         }
     }
 
@@ -187,7 +188,8 @@ private:
 
     const TrainingSet& set_;
     const RowLayout& layout_;
-    std::size_t stride_;
+    RowStrides strides_;
+    std::size_t stride_;               // of rows of weights and sums
     std::vector<std::size_t> chunks_;  // of units
     Buffer<Real> weights_, once_, once_sums_;
     std::vector<Buffer<Real>> sums_;     // of each shard

@@ -8,8 +8,9 @@ namespace tw::chain {
 RowWeights::RowWeights(const TrainingSet& set, const RowLayout& layout)
     : set_(set),
       layout_(layout),
-      stride_(Factors<float>::padded(set.n_labels())),
-      row_members_(layout.n_unit_rows * stride_, 0.0f),
+      strides_(Factors<float>::strides(set.n_labels())),
+      stride_(strides_.scores),
+      row_members_((layout.n_unit_rows + 1) * strides_.weights, 0.0f),
       entry_members_(layout.n_entries, 1.0f),
       once_members_(set.starts.back(), 0.0f),
       transitions_(set.n_labels() * set.n_labels(), 0.0),
@@ -18,7 +19,7 @@ RowWeights::RowWeights(const TrainingSet& set, const RowLayout& layout)
       single_(set),
       twice_(set),
       runner_(set, scores_, twice_) {
-    const std::size_t rows = layout.n_unit_rows * stride_, size = rows + layout.n_entries + once_members_.size();
+    const std::size_t rows = row_members_.size(), size = rows + layout.n_entries + once_members_.size();
     float* data = data_.get(size);
     std::fill_n(data, size, 0.0f);
     stored_ = {data, data + rows, data + rows + layout.n_entries};
@@ -27,7 +28,7 @@ RowWeights::RowWeights(const TrainingSet& set, const RowLayout& layout)
         const std::size_t n = set.unit_weights.starts[u + 1] - set.unit_weights.starts[u];
         if (layout.place[u] == Place::kRow)
             for (std::size_t w = set.unit_weights.starts[u]; w < set.unit_weights.starts[u + 1]; ++w)
-                row_members_[layout.index[u] * stride_ + set.unit_weights.labels[w]] = members;
+                row_members_[layout.index[u] * strides_.weights + set.unit_weights.labels[w]] = members;
         else if (layout.place[u] == Place::kOnce)
             once_members_[layout.index[u]] = members;
         else
@@ -44,7 +45,7 @@ void RowWeights::each_weight(Visit visit) const {
         for (std::uint32_t w = table.starts[u]; w < table.starts[u + 1]; ++w) {
             const std::size_t index = layout_.index[u];
             if (layout_.place[u] == Place::kRow)
-                visit(w, u, stored_.rows + index * stride_ + table.labels[w]);
+                visit(w, u, stored_.rows + index * strides_.weights + table.labels[w]);
             else if (layout_.place[u] == Place::kEntries)
                 visit(w, u, stored_.entries + index + (w - table.starts[u]));
             else
@@ -54,7 +55,6 @@ void RowWeights::each_weight(Visit visit) const {
 
 void RowWeights::load(std::span<const double> weights) {
     scale_ = 1.0;
-    std::fill_n(stored_.rows, layout_.n_unit_rows * stride_, 0.0f);  // steps move whole rows, weights or not
     each_weight(
         [&](std::size_t w, std::size_t u, float* at) { *at = static_cast<float>(set_.factor(u) * weights[w]); });
     for (std::size_t i = 0; i < set_.transition_pairs.size(); ++i)
@@ -127,7 +127,7 @@ double RowWeights::evaluate(Part& part) {
     RowArrays<float> weights = stored_;
     weights.once = part.flat.once.data();
     const auto gather = [&] {
-        training_loops<float>().gather(lists, weights, stride_, single_.base(), 0, part.flat.n_tokens, local);
+        training_loops<float>().gather(lists, weights, strides_, single_.base(), 0, part.flat.n_tokens, local);
         const auto factor = static_cast<float>(scale_);
         for (std::size_t i = 0; i < part.flat.n_tokens * stride_; ++i) local[i] *= factor;
     };
@@ -169,20 +169,27 @@ void RowWeights::flatten(Part& part) const {
         flat.once.insert(flat.once.end(), stored_.once + begin, stored_.once + end);
         flat.n_tokens += end - begin;
         for (std::size_t t = begin; t < end; ++t) {
+            const std::size_t first = flat.rows.items.size();
+            const auto in_group = static_cast<std::uint32_t>(flat.rows.starts.size() - 1) << kLabelBits;
             for (std::uint32_t i = layout_.rows.starts[t]; i < layout_.rows.starts[t + 1]; ++i) {
-                const std::uint32_t row = layout_.rows.items[i];
+                const std::uint32_t row = layout_.rows.items[i] & ~kFirstRow;
                 if (row < layout_.n_unit_rows) {
                     flat.rows.items.push_back(row);
-                    continue;
+                } else if (row < layout_.zero_row()) {
+                    const std::size_t c = row - layout_.n_unit_rows;
+                    add(flat.rows.items, cr.items, cr.starts[c], cr.starts[c + 1]);
+                    add(flat.entries.items, ce.items, ce.starts[c], ce.starts[c + 1]);
+                    for (std::uint32_t j = ce.starts[c]; j < ce.starts[c + 1]; ++j)
+                        flat.entry_places.push_back(in_group | layout_.composite_entry_labels[j]);
                 }
-                const std::size_t c = row - layout_.n_unit_rows;
-                add(flat.rows.items, cr.items, cr.starts[c], cr.starts[c + 1]);
-                add(flat.entries.items, ce.items, ce.starts[c], ce.starts[c + 1]);
-                add(flat.entry_labels, layout_.composite_entry_labels, ce.starts[c], ce.starts[c + 1]);
             }
+            if (flat.rows.items.size() == first)
+                flat.rows.items.push_back(static_cast<std::uint32_t>(layout_.n_unit_rows));  // a row of zeros
+            flat.rows.items[first] |= kFirstRow;
             const std::uint32_t from = layout_.entries.starts[t], to = layout_.entries.starts[t + 1];
             add(flat.entries.items, layout_.entries.items, from, to);
-            add(flat.entry_labels, layout_.entry_labels, from, to);
+            for (std::uint32_t j = from; j < to; ++j)
+                flat.entry_places.push_back(in_group | (layout_.entry_places[j] & ((1u << kLabelBits) - 1)));
             flat.rows.end();
             flat.entries.end();
             if (layout_.row_values.empty() && layout_.entry_values.empty()) continue;
@@ -210,7 +217,7 @@ void RowWeights::update(Part& part, float factor) {
             stored_.once[t] += factor * once_members_[t] * p[token * stride_ + set_.gold[t]];
         }
     }
-    training_loops<float>().step(part.flat.view(), stored_, row_members_.data(), entry_members_.data(), stride_,
+    training_loops<float>().step(part.flat.view(), stored_, row_members_.data(), entry_members_.data(), strides_,
                                  part.flat.n_tokens, factor, p);
 }
 
@@ -227,7 +234,8 @@ void RowWeights::Flat::clear() {
         lists->starts.assign(1, 0);
         lists->items.clear();
     }
-    for (auto* labels : {&entry_labels, &valued_entry_labels, &gold}) labels->clear();
+    entry_places.clear();
+    for (auto* labels : {&valued_entry_labels, &gold}) labels->clear();
     for (auto* values : {&row_values, &entry_values, &once}) values->clear();
     n_tokens = 0;
 }
@@ -238,7 +246,7 @@ TokenLists RowWeights::Flat::view() const {
             rows.items.data(),
             entries.starts.data(),
             entries.items.data(),
-            entry_labels.data(),
+            entry_places.data(),
             gold.data(),
             values ? valued_rows.starts.data() : nullptr,
             valued_rows.items.data(),

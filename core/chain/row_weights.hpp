@@ -29,7 +29,8 @@ private:
     // The lists of a few sequences with their composites taken apart, as if they were all there is.
     struct Flat {
         Lists rows, entries, valued_rows, valued_entries;
-        std::vector<std::uint16_t> entry_labels, valued_entry_labels, gold;
+        std::vector<std::uint32_t> entry_places;
+        std::vector<std::uint16_t> valued_entry_labels, gold;
         std::vector<float> row_values, entry_values, once;
         std::size_t n_tokens = 0;
         void clear();
@@ -52,7 +53,8 @@ private:
 
     const TrainingSet& set_;
     const RowLayout& layout_;
-    std::size_t stride_;
+    RowStrides strides_;
+    std::size_t stride_;  // of rows of scores
     double scale_ = 1.0;
     // What is stored is the score that a unit adds, sqrt(g) z / scale; a step on z moves it by g times its gradient.
     Buffer<float> data_;

@@ -6,6 +6,7 @@
 // result does not depend on the number of threads.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -53,6 +54,11 @@ public:
     std::size_t n_labels() const { return settings.n_labels; }
     std::size_t n_sequences() const { return starts.size() - 1; }
     std::size_t length(std::size_t i) const { return starts[i + 1] - starts[i]; }
+    std::size_t longest_group() const {  // in tokens
+        std::size_t most = 0;
+        for (const Group& g : groups) most = std::max<std::size_t>(most, starts[g.first + g.size] - starts[g.first]);
+        return most;
+    }
     double weight(std::size_t i) const { return weights.empty() ? 1.0 : weights[i]; }
     bool partly_labelled() const { return !allowed_starts.empty(); }
     bool has_pairs() const { return !pair_weights.labels.empty(); }

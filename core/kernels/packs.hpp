@@ -75,6 +75,9 @@ TW_INLINE FloatPack exponential_float(FloatPack x) {
     return float_from_bits(float_bits(e) + (float_bits(shifted) << 23));  // 2^n, added to the exponent
 }
 
+// Rows of weights end with half a pack where the other half would be padding: memory is what they cost.
+constexpr bool kHalves = W == 8;
+
 template <class Real>
 struct Lanes;
 
@@ -84,6 +87,20 @@ struct Lanes<double> {
     static constexpr std::size_t width = W;
     static TW_INLINE V load(const double* p) { return tw::load(p); }
     static TW_INLINE void store(double* p, V v) { tw::store(p, v); }
+    static TW_INLINE V load_half(const double* p) {
+#if defined(__AVX512F__)
+        return (V)_mm512_zextpd256_pd512(_mm256_loadu_pd(p));
+#else
+        return tw::load(p);
+#endif
+    }
+    static TW_INLINE void store_half(double* p, V v) {
+#if defined(__AVX512F__)
+        _mm256_storeu_pd(p, _mm512_castpd512_pd256((__m512d)v));
+#else
+        tw::store(p, v);
+#endif
+    }
     static TW_INLINE V fill(double x) { return tw::fill(x); }
     static TW_INLINE V larger(V a, V b) { return maximum(a, b); }
     static TW_INLINE V exp(V x) { return exponential(x); }
@@ -92,7 +109,7 @@ struct Lanes<double> {
     // Values that are exactly representable, far enough from the ends of the range; see forward_backward.
     static constexpr double floor_log = -180.0, move_floor_log = -140.0;
     static constexpr double guard = 1e-150, ceiling = 1e100, raised_limit = 1e-14;
-    static constexpr double least_total = 1e-250, most_total = 1e250;
+    static constexpr double row_guard = 1e-100, least_total = 1e-250, most_total = 1e250;
 };
 
 template <>
@@ -105,6 +122,20 @@ struct Lanes<float> {
         return v;
     }
     static TW_INLINE void store(float* p, V v) { std::memcpy(p, &v, sizeof v); }
+    static TW_INLINE V load_half(const float* p) {
+#if defined(__AVX512F__)
+        return (V)_mm512_zextps256_ps512(_mm256_loadu_ps(p));
+#else
+        return load(p);
+#endif
+    }
+    static TW_INLINE void store_half(float* p, V v) {
+#if defined(__AVX512F__)
+        _mm256_storeu_ps(p, _mm512_castps512_ps256((__m512)v));
+#else
+        store(p, v);
+#endif
+    }
     static TW_INLINE V fill(float x) { return fill_float(x); }
     static TW_INLINE V larger(V a, V b) {
 #if defined(__AVX512F__)
@@ -140,7 +171,7 @@ struct Lanes<float> {
     }
     static constexpr float floor_log = -30.0f, move_floor_log = -20.0f;
     static constexpr float guard = 1e-22f, ceiling = 1e15f, raised_limit = 1e-7f;
-    static constexpr float least_total = 1e-30f, most_total = 1e30f;
+    static constexpr float row_guard = 1e-12f, least_total = 1e-30f, most_total = 1e30f;
 };
 
 }  // namespace

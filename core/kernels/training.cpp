@@ -32,205 +32,233 @@ template <class Real>
 TW_INLINE void fetch_row(const Real* row, size_t stride) {
     for (size_t k = 0; k < stride; k += 64 / sizeof(Real)) fetch(row + k);
 }
+// Where an entry belongs in rows of scores.
+TW_INLINE size_t place(uint32_t packed, size_t stride) {
+    return (size_t)(packed >> kLabelBits) * stride + (packed & ((1u << kLabelBits) - 1));
+}
+
+// Pack b of a row of B packs, the last of them perhaps half.
+template <class Real, size_t B, bool kHalf>
+TW_INLINE typename Lanes<Real>::V load_pack(const Real* row, size_t b) {
+    using L = Lanes<Real>;
+    return kHalf && b + 1 == B ? L::load_half(row + b * L::width) : L::load(row + b * L::width);
+}
+template <class Real, size_t B, bool kHalf>
+TW_INLINE void store_pack(Real* row, size_t b, typename Lanes<Real>::V v) {
+    using L = Lanes<Real>;
+    if (kHalf && b + 1 == B)
+        L::store_half(row + b * L::width, v);
+    else
+        L::store(row + b * L::width, v);
+}
 template <class Real, size_t B>  // a row of B packs
 TW_INLINE void fetch_packs(const Real* row) {
     unrolled<(B * Lanes<Real>::width * sizeof(Real) + 63) / 64>(
         [&](auto i) TW_INLINE_LAMBDA { fetch(row + i.value * (64 / sizeof(Real))); });
 }
 
-// ---- gather: scores of tokens ---------------------------------------------------------------------------------------
-
-// First single weights into rows of `base`, then whole rows on top: no row is read back while its parts are in flight.
-// What is needed later is fetched by its place in the lists, not token by token: no loop, so no mispredicted branch.
-template <class Real>
-TW_INLINE void gather_entries(const TokenLists& lists, const RowArrays<Real>& weights, size_t stride, const Real* base,
-                              size_t begin, size_t n, Real* scores) {
-    using L = Lanes<Real>;
-    const uint32_t last = lists.entry_starts[begin + n];
-    uint32_t i = lists.entry_starts[begin];
-    for (uint32_t j = i; j < i + kEntriesAhead && j < last; ++j) fetch(weights.entries + lists.entries[j]);
-    for (size_t t = begin; t < begin + n; ++t, scores += stride) {
-        for (size_t k = 0; k < stride; k += L::width) L::store(scores + k, L::load(base + k));
-        scores[lists.gold[t]] += weights.once[t];
-        for (const uint32_t end = lists.entry_starts[t + 1]; i < end; ++i) {
-            fetch(weights.entries + lists.entries[i + kEntriesAhead]);
-            scores[lists.entry_labels[i]] += weights.entries[lists.entries[i]];
-        }
-        if (!lists.valued_entry_starts) continue;
-        for (uint32_t j = lists.valued_entry_starts[t]; j < lists.valued_entry_starts[t + 1]; ++j)
-            scores[lists.valued_entry_labels[j]] += lists.entry_values[j] * weights.entries[lists.valued_entries[j]];
-    }
-}
-
-// Columns offset .. offset + B packs of all tokens: the sums stay in registers.
-template <class Real, size_t B>
-TW_INLINE void gather_rows(const TokenLists& lists, const RowArrays<Real>& weights, size_t stride, size_t offset,
-                           size_t begin, size_t n, Real* scores) {
-    using L = Lanes<Real>;
-    uint32_t i = lists.row_starts[begin];
-    for (uint32_t j = i; j < i + kAhead; ++j)
-        fetch_packs<Real, B>(weights.rows + (size_t)lists.rows[j] * stride + offset);
-    for (size_t t = begin; t < begin + n; ++t, scores += stride) {
-        typename L::V sum[B];
-        unrolled<B>([&](auto b) TW_INLINE_LAMBDA { sum[b.value] = L::load(scores + offset + b.value * L::width); });
-        for (const uint32_t end = lists.row_starts[t + 1]; i < end; ++i) {
-            fetch_packs<Real, B>(weights.rows + (size_t)lists.rows[i + kAhead] * stride + offset);
-            const Real* row = weights.rows + (size_t)lists.rows[i] * stride + offset;
-            unrolled<B>([&](auto b)
-                            TW_INLINE_LAMBDA { sum[b.value] = sum[b.value] + L::load(row + b.value * L::width); });
-        }
-        if (lists.valued_row_starts)
-            for (uint32_t j = lists.valued_row_starts[t]; j < lists.valued_row_starts[t + 1]; ++j) {
-                const Real* row = weights.rows + (size_t)lists.valued_rows[j] * stride + offset;
-                const auto value = L::fill((Real)lists.row_values[j]);
-                unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
-                    sum[b.value] = sum[b.value] + value * L::load(row + b.value * L::width);
-                });
-            }
-        unrolled<B>([&](auto b) TW_INLINE_LAMBDA { L::store(scores + offset + b.value * L::width, sum[b.value]); });
-    }
-}
-
-// Calls run(Index<B>, offset) for blocks of at most four packs that make up a row.
+// Calls run(packs of a block, whether the last is half, where it begins) for blocks that make up a row of weights.
+template <bool kHalf>
+struct Half {
+    static constexpr bool value = kHalf;
+};
 template <class Real, class Run>
-TW_INLINE void each_block(size_t stride, Run run) {
+TW_INLINE void each_block(size_t row_stride, Run run) {
     constexpr size_t w = Lanes<Real>::width;
     size_t offset = 0;
-    for (; offset + 4 * w <= stride; offset += 4 * w) run(Index<4>{}, offset);
-    switch ((stride - offset) / w) {
+    for (; offset + 4 * w <= row_stride; offset += 4 * w) run(Index<4>{}, Half<false>{}, offset);
+    const size_t left = row_stride - offset;
+    const bool half = kHalves && left % w != 0;
+    const auto rest = [&](auto packs) TW_INLINE_LAMBDA {
+        if constexpr (kHalves) {
+            if (half) return run(packs, Half<true>{}, offset);
+        }
+        run(packs, Half<false>{}, offset);
+    };
+    switch ((left + w - 1) / w) {
+        case 4:
+            rest(Index<4>{});
+            break;
         case 3:
-            run(Index<3>{}, offset);
+            rest(Index<3>{});
             break;
         case 2:
-            run(Index<2>{}, offset);
+            rest(Index<2>{});
             break;
         case 1:
-            run(Index<1>{}, offset);
+            rest(Index<1>{});
             break;
         default:
             break;
     }
 }
 
+// ---- gather: scores of tokens ---------------------------------------------------------------------------------------
+
+// What is needed later is fetched by its place in the lists.
 template <class Real>
-void gather(const TokenLists& lists, const RowArrays<Real>& weights, size_t stride, const Real* base, size_t begin,
+TW_INLINE void gather_entries(const TokenLists& lists, const RowArrays<Real>& weights, size_t stride, const Real* base,
+                              size_t begin, size_t n, Real* scores) {
+    using L = Lanes<Real>;
+    for (size_t t = 0; t < n; ++t) {
+        for (size_t k = 0; k < stride; k += L::width) L::store(scores + t * stride + k, L::load(base + k));
+        scores[t * stride + lists.gold[begin + t]] += weights.once[begin + t];
+    }
+    for (uint32_t i = lists.entry_starts[begin]; i < lists.entry_starts[begin + n]; ++i) {
+        fetch(weights.entries + lists.entries[i + kEntriesAhead]);
+        scores[place(lists.entry_places[i], stride)] += weights.entries[lists.entries[i]];
+    }
+    if (!lists.valued_entry_starts) return;
+    for (size_t t = 0; t < n; ++t)
+        for (uint32_t j = lists.valued_entry_starts[begin + t]; j < lists.valued_entry_starts[begin + t + 1]; ++j)
+            scores[t * stride + lists.valued_entry_labels[j]] +=
+                lists.entry_values[j] * weights.entries[lists.valued_entries[j]];
+}
+
+// Columns offset .. offset + B packs of the rows of all tokens.
+template <class Real, size_t B, bool kHalf>
+TW_INLINE void gather_rows(const TokenLists& lists, const RowArrays<Real>& weights, RowStrides stride, size_t offset,
+                           size_t begin, size_t n, Real* scores) {
+    using L = Lanes<Real>;
+    Real* to = scores + offset - stride.scores;
+    for (uint32_t i = lists.row_starts[begin]; i < lists.row_starts[begin + n]; ++i) {
+        const uint32_t ahead = lists.rows[i + kAhead] & ~kFirstRow, number = lists.rows[i];
+        fetch_packs<Real, B>(weights.rows + (size_t)ahead * stride.weights + offset);
+        const Real* row = weights.rows + (size_t)(number & ~kFirstRow) * stride.weights + offset;
+        to += number & kFirstRow ? stride.scores : 0;
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+            L::store(to + b.value * L::width,
+                     L::load(to + b.value * L::width) + load_pack<Real, B, kHalf>(row, b.value));
+        });
+    }
+    if (!lists.valued_row_starts) return;
+    for (size_t t = 0; t < n; ++t)
+        for (uint32_t j = lists.valued_row_starts[begin + t]; j < lists.valued_row_starts[begin + t + 1]; ++j) {
+            const Real* row = weights.rows + (size_t)lists.valued_rows[j] * stride.weights + offset;
+            Real* sum = scores + t * stride.scores + offset;
+            const auto value = L::fill((Real)lists.row_values[j]);
+            unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+                L::store(sum + b.value * L::width,
+                         L::load(sum + b.value * L::width) + value * load_pack<Real, B, kHalf>(row, b.value));
+            });
+        }
+}
+
+template <class Real>
+void gather(const TokenLists& lists, const RowArrays<Real>& weights, RowStrides stride, const Real* base, size_t begin,
             size_t n, Real* scores) {
-    gather_entries(lists, weights, stride, base, begin, n, scores);
-    each_block<Real>(stride, [&](auto b, size_t offset) TW_INLINE_LAMBDA {
-        gather_rows<Real, decltype(b)::value>(lists, weights, stride, offset, begin, n, scores);
+    gather_entries(lists, weights, stride.scores, base, begin, n, scores);
+    each_block<Real>(stride.weights, [&](auto b, auto half, size_t offset) TW_INLINE_LAMBDA {
+        gather_rows<Real, decltype(b)::value, decltype(half)::value>(lists, weights, stride, offset, begin, n, scores);
     });
 }
 
 // ---- scatter: probabilities of tokens into sums ---------------------------------------------------------------------
 
-// Columns offset .. offset + B packs of the rows of all tokens.
-template <class Real, size_t B>
-TW_INLINE void scatter_rows(const TokenLists& lists, Real* sums, size_t stride, size_t offset, size_t begin, size_t n,
-                            const Real* p, bool squared) {
+template <class Real, size_t B, bool kHalf>
+TW_INLINE void scatter_rows(const TokenLists& lists, Real* sums, RowStrides stride, size_t offset, size_t begin,
+                            size_t n, const Real* p, bool squared) {
     using L = Lanes<Real>;
-    uint32_t i = lists.row_starts[begin];
-    for (uint32_t j = i; j < i + kAhead; ++j) fetch_packs<Real, B>(sums + (size_t)lists.rows[j] * stride + offset);
-    for (size_t t = begin; t < begin + n; ++t, p += stride) {
-        typename L::V v[B];
-        unrolled<B>([&](auto b) TW_INLINE_LAMBDA { v[b.value] = L::load(p + offset + b.value * L::width); });
-        for (const uint32_t end = lists.row_starts[t + 1]; i < end; ++i) {
-            fetch_packs<Real, B>(sums + (size_t)lists.rows[i + kAhead] * stride + offset);
-            Real* row = sums + (size_t)lists.rows[i] * stride + offset;
-            unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
-                L::store(row + b.value * L::width, L::load(row + b.value * L::width) + v[b.value]);
-            });
-        }
-        if (!lists.valued_row_starts) continue;
-        for (uint32_t j = lists.valued_row_starts[t]; j < lists.valued_row_starts[t + 1]; ++j) {
-            Real* row = sums + (size_t)lists.valued_rows[j] * stride + offset;
-            const Real value = (Real)lists.row_values[j];
-            const auto factor = L::fill(squared ? value * value : value);
-            unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
-                L::store(row + b.value * L::width, L::load(row + b.value * L::width) + factor * v[b.value]);
-            });
-        }
+    const auto add = [&](Real* row, const Real* from, Real by) TW_INLINE_LAMBDA {
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+            store_pack<Real, B, kHalf>(
+                row, b.value,
+                load_pack<Real, B, kHalf>(row, b.value) + L::fill(by) * L::load(from + b.value * L::width));
+        });
+    };
+    const Real* from = p + offset - stride.scores;
+    for (uint32_t i = lists.row_starts[begin]; i < lists.row_starts[begin + n]; ++i) {
+        const uint32_t ahead = lists.rows[i + kAhead] & ~kFirstRow, number = lists.rows[i];
+        fetch_packs<Real, B>(sums + (size_t)ahead * stride.weights + offset);
+        from += number & kFirstRow ? stride.scores : 0;
+        Real* row = sums + (size_t)(number & ~kFirstRow) * stride.weights + offset;
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+            store_pack<Real, B, kHalf>(row, b.value,
+                                       load_pack<Real, B, kHalf>(row, b.value) + L::load(from + b.value * L::width));
+        });
     }
+    if (!lists.valued_row_starts) return;
+    for (size_t t = 0; t < n; ++t)
+        for (uint32_t j = lists.valued_row_starts[begin + t]; j < lists.valued_row_starts[begin + t + 1]; ++j) {
+            const Real value = (Real)lists.row_values[j];
+            add(sums + (size_t)lists.valued_rows[j] * stride.weights + offset, p + t * stride.scores + offset,
+                squared ? value * value : value);
+        }
 }
 
 template <class Real>
 TW_INLINE void scatter_entries(const TokenLists& lists, const RowArrays<Real>& sums, size_t stride, size_t begin,
                                size_t n, const Real* p, bool squared) {
-    const uint32_t last = lists.entry_starts[begin + n];
-    uint32_t i = lists.entry_starts[begin];
-    for (uint32_t j = i; j < i + kEntriesAhead && j < last; ++j) fetch(sums.entries + lists.entries[j]);
-    for (size_t t = begin; t < begin + n; ++t, p += stride) {
-        sums.once[t] = p[lists.gold[t]];
-        for (const uint32_t end = lists.entry_starts[t + 1]; i < end; ++i) {
-            fetch(sums.entries + lists.entries[i + kEntriesAhead]);
-            sums.entries[lists.entries[i]] += p[lists.entry_labels[i]];
-        }
-        if (!lists.valued_entry_starts) continue;
-        for (uint32_t j = lists.valued_entry_starts[t]; j < lists.valued_entry_starts[t + 1]; ++j) {
+    for (size_t t = 0; t < n; ++t) sums.once[begin + t] = p[t * stride + lists.gold[begin + t]];
+    for (uint32_t i = lists.entry_starts[begin]; i < lists.entry_starts[begin + n]; ++i) {
+        fetch(sums.entries + lists.entries[i + kEntriesAhead]);
+        sums.entries[lists.entries[i]] += p[place(lists.entry_places[i], stride)];
+    }
+    if (!lists.valued_entry_starts) return;
+    for (size_t t = 0; t < n; ++t)
+        for (uint32_t j = lists.valued_entry_starts[begin + t]; j < lists.valued_entry_starts[begin + t + 1]; ++j) {
             const Real value = (Real)lists.entry_values[j];
             sums.entries[lists.valued_entries[j]] +=
-                (squared ? value * value : value) * p[lists.valued_entry_labels[j]];
+                (squared ? value * value : value) * p[t * stride + lists.valued_entry_labels[j]];
         }
-    }
 }
 
 template <class Real>
-void scatter(const TokenLists& lists, const RowArrays<Real>& sums, size_t stride, size_t begin, size_t n,
+void scatter(const TokenLists& lists, const RowArrays<Real>& sums, RowStrides stride, size_t begin, size_t n,
              const Real* probabilities, bool squared) {
-    scatter_entries(lists, sums, stride, begin, n, probabilities, squared);
-    each_block<Real>(stride, [&](auto b, size_t offset) TW_INLINE_LAMBDA {
-        scatter_rows<Real, decltype(b)::value>(lists, sums.rows, stride, offset, begin, n, probabilities, squared);
+    scatter_entries(lists, sums, stride.scores, begin, n, probabilities, squared);
+    each_block<Real>(stride.weights, [&](auto b, auto half, size_t offset) TW_INLINE_LAMBDA {
+        scatter_rows<Real, decltype(b)::value, decltype(half)::value>(lists, sums.rows, stride, offset, begin, n,
+                                                                      probabilities, squared);
     });
 }
 
-template <class Real, size_t B>
-TW_INLINE void step_rows(const TokenLists& lists, Real* weights, const Real* members, size_t stride, size_t offset,
+template <class Real, size_t B, bool kHalf>
+TW_INLINE void step_rows(const TokenLists& lists, Real* weights, const Real* members, RowStrides stride, size_t offset,
                          size_t n, Real factor, const Real* p) {
     using L = Lanes<Real>;
-    uint32_t i = lists.row_starts[0];
     // Cells that are no weight have no members, and stay what they are.
-    const auto add = [&](uint32_t index, Real by, const typename L::V* v) TW_INLINE_LAMBDA {
-        const size_t at = (size_t)index * stride + offset;
+    const auto add = [&](uint32_t number, const Real* from, Real by) TW_INLINE_LAMBDA {
+        const size_t at = (size_t)number * stride.weights + offset;
         unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
-            Real* row = weights + at + b.value * L::width;
-            L::store(row, L::load(row) + L::fill(by) * L::load(members + at + b.value * L::width) * v[b.value]);
+            const typename L::V change =
+                L::fill(by) * load_pack<Real, B, kHalf>(members + at, b.value) * L::load(from + b.value * L::width);
+            store_pack<Real, B, kHalf>(weights + at, b.value,
+                                       load_pack<Real, B, kHalf>(weights + at, b.value) + change);
         });
     };
-    for (size_t t = 0; t < n; ++t, p += stride) {
-        typename L::V v[B];
-        unrolled<B>([&](auto b)
-                        TW_INLINE_LAMBDA { v[b.value] = L::load(p + offset + b.value * L::width) * L::fill(factor); });
-        for (const uint32_t end = lists.row_starts[t + 1]; i < end; ++i) {
-            fetch_packs<Real, B>(weights + (size_t)lists.rows[i + kAhead] * stride + offset);
-            fetch_packs<Real, B>(members + (size_t)lists.rows[i + kAhead] * stride + offset);
-            add(lists.rows[i], (Real)1, v);
-        }
-        if (!lists.valued_row_starts) continue;
-        for (uint32_t j = lists.valued_row_starts[t]; j < lists.valued_row_starts[t + 1]; ++j)
-            add(lists.valued_rows[j], (Real)lists.row_values[j], v);
+    const Real* from = p + offset - stride.scores;
+    for (uint32_t i = lists.row_starts[0]; i < lists.row_starts[n]; ++i) {
+        const uint32_t ahead = lists.rows[i + kAhead] & ~kFirstRow, number = lists.rows[i];
+        fetch_packs<Real, B>(weights + (size_t)ahead * stride.weights + offset);
+        fetch_packs<Real, B>(members + (size_t)ahead * stride.weights + offset);
+        from += number & kFirstRow ? stride.scores : 0;
+        add(number & ~kFirstRow, from, factor);
     }
+    if (!lists.valued_row_starts) return;
+    for (size_t t = 0; t < n; ++t)
+        for (uint32_t j = lists.valued_row_starts[t]; j < lists.valued_row_starts[t + 1]; ++j)
+            add(lists.valued_rows[j], p + t * stride.scores + offset, factor * (Real)lists.row_values[j]);
 }
 
 template <class Real>
 void step(const TokenLists& lists, const RowArrays<Real>& weights, const Real* row_members, const Real* entry_members,
-          size_t stride, size_t n, Real factor, const Real* p) {
-    uint32_t i = lists.entry_starts[0];
-    for (size_t t = 0; t < n; ++t) {
-        const Real* row = p + t * stride;
-        for (const uint32_t end = lists.entry_starts[t + 1]; i < end; ++i) {
-            fetch(weights.entries + lists.entries[i + kEntriesAhead]);
-            fetch(entry_members + lists.entries[i + kEntriesAhead]);
-            const uint32_t entry = lists.entries[i];
-            weights.entries[entry] += factor * (Real)entry_members[entry] * row[lists.entry_labels[i]];
-        }
-        if (!lists.valued_entry_starts) continue;
+          RowStrides stride, size_t n, Real factor, const Real* p) {
+    for (uint32_t i = lists.entry_starts[0]; i < lists.entry_starts[n]; ++i) {
+        fetch(weights.entries + lists.entries[i + kEntriesAhead]);
+        fetch(entry_members + lists.entries[i + kEntriesAhead]);
+        const uint32_t entry = lists.entries[i];
+        weights.entries[entry] += factor * (Real)entry_members[entry] * p[place(lists.entry_places[i], stride.scores)];
+    }
+    for (size_t t = 0; t < n && lists.valued_entry_starts; ++t)
         for (uint32_t j = lists.valued_entry_starts[t]; j < lists.valued_entry_starts[t + 1]; ++j) {
             const uint32_t entry = lists.valued_entries[j];
-            weights.entries[entry] +=
-                factor * (Real)(entry_members[entry] * lists.entry_values[j]) * row[lists.valued_entry_labels[j]];
+            weights.entries[entry] += factor * (Real)(entry_members[entry] * lists.entry_values[j]) *
+                                      p[t * stride.scores + lists.valued_entry_labels[j]];
         }
-    }
-    each_block<Real>(stride, [&](auto b, size_t offset) TW_INLINE_LAMBDA {
-        step_rows<Real, decltype(b)::value>(lists, weights.rows, row_members, stride, offset, n, factor, p);
+    each_block<Real>(stride.weights, [&](auto b, auto half, size_t offset) TW_INLINE_LAMBDA {
+        step_rows<Real, decltype(b)::value, decltype(half)::value>(lists, weights.rows, row_members, stride, offset, n,
+                                                                   factor, p);
     });
 }
 
@@ -244,16 +272,19 @@ void compose(const CompositeLists& lists, const RowArrays<Real>& weights, size_t
         if (c + 4 < end)
             for (uint32_t i = lists.row_starts[c + 4]; i < lists.row_starts[c + 5]; ++i)
                 fetch_row(weights.rows + (size_t)lists.rows[i] * stride, stride);
-        each_block<Real>(stride, [&](auto block, size_t offset) TW_INLINE_LAMBDA {
+        each_block<Real>(stride, [&](auto block, auto half, size_t offset) TW_INLINE_LAMBDA {
             constexpr size_t B = decltype(block)::value;
+            constexpr bool kHalf = decltype(half)::value;
             typename L::V sum[B];
             unrolled<B>([&](auto b) TW_INLINE_LAMBDA { sum[b.value] = L::fill(0); });
             for (uint32_t i = lists.row_starts[c]; i < lists.row_starts[c + 1]; ++i) {
                 const Real* row = weights.rows + (size_t)lists.rows[i] * stride + offset;
-                unrolled<B>([&](auto b)
-                                TW_INLINE_LAMBDA { sum[b.value] = sum[b.value] + L::load(row + b.value * L::width); });
+                unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+                    sum[b.value] = sum[b.value] + load_pack<Real, B, kHalf>(row, b.value);
+                });
             }
-            unrolled<B>([&](auto b) TW_INLINE_LAMBDA { L::store(out + offset + b.value * L::width, sum[b.value]); });
+            unrolled<B>([&](auto b)
+                            TW_INLINE_LAMBDA { store_pack<Real, B, kHalf>(out + offset, b.value, sum[b.value]); });
         });
         for (uint32_t i = lists.entry_starts[c]; i < lists.entry_starts[c + 1]; ++i)
             out[lists.entry_labels[i]] += weights.entries[lists.entries[i]];
@@ -271,19 +302,21 @@ void collect(const Real* const* shards, size_t n_shards, const Real* composites,
     }
     for (size_t begin = 0; begin < n; begin += kRun) {
         const size_t end = begin + kRun < n ? begin + kRun : n;
-        each_block<Real>(stride, [&](auto block, size_t offset) TW_INLINE_LAMBDA {
+        each_block<Real>(stride, [&](auto block, auto half, size_t offset) TW_INLINE_LAMBDA {
             constexpr size_t B = decltype(block)::value;
+            constexpr bool kHalf = decltype(half)::value;
             typename L::V sum[B];
             unrolled<B>([&](auto b) TW_INLINE_LAMBDA { sum[b.value] = L::fill(0); });
             for (size_t i = begin; i < end; ++i) {
                 if (offset == 0 && i + 8 < n) fetch_row(composites + (size_t)numbers[i + 8] * stride, stride);
                 const Real* row = composites + (size_t)numbers[i] * stride + offset;
-                unrolled<B>([&](auto b)
-                                TW_INLINE_LAMBDA { sum[b.value] = sum[b.value] + L::load(row + b.value * L::width); });
+                unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+                    sum[b.value] = sum[b.value] + load_pack<Real, B, kHalf>(row, b.value);
+                });
             }
             Real lanes[B * L::width];
             unrolled<B>([&](auto b) TW_INLINE_LAMBDA { L::store(lanes + b.value * L::width, sum[b.value]); });
-            for (size_t k = 0; k < B * L::width; ++k) out[offset + k] += (double)lanes[k];
+            for (size_t k = 0; k < B * L::width && offset + k < stride; ++k) out[offset + k] += (double)lanes[k];
         });
     }
 }
@@ -399,33 +432,39 @@ TW_INLINE double power_of_two(double largest, double& log2_scale) {
     return scale;
 }
 
-template <class Real>
-TW_INLINE Real rescaling(const Real* row, size_t stride, double& log2_scale) {
-    using L = Lanes<Real>;
-    auto best = L::fill(0);
-    for (size_t k = 0; k < stride; k += L::width) best = L::larger(best, L::load(row + k));
-    const Real largest = L::largest(best);
-    if (!(largest > L::guard && largest < L::ceiling)) return 1;  // out of range, and noticed as such
-    return power_of_two(largest, log2_scale);
-}
-
-// Watches that what is not zero stays away from the ends of the range. Local factors are zero or at least
-// e^floor_log, those of transitions zero or at least e^move_floor_log: one step from a value above `guard` never
-// becomes zero, so nothing vanishes unnoticed.
-template <class Real>
+// Watches that nothing vanishes or overflows unnoticed. Local factors are zero or at least e^floor_log, those of
+// transitions zero or at least e^move_floor_log.
+//   - When no label is forbidden, no value of a row is smaller than its largest one before times both, and the largest
+//     loses at most e^move_floor_log in a step: it is enough to look at the largest now and then.
+//   - Otherwise values may be zero for good, and every one that is not is looked at (`kEach`): one step from a value
+//     above `guard` never becomes zero.
+template <class Real, bool kEach>
 struct Watch {
     using L = Lanes<Real>;
     using V = typename L::V;
     V smallest = L::fill(1), largest = L::fill(1);
-    bool total_in_range = true;
+    bool in_range = true;
     TW_INLINE void see(V v) {
-        smallest = select((v > L::fill(0)) & (v < smallest), v, smallest);
-        largest = L::larger(largest, v);
+        if constexpr (kEach) {
+            smallest = select((v > L::fill(0)) & (v < smallest), v, smallest);
+            largest = L::larger(largest, v);
+        }
     }
-    TW_INLINE void see_total(Real total) { total_in_range &= total > L::least_total && total < L::most_total; }
+    TW_INLINE void see_total(Real total) { in_range &= total > L::least_total && total < L::most_total; }
+    // What a row is multiplied with to bring its largest value back to about one.
+    TW_INLINE Real rescaling(const Real* row, size_t stride, double& log2_scale) {
+        auto best = L::load(row);
+        for (size_t k = L::width; k < stride; k += L::width) best = L::larger(best, L::load(row + k));
+        const Real top = L::largest(best);
+        if (!(top > (kEach ? L::guard : L::row_guard) && top < L::ceiling)) {
+            in_range = false;
+            return 1;
+        }
+        return power_of_two(top, log2_scale);
+    }
     TW_INLINE bool left() const {
         const Real low = -L::largest(L::fill(0) - smallest), high = L::largest(largest);
-        return !(total_in_range && low >= L::guard && high <= L::ceiling);
+        return !(in_range && low >= L::guard && high <= L::ceiling);
     }
 };
 
@@ -458,9 +497,9 @@ struct Trellis {  // one sequence of a group
     double log_scale, log2_scale;
 };
 
-template <class Real, size_t N>
+template <class Real, size_t N, class Watcher>
 TW_INLINE void forward(const Moves<Real>& moves, const TrainingGroup<Real>& g, Trellis<Real>* s, size_t begin,
-                       size_t end, Watch<Real>& watch) {
+                       size_t end, Watcher& watch) {
     using L = Lanes<Real>;
     for (size_t t = begin; t < end; ++t) {
         const Real* from[N];
@@ -471,7 +510,7 @@ TW_INLINE void forward(const Moves<Real>& moves, const TrainingGroup<Real>& g, T
             from[n] = s[n].alpha + (t - 1) * g.stride;
             to[n] = s[n].alpha + t * g.stride;
             locals[n] = s[n].local + t * g.stride;
-            scales[n] = L::fill(t % kRescaleEvery == 0 ? rescaling(from[n], g.stride, s[n].log2_scale) : (Real)1);
+            scales[n] = L::fill(t % kRescaleEvery == 0 ? watch.rescaling(from[n], g.stride, s[n].log2_scale) : (Real)1);
         }
         advance<Real, N>(from, moves.forward, g.stride, g.n_labels, [&](size_t n, size_t k, auto sum) TW_INLINE_LAMBDA {
             const auto v = sum * (L::load(locals[n] + k) * scales[n]);
@@ -483,9 +522,9 @@ TW_INLINE void forward(const Moves<Real>& moves, const TrainingGroup<Real>& g, T
 
 // Probabilities of one token, over its local factors; alpha is scaled for the expected transitions. `raised` collects
 // the probability of labels whose factor had been raised.
-template <class Real>
+template <class Real, class Watcher>
 TW_INLINE void finish_token(const TrainingGroup<Real>& g, Real* local, Real* alpha, const Real* beta, Real weight,
-                            typename Lanes<Real>::V floor, typename Lanes<Real>::V& raised, Watch<Real>& watch) {
+                            typename Lanes<Real>::V floor, typename Lanes<Real>::V& raised, Watcher& watch) {
     using L = Lanes<Real>;
     auto total = L::fill(0);
     for (size_t k = 0; k < g.stride; k += L::width) total = total + L::load(alpha + k) * L::load(beta + k);
@@ -502,9 +541,9 @@ TW_INLINE void finish_token(const TrainingGroup<Real>& g, Real* local, Real* alp
 }
 
 // Tokens end - 1 down to begin, given gamma at `end`.
-template <class Real, size_t N>
+template <class Real, size_t N, class Watcher>
 TW_INLINE void backward(const Moves<Real>& moves, const TrainingGroup<Real>& g, Trellis<Real>* s, size_t begin,
-                        size_t end, typename Lanes<Real>::V floor, typename Lanes<Real>::V& raised, Watch<Real>& watch,
+                        size_t end, typename Lanes<Real>::V floor, typename Lanes<Real>::V& raised, Watcher& watch,
                         Real* betas) {
     using L = Lanes<Real>;
     for (size_t t = end; t-- > begin;) {
@@ -517,7 +556,7 @@ TW_INLINE void backward(const Moves<Real>& moves, const TrainingGroup<Real>& g, 
             to[n] = s[n].gamma + t * g.stride;
             locals[n] = s[n].local + t * g.stride;
             double unused = 0.0;
-            scales[n] = L::fill(t % kRescaleEvery == 0 ? rescaling(from[n], g.stride, unused) : (Real)1);
+            scales[n] = L::fill(t % kRescaleEvery == 0 ? watch.rescaling(from[n], g.stride, unused) : (Real)1);
         }
         advance<Real, N>(from, moves.backward, g.stride, g.n_labels,
                          [&](size_t n, size_t k, auto beta) TW_INLINE_LAMBDA {
@@ -533,9 +572,9 @@ TW_INLINE void backward(const Moves<Real>& moves, const TrainingGroup<Real>& g, 
 }
 
 // The last token of a sequence, where the backward pass begins.
-template <class Real>
+template <class Real, class Watcher>
 TW_INLINE void last_token(const TrainingGroup<Real>& g, Trellis<Real>& s, typename Lanes<Real>::V floor,
-                          typename Lanes<Real>::V& raised, Watch<Real>& watch, Real* beta) {
+                          typename Lanes<Real>::V& raised, Watcher& watch, Real* beta) {
     using L = Lanes<Real>;
     const size_t offset = (s.length - 1) * g.stride;
     for (size_t k = 0; k < g.stride; ++k) beta[k] = k < g.n_labels ? (Real)1 : (Real)0;
@@ -616,11 +655,11 @@ void square_sums(const TrainingGroup<Real>& g, size_t tokens) {
     edge_sums(g.alpha, g.gamma, tokens - 1, g.n_labels, g.stride, g.squares);
 }
 
-template <class Real>
-bool forward_backward(const Moves<Real>& moves, const TrainingGroup<Real>& g) {
+template <class Real, bool kEach>
+bool forward_backward_watched(const Moves<Real>& moves, const TrainingGroup<Real>& g) {
     using L = Lanes<Real>;
     Trellis<Real> s[kSequences];
-    Watch<Real> watch;
+    Watch<Real, kEach> watch;
     size_t tokens = 0;
     for (size_t n = 0; n < g.count; ++n) {
         const size_t offset = tokens * g.stride;
@@ -643,9 +682,11 @@ bool forward_backward(const Moves<Real>& moves, const TrainingGroup<Real>& g) {
         auto total = L::fill(0);
         const Real* last = s[n].alpha + (s[n].length - 1) * g.stride;
         for (size_t k = 0; k < g.stride; k += L::width) total = total + L::load(last + k);
+        const Real sum = L::sum(total);
+        watch.in_range &= sum > L::row_guard && sum < L::ceiling * L::ceiling;
         const double log_2 = 0.69314718055994530942;
-        g.log_partition[n] = log((double)L::sum(total)) + s[n].log2_scale * log_2 + s[n].log_scale +
-                             moves.shift * (double)(s[n].length - 1);
+        g.log_partition[n] =
+            log((double)sum) + s[n].log2_scale * log_2 + s[n].log_scale + moves.shift * (double)(s[n].length - 1);
     }
     if (watch.left()) return false;
 
@@ -669,6 +710,12 @@ bool forward_backward(const Moves<Real>& moves, const TrainingGroup<Real>& g) {
 }
 
 template <class Real>
+bool forward_backward(const Moves<Real>& moves, const TrainingGroup<Real>& g) {
+    return g.forbidden ? forward_backward_watched<Real, true>(moves, g)
+                       : forward_backward_watched<Real, false>(moves, g);
+}
+
+template <class Real>
 void variances(Real* probabilities, size_t n, double weight) {
     const Real inverse = weight > 0.0 ? (Real)(1.0 / weight) : (Real)0;
     for (size_t i = 0; i < n; ++i) probabilities[i] -= probabilities[i] * probabilities[i] * inverse;
@@ -676,8 +723,16 @@ void variances(Real* probabilities, size_t n, double weight) {
 
 template <class Real>
 constexpr TrainingLoops<Real> loops() {
-    return {Lanes<Real>::width, gather<Real>, scatter<Real>,          step<Real>,     compose<Real>,
-            collect<Real>,      pack<Real>,   forward_backward<Real>, variances<Real>};
+    return {Lanes<Real>::width,
+            kHalves ? Lanes<Real>::width / 2 : Lanes<Real>::width,
+            gather<Real>,
+            scatter<Real>,
+            step<Real>,
+            compose<Real>,
+            collect<Real>,
+            pack<Real>,
+            forward_backward<Real>,
+            variances<Real>};
 }
 
 }  // namespace

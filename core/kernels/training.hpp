@@ -1,8 +1,9 @@
 // The inner loops of training, in single and double precision: scores of tokens gathered from rows of weights, forward
 // and backward over a group of sequences, and probabilities scattered into rows of sums.
 //
-// Like kernels.hpp: one copy per instruction set, plain arrays that the caller owns. A row is the labels of one token,
-// padded to `stride` entries; what pads a row of weights is zero, what pads a row of scores is -inf.
+// Like kernels.hpp: one copy per instruction set, plain arrays that the caller owns. A row of scores is the labels of
+// one token, padded with -inf to a multiple of `width`, its stride. A row of weights is padded with zeros to a multiple
+// of `row_width`, which may be smaller: there are many of them, and memory is what they cost.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +13,23 @@ namespace tw {
 
 // `rows` and `entries` of TokenLists go on for so many valid numbers after the last: what lies ahead is fetched early.
 inline constexpr std::size_t kListPadding = 32;
+// Marks the first row of a token; every token has one, if only a row of zeros.
+inline constexpr std::uint32_t kFirstRow = 0x80000000u;
+// A place of an entry is token << kLabelBits | label, the token counted from the first one of its group.
+inline constexpr unsigned kLabelBits = 10;
 
 // Where the weights of each token are. Token t has
 //   rows[row_starts[t]] ..         whole rows, added as they are;
 //   entries[entry_starts[t]] ..    single weights, each added to one label;
 //   once                           one number for its gold label, all of once[t];
 //   and, when there are values, valued_rows and valued_entries, multiplied with theirs.
+// Loops go over the rows and entries of a whole group, not token by token: their lengths could not be predicted.
 struct TokenLists {
     const std::uint32_t* row_starts;
     const std::uint32_t* rows;
     const std::uint32_t* entry_starts;
     const std::uint32_t* entries;
-    const std::uint16_t* entry_labels;
+    const std::uint32_t* entry_places;
     const std::uint16_t* gold;
     // Null when all values are 1.
     const std::uint32_t* valued_row_starts;
@@ -38,9 +44,13 @@ struct TokenLists {
 // Weights, or sums of probabilities, in the layout of the lists.
 template <class Real>
 struct RowArrays {
-    Real* rows;     // [n_rows][stride]
+    Real* rows;     // [n_rows][row stride]
     Real* entries;  // [n_entries]
     Real* once;     // [n_tokens]
+};
+
+struct RowStrides {
+    std::size_t scores, weights;
 };
 
 // Composite rows are sums of other rows and entries; that of composite c is row first + c.
@@ -66,6 +76,7 @@ struct Moves {
 template <class Real>
 struct TrainingGroup {
     std::size_t count, n_labels, stride;
+    bool forbidden;  // whether some transition, or some label of some token, is
     const std::uint32_t* lengths;
     const double* weights;  // of each sequence
     Real* local;            // [tokens][stride]: scores in, probabilities times weight out
@@ -78,23 +89,23 @@ struct TrainingGroup {
 
 template <class Real>
 struct TrainingLoops {
-    std::size_t width;  // values in a vector
+    std::size_t width, row_width;
     // Rows of scores of tokens begin .. begin + n - 1; `base` is 0 for labels and -inf for padding.
-    void (*gather)(const TokenLists&, const RowArrays<Real>& weights, std::size_t stride, const Real* base,
-                   std::size_t begin, std::size_t n, Real* scores);
+    void (*gather)(const TokenLists&, const RowArrays<Real>& weights, RowStrides, const Real* base, std::size_t begin,
+                   std::size_t n, Real* scores);
     // Adds rows of probabilities to the sums, but sets those of `once`; `squared`: values enter squared.
-    void (*scatter)(const TokenLists&, const RowArrays<Real>& sums, std::size_t stride, std::size_t begin,
-                    std::size_t n, const Real* probabilities, bool squared);
+    void (*scatter)(const TokenLists&, const RowArrays<Real>& sums, RowStrides, std::size_t begin, std::size_t n,
+                    const Real* probabilities, bool squared);
     // A stochastic step on tokens 0 .. n - 1: weights += factor * members * value * p, `once` left alone. Members are
     // laid out like the weights; those of cells that are no weight are 0.
     void (*step)(const TokenLists&, const RowArrays<Real>& weights, const Real* row_members, const Real* entry_members,
-                 std::size_t stride, std::size_t n, Real factor, const Real* p);
+                 RowStrides, std::size_t n, Real factor, const Real* p);
     // Composites begin .. end - 1 from their parts.
-    void (*compose)(const CompositeLists&, const RowArrays<Real>& weights, std::size_t stride, std::size_t begin,
+    void (*compose)(const CompositeLists&, const RowArrays<Real>& weights, std::size_t row_stride, std::size_t begin,
                     std::size_t end);
     // One row of sums: those of all shards, and those of the composites it is part of. Sums of sums are doubles.
     void (*collect)(const Real* const* shards, std::size_t n_shards, const Real* composites,
-                    const std::uint32_t* numbers, std::size_t n, std::size_t stride, double* out);
+                    const std::uint32_t* numbers, std::size_t n, std::size_t row_stride, double* out);
     // Factors of transition scores, [n_labels][n_labels], -inf where forbidden.
     void (*pack)(const double* scores, std::size_t n_labels, std::size_t stride, Moves<Real>&);
     // False when the precision did not suffice: outputs are then worthless, and nothing else was changed.

@@ -20,6 +20,8 @@ word[-2..2]
 ngram(word[-1..1], 2)
 pos[-2..2]
 ngram(pos[-2..2], 2..3)
+bag(pos[-6..-1])
+bag(pos[1..6])
 lower(word)[-1..1]
 prefix(word, 1..4)
 suffix(word, 1..4)
