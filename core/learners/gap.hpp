@@ -1,10 +1,10 @@
 // How far an objective still is above its minimum, guessed from how it has been falling.
 //
-// Quasi-Newton methods on large sparse problems come in bursts, and slow down as they go: the gap falls about as 1 / k^2
-// with the iterations k. What was gained since iteration k / 2 is then three times what is left; twice what is left is
-// returned, to be on the safe side. Where the fall is geometric that is far too careful, and Aitken's extrapolation is
-// better: if a window falls by a and the next by b, what is left is b q / (1 - q) with q = b / a. It is trusted, times
-// kCaution, once windows are long enough to even out the bursts.
+// Quasi-Newton methods on large sparse problems come in bursts, and slow down as they go: the gap falls about as 1 /
+// k^2 with the iterations k. What was gained since iteration k / 2 is then three times what is left; twice what is left
+// is returned, to be on the safe side. Where the fall is geometric that is far too careful, and Aitken's extrapolation
+// is better: if a window falls by a and the next by b, what is left is b q / (1 - q) with q = b / a. It is trusted,
+// times kCaution, once windows are long enough to even out the bursts.
 #pragma once
 
 #include <algorithm>
