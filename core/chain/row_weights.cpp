@@ -158,9 +158,9 @@ double RowWeights::gold_score(const Part& part, const float* scores) const {
 void RowWeights::flatten(Part& part) const {
     Flat& flat = part.flat;
     flat.clear();
+    // Runs are short, and a call to copy one costs more than the copying.
     const auto add = [](auto& to, const auto& from, std::size_t begin, std::size_t end) {
-        to.insert(to.end(), from.begin() + static_cast<std::ptrdiff_t>(begin),
-                  from.begin() + static_cast<std::ptrdiff_t>(end));
+        for (std::size_t i = begin; i < end; ++i) to.push_back(from[i]);
     };
     const Lists &cr = layout_.composite_rows, &ce = layout_.composite_entries;
     for (const std::uint32_t s : part.sequences) {

@@ -17,7 +17,6 @@ using std::size_t;
 using std::uint32_t;
 
 constexpr size_t kSequences = 4;                                       // side by side
-constexpr size_t kRescaleEvery = 4;                                    // steps
 constexpr size_t kAhead = kListPadding, kEntriesAhead = kListPadding;  // rows and entries fetched before their use
 
 TW_INLINE void fetch(const void* p) {
@@ -434,8 +433,8 @@ TW_INLINE double power_of_two(double largest, double& log2_scale) {
 
 // Watches that nothing vanishes or overflows unnoticed. Local factors are zero or at least e^floor_log, those of
 // transitions zero or at least e^move_floor_log.
-//   - When no label is forbidden, no value of a row is smaller than its largest one before times both, and the largest
-//     loses at most e^move_floor_log in a step: it is enough to look at the largest now and then.
+//   - When no label is forbidden, the largest value of a row, brought to one, becomes at least e^move_floor_log in the
+//     next, and every other at least e^floor_log of that: nothing can vanish, and only the largest is looked at.
 //   - Otherwise values may be zero for good, and every one that is not is looked at (`kEach`): one step from a value
 //     above `guard` never becomes zero.
 template <class Real, bool kEach>
@@ -510,7 +509,7 @@ TW_INLINE void forward(const Moves<Real>& moves, const TrainingGroup<Real>& g, T
             from[n] = s[n].alpha + (t - 1) * g.stride;
             to[n] = s[n].alpha + t * g.stride;
             locals[n] = s[n].local + t * g.stride;
-            scales[n] = L::fill(t % kRescaleEvery == 0 ? watch.rescaling(from[n], g.stride, s[n].log2_scale) : (Real)1);
+            scales[n] = L::fill(watch.rescaling(from[n], g.stride, s[n].log2_scale));
         }
         advance<Real, N>(from, moves.forward, g.stride, g.n_labels, [&](size_t n, size_t k, auto sum) TW_INLINE_LAMBDA {
             const auto v = sum * (L::load(locals[n] + k) * scales[n]);
@@ -556,7 +555,7 @@ TW_INLINE void backward(const Moves<Real>& moves, const TrainingGroup<Real>& g, 
             to[n] = s[n].gamma + t * g.stride;
             locals[n] = s[n].local + t * g.stride;
             double unused = 0.0;
-            scales[n] = L::fill(t % kRescaleEvery == 0 ? watch.rescaling(from[n], g.stride, unused) : (Real)1);
+            scales[n] = L::fill(watch.rescaling(from[n], g.stride, unused));
         }
         advance<Real, N>(from, moves.backward, g.stride, g.n_labels,
                          [&](size_t n, size_t k, auto beta) TW_INLINE_LAMBDA {
