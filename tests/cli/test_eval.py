@@ -51,3 +51,19 @@ def test_bad_input(run, text, arguments, said):
 
 def test_without_a_model_and_a_file_the_command_is_wrong(run):
     assert run("eval").code == 2
+
+
+def test_calibration_bins_the_marginals_of_the_model(run, model, recipes):
+    bare = json.loads(run("eval", model, recipes[1], "--json").out)
+    scores = json.loads(run("eval", model, recipes[1], "--json", "--calibration").out)
+    calibration = scores.pop("calibration")
+    assert scores == bare
+    assert sum(part["count"] for part in calibration["bins"]) == calibration["tokens"] == 1754
+    assert calibration["expected_calibration_error"] < 0.05
+    assert "expected calibration error" in run("eval", model, recipes[1], "--calibration").out
+
+
+def test_calibration_reads_its_file_twice(run, model):
+    code, _, err = run("eval", model, "-", "--calibration", stdin=b"a O\n")
+    assert code == 2
+    assert "read twice" in err

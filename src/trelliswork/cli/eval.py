@@ -11,9 +11,10 @@ from trelliswork.cli.reading import SCHEMES, Layout, format_of, layout_options, 
 from trelliswork.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from trelliswork.evaluation import Evaluation
+    from trelliswork.estimators.sequence_labeler import Labeler
+    from trelliswork.evaluation import Calibration, Evaluation
 
-__all__ = ["command", "evaluate_model", "evaluate_tagged"]
+__all__ = ["calibration_of_model", "command", "evaluate_model", "evaluate_tagged"]
 
 
 @click.command(
@@ -28,6 +29,7 @@ __all__ = ["command", "evaluate_model", "evaluate_tagged"]
 @click.option(
     "--strict", is_flag=True, help="Count valid spans only; by default invalid labels are read as conlleval does."
 )
+@click.option("--calibration", is_flag=True, help="Also say how far the model's probabilities can be trusted.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Threads.  [all processors]")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @layout_options(labels=True)
@@ -38,6 +40,7 @@ def command(
     layout: Layout,
     scheme: str | None,
     strict: bool,
+    calibration: bool,
     jobs: int | None,
     as_json: bool,
 ) -> None:
@@ -47,13 +50,21 @@ def command(
     leaves them. Without --scheme, the scheme is found from the gold labels; labels that spell no spans, such as parts
     of speech, are scored as tokens.
     """
+    if calibration and (tagged or test == "-"):
+        raise click.UsageError("--calibration needs a MODEL and a TEST file that can be read twice.")
+    reliability = None
     if tagged:
         evaluation = evaluate_tagged(model if model is not None else test, layout, scheme, strict)
     elif model is None:
         raise click.UsageError("Name a MODEL and a TEST file, or pass --tagged with a file that is tagged already.")
     else:
         evaluation = evaluate_model(model, test, layout, scheme, strict, jobs)
-    click.echo(json.dumps(evaluation.as_dict(), ensure_ascii=False) if as_json else str(evaluation))
+        reliability = calibration_of_model(model, test, layout, jobs) if calibration else None
+    if as_json:
+        more = {} if reliability is None else {"calibration": reliability.as_dict()}
+        click.echo(json.dumps(evaluation.as_dict() | more, ensure_ascii=False))
+    else:
+        click.echo(evaluation if reliability is None else f"{evaluation}\n\n{reliability}")
 
 
 def evaluate_tagged(source: str, layout: Layout, scheme: str | None = None, strict: bool = False) -> Evaluation:
@@ -115,16 +126,30 @@ def evaluate_model(
     jobs : int or None
         Threads; None is one for each processor.
     """
-    from trelliswork.estimators.sequence_labeler import Labeler, loaded
-
-    labeler = loaded(model, Labeler)
-    labeler.n_jobs = jobs or -1
+    labeler = _loaded(model, jobs)
     corpus = read_labelled(source, layout)
     try:
         guess = labeler.predict(corpus.X)
     except InvalidInput as error:
         raise corpus.placed(error) from error
     return _scored(corpus.y, guess, scheme, strict, source)
+
+
+def calibration_of_model(model: str, source: str, layout: Layout, jobs: int | None = None) -> Calibration:
+    """Return how far a saved model's marginals can be trusted on a labelled file; arguments as for `evaluate_model`."""
+    from trelliswork.evaluation import calibration
+
+    labeler = _loaded(model, jobs)
+    corpus = read_labelled(source, layout)
+    return calibration(labeler.predict_marginals(corpus.X), corpus.y, labeler.classes_)
+
+
+def _loaded(model: str, jobs: int | None) -> Labeler:
+    from trelliswork.estimators.sequence_labeler import Labeler, loaded
+
+    labeler = loaded(model, Labeler)
+    labeler.n_jobs = jobs or -1
+    return labeler
 
 
 def _scored(gold: Any, guess: Any, scheme: str | None, strict: bool, source: str) -> Evaluation:
