@@ -4,6 +4,7 @@
 // A pass lays the weights out, adds up composites, goes over the groups of every shard (gather scores, forward and
 // backward, scatter probabilities), and collects the sums of the shards in their order. A group for which a precision
 // does not suffice is done again in the next one: single, double, log space.
+#include "../prefetch.hpp"
 #include "path.hpp"
 #include "row_pass.hpp"
 #include "row_weights.hpp"
@@ -23,10 +24,8 @@ public:
         const auto shards = run(weights, gradient, cost_scale, n_jobs, precise, Wanted::kGradient);
         double total = 0.0, score = 0.0;
         for (const GroupSums& shard : shards) total += shard.loss;
-        for (std::size_t w = 0; w < weights.size(); ++w) {
-            score += weights[w] * observed_[w];
-            gradient[w] -= observed_[w];
-        }
+        for (std::size_t w = 0; w < weights.size(); ++w) score += weights[w] * observed_[w];
+        for (std::size_t w = set_.first_transition(); w < weights.size(); ++w) gradient[w] -= observed_[w];
         return total - score;
     }
 
@@ -58,10 +57,10 @@ private:
         std::vector<GroupSums> shards;
         if (precise) {
             shards = twice_pass_.run(weights, transitions_, twice_, twice_, n_jobs, wanted);
-            twice_pass_.collect(out, n_jobs, wanted);
+            twice_pass_.collect(out, observed_, n_jobs, wanted);
         } else {
             shards = single_pass_.run(weights, transitions_, single_, twice_, n_jobs, wanted);
-            single_pass_.collect(out, n_jobs, wanted);
+            single_pass_.collect(out, observed_, n_jobs, wanted);
         }
         for (std::size_t i = 0; i < set_.transition_pairs.size(); ++i) {
             double& sum = out[set_.first_transition() + i] = 0.0;
@@ -95,6 +94,12 @@ private:
             for (std::size_t t = set_.starts[s]; t < set_.starts[s + 1]; ++t) {
                 const std::uint32_t gold = set_.gold[t];
                 for (std::size_t i = o.starts[t]; i < o.starts[t + 1]; ++i) {
+                    if (i + 64 < o.numbers.size()) {  // the tables are larger than the cache
+                        fetch_ahead(&table.starts[o.numbers[i + 64]]);
+                        const std::uint32_t later = table.starts[o.numbers[i + 32]];
+                        fetch_ahead(&table.labels[later]);
+                        fetch_ahead(&observed_[later]);
+                    }
                     std::uint32_t w = table.starts[o.numbers[i]];
                     while (table.labels[w] != gold) ++w;
                     observed_[w] += weight * static_cast<double>(o.value(i));

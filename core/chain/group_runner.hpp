@@ -22,16 +22,22 @@
 
 namespace tw::chain {
 
-// Uninitialised numbers on a cache line boundary.
+// Uninitialised numbers on a cache line boundary; many of them on huge pages where the system has them, since rows are
+// visited in no order.
 template <class Real>
 class Buffer {
 public:
     Real* get(std::size_t size) {
         if (size > size_) {
+            constexpr std::size_t kLine = 64, kHuge = std::size_t{1} << 21;
+            const std::size_t bytes = size * sizeof(Real), alignment = bytes >= kHuge ? kHuge : kLine;
             data_.reset();
-            data_.reset(static_cast<Real*>(::operator new[](size * sizeof(Real), std::align_val_t{64})));
+            size_ = 0;
+            data_ = {static_cast<Real*>(::operator new[](bytes, std::align_val_t{alignment})), Free{alignment}};
             size_ = size;
-            ask_for_huge_pages();
+#ifdef MADV_HUGEPAGE
+            if (alignment == kHuge) (void)madvise(data_.get(), bytes, MADV_HUGEPAGE);
+#endif
         }
         return data_.get();
     }
@@ -39,18 +45,9 @@ public:
     std::size_t memory_bytes() const { return size_ * sizeof(Real); }
 
 private:
-    // Rows are visited in no order: with small pages, half of the time went to finding out where they are.
-    void ask_for_huge_pages() {
-#ifdef MADV_HUGEPAGE
-        constexpr std::uintptr_t kPage = 4096, kHuge = std::uintptr_t{1} << 21;
-        const auto begin = (reinterpret_cast<std::uintptr_t>(data_.get()) + kPage - 1) / kPage * kPage;
-        const auto end = reinterpret_cast<std::uintptr_t>(data_.get() + size_) / kPage * kPage;
-        if (end >= begin + kHuge) (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
-#endif
-    }
-
     struct Free {
-        void operator()(Real* p) const { ::operator delete[](p, std::align_val_t{64}); }
+        std::size_t alignment = 64;
+        void operator()(Real* p) const { ::operator delete[](p, std::align_val_t{alignment}); }
     };
     std::unique_ptr<Real[], Free> data_;
     std::size_t size_ = 0;

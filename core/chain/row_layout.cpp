@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "../features/key_table.hpp"
+#include "../prefetch.hpp"
 
 namespace tw::chain {
 namespace {
@@ -66,6 +67,10 @@ private:
         for (std::uint32_t t = 0; t + 1 < o.starts.size(); ++t) {
             present_.clear();
             for (std::size_t i = o.starts[t]; i < o.starts[t + 1]; ++i) {
+                if (i + 32 < o.numbers.size() && o.numbers[i + 32] < n_repeated_) {
+                    fetch_ahead(&marks_[o.numbers[i + 32]]);
+                    if (o.numbers[i + 32] < n_leading_) fetch_ahead(&implied_[o.numbers[i + 32]]);
+                }
                 const std::uint32_t unit = o.numbers[i];
                 if (unit >= n_repeated_ || (values && valued_[unit])) continue;
                 marks_[unit] = {t, static_cast<std::uint32_t>(present_.size())};
@@ -101,41 +106,35 @@ private:
         }
     }
 
-    // Greedily: next the unit that implies most of what is not yet covered.
+    // Units that imply most come first, equal ones in the order of the token; each takes what is still open.
     void cover() {
         std::uint64_t open =
             present_.size() == kMostUnits ? ~std::uint64_t{0} : (std::uint64_t{1} << present_.size()) - 1;
         heads_.clear();
         for (std::uint32_t i = 0; i < present_.size(); ++i) {
             if (present_[i] >= n_leading_ || implied_[present_[i]].size == 0) continue;
-            const Implied& implied = implied_[present_[i]];
-            std::uint64_t covers = 0;
-            for (std::uint32_t j = 0; j < implied.size; ++j)
-                covers |= std::uint64_t{1} << marks_[pool_[implied.start + j]].position;
-            heads_.push_back({i, covers});
+            const std::uint32_t size = implied_[present_[i]].size;
+            std::size_t at = heads_.size();
+            heads_.push_back({i, size});
+            for (; at > 0 && heads_[at - 1].size < size; --at) heads_[at] = heads_[at - 1];
+            heads_[at] = {i, size};
         }
-        for (;;) {
-            int most = 0;
-            const Head* best = nullptr;
-            for (const Head& head : heads_) {
-                const int covered = std::popcount(head.covers & open);
-                if (covered > most && (open >> head.position & 1)) {
-                    most = covered;
-                    best = &head;
-                }
-            }
-            if (!best) break;
-            take(present_[best->position], open);
-            open &= ~(best->covers | std::uint64_t{1} << best->position);
-        }
+        for (const Head& head : heads_)
+            if (open >> head.position & 1) open = take(present_[head.position], head.position, open);
         chosen.end();
     }
 
-    void take(std::uint32_t head, std::uint64_t open) {
+    // What is left open.
+    std::uint64_t take(std::uint32_t head, std::uint32_t position, std::uint64_t open) {
         const Implied& implied = implied_[head];
         std::uint32_t members = 0;
-        for (std::uint32_t j = 0; j < implied.size; ++j)
-            if (open >> marks_[pool_[implied.start + j]].position & 1) members |= 1u << j;
+        std::uint64_t left = open & ~(std::uint64_t{1} << position);
+        for (std::uint32_t j = 0; j < implied.size; ++j) {
+            const std::uint32_t at = marks_[pool_[implied.start + j]].position;
+            members |= static_cast<std::uint32_t>(open >> at & 1) << j;
+            left &= ~(std::uint64_t{1} << at);
+        }
+        if (members == 0) return open;  // nothing gained: the unit stays by itself
         std::uint32_t v = first_variant_[head];
         while (v != kNoAttribute && variants[v].members != members) v = variants[v].next;
         if (v == kNoAttribute) {
@@ -145,6 +144,7 @@ private:
         }
         ++variants[v].uses;
         chosen.items.push_back(v);
+        return left;
     }
 
     // Most used first: their rows are neighbours. A variant that saves too little is taken apart again.
@@ -161,8 +161,7 @@ private:
     }
 
     struct Head {
-        std::uint32_t position;
-        std::uint64_t covers;
+        std::uint32_t position, size;
     };
     const TrainingSet& set_;
     const std::vector<std::uint8_t>& valued_;
@@ -238,6 +237,13 @@ void RowLayout::list_tokens(const std::vector<std::uint8_t>& valued, const Compo
             composer.each_member(variant, [&](std::uint32_t unit) { covered[unit] = t; });
         }
         for (std::size_t i = o.starts[t]; i < o.starts[t + 1]; ++i) {
+            if (i + 32 < o.numbers.size()) {
+                const std::uint32_t later = o.numbers[i + 32];
+                fetch_ahead(&place[later]);
+                fetch_ahead(&index[later]);
+                fetch_ahead(&covered[later]);
+                fetch_ahead(&set_.unit_weights.starts[later]);
+            }
             const std::uint32_t unit = o.numbers[i];
             if (place[unit] == Place::kOnce) {
                 index[unit] = t;

@@ -57,9 +57,10 @@ public:
         return shards;
     }
 
-    // out[w] = factor * (what the tokens of a weight's unit add up to), factor squared for the curvature.
-    void collect(std::span<double> out, std::size_t n_jobs, Wanted wanted) {
-        add_up_composites(n_jobs);
+    // out[w] = factor * (what the tokens of a weight's unit add up to) - less[w]; factor squared for the curvature, and
+    // nothing taken away.
+    void collect(std::span<double> out, std::span<const double> less, std::size_t n_jobs, Wanted wanted) {
+        add_up(n_jobs);
         const Real* composites = sums_[0].data() + layout_.n_unit_rows * stride_;
         const WeightTable& table = set_.unit_weights;
         parallel_for(kChunks, n_jobs, [&](std::size_t chunk, std::size_t) {
@@ -77,6 +78,8 @@ public:
                     collect_row(index, composites, row);
                     for (std::uint32_t w = begin; w < end; ++w) out[w] = factor * row[table.labels[w]];
                 }
+                if (wanted == Wanted::kGradient)
+                    for (std::uint32_t w = begin; w < end; ++w) out[w] -= less[w];
             }
         });
     }
@@ -124,13 +127,16 @@ private:
         });
     }
 
-    // Into those of the first shard.
-    void add_up_composites(std::size_t n_jobs) {
-        const std::size_t first = layout_.n_unit_rows * stride_, size = layout_.n_composites() * stride_;
+    // Composites and entries, which lie one after the other, into those of the first shard.
+    void add_up(std::size_t n_jobs) {
+        const std::size_t first = layout_.n_unit_rows * stride_, size = array_size() - first;
         parallel_for(sums_.size() > 1 ? kChunks : 0, n_jobs, [&](std::size_t chunk, std::size_t) {
-            Real* to = sums_[0].data() + first;
-            for (std::size_t i = chunk * size / kChunks; i < (chunk + 1) * size / kChunks; ++i)
-                for (std::size_t shard = 1; shard < sums_.size(); ++shard) to[i] += sums_[shard].data()[first + i];
+            const std::size_t begin = first + chunk * size / kChunks, end = first + (chunk + 1) * size / kChunks;
+            Real* to = sums_[0].data();
+            for (std::size_t shard = 1; shard < sums_.size(); ++shard) {
+                const Real* from = sums_[shard].data();
+                for (std::size_t i = begin; i < end; ++i) to[i] += from[i];
+            }
         });
     }
 
@@ -178,8 +184,7 @@ private:
     }
 
     double entry_sum(std::size_t entry, std::uint32_t label, const Real* composites) const {
-        double sum = 0.0;
-        for (const auto& sums : sums_) sum += static_cast<double>(sums.data()[layout_.n_rows() * stride_ + entry]);
+        double sum = sums_[0].data()[layout_.n_rows() * stride_ + entry];
         const Lists& lists = layout_.entry_composites;
         for (std::uint32_t i = lists.starts[entry]; i < lists.starts[entry + 1]; ++i)
             sum += static_cast<double>(composites[std::size_t{lists.items[i]} * stride_ + label]);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "../prefetch.hpp"
 #include "hashing.hpp"
 #include "key_table.hpp"
 
@@ -55,13 +56,7 @@ private:
     };
     static constexpr std::size_t kFirstCapacity = 1024, kAhead = 24;
 
-    void fetch(Key key) const {
-#if defined(__GNUC__) || defined(__clang__)
-        __builtin_prefetch(&entries_[KeyTable::home(key, entries_.size())], 1);
-#else
-        (void)key;
-#endif
-    }
+    void fetch(Key key) const { fetch_ahead(&entries_[KeyTable::home(key, entries_.size())]); }
     Entry& place(Key key) {
         const std::size_t mask = entries_.size() - 1;
         std::size_t i = KeyTable::home(key, entries_.size());

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <numeric>
 
+#include "../prefetch.hpp"
 #include "key_table.hpp"
 
 namespace tw {
 namespace {
+
+constexpr std::size_t kAhead = 48;  // occurrences whose places are fetched before they are needed
 
 // Partition refinement: all attributes start in one class, "not yet seen". A token splits every class of which it has
 // some members but not all. What is in one class at the end occurred together in every token.
@@ -46,6 +49,7 @@ public:
             }
         }
     }
+    void fetch(std::uint32_t attribute) const { fetch_ahead(&places_[attribute]); }
     std::uint32_t class_of(std::uint32_t attribute) const { return places_[attribute].number; }
     std::size_t n_classes() const { return classes_.size(); }
 
@@ -127,6 +131,7 @@ Units merge(const Occurrences& occurrences, std::span<const std::uint32_t> count
         members.clear();
         valued.clear();
         for (std::size_t i = occurrences.starts[t]; i < occurrences.starts[t + 1]; ++i) {
+            if (i + kAhead < occurrences.numbers.size()) refinement.fetch(occurrences.numbers[i + kAhead]);
             if (min_count > 1 && counts[occurrences.numbers[i]] < min_count) continue;
             members.push_back(occurrences.numbers[i]);
             if (!occurrences.values.empty()) valued.push_back(occurrences.values[i] != 1.0f);
@@ -158,6 +163,11 @@ Occurrences unit_occurrences(const Occurrences& attributes, Units& units,
     for (const std::uint32_t sequence : sequences) {
         for (std::uint64_t t = sequence_starts[sequence]; t < sequence_starts[sequence + 1]; ++t, ++token) {
             for (std::size_t i = attributes.starts[t]; i < attributes.starts[t + 1]; ++i) {
+                if (i + 2 * kAhead < attributes.numbers.size()) {
+                    fetch_ahead(&units.of_attribute[attributes.numbers[i + 2 * kAhead]]);
+                    const std::uint32_t later = units.of_attribute[attributes.numbers[i + kAhead]];
+                    if (later != kNoAttribute) fetch_ahead(&seen[later]);
+                }
                 const std::uint32_t unit = units.of_attribute[attributes.numbers[i]];
                 if (unit == kNoAttribute) continue;
                 Seen& here = seen[unit];

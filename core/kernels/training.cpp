@@ -409,11 +409,13 @@ TW_INLINE void advance(const Real* const* from, const Real* moves, size_t stride
 
 // ---- forward and backward -------------------------------------------------------------------------------------------
 
-// The power of two that brings the largest value of a row back to about one; what it takes out is added to log2_scale.
+// The power of two that brings the largest value of a row back to about 2^kTarget; what it takes out is added to
+// log2_scale. Not to one: two steps may take e^(2 move_floor_log) away, and can add little.
+constexpr int kTarget = 20;
 TW_INLINE float power_of_two(float largest, double& log2_scale) {
     std::uint32_t bits;
     std::memcpy(&bits, &largest, sizeof bits);
-    const std::int32_t exponent = (std::int32_t)(bits >> 23) - 127;
+    const std::int32_t exponent = (std::int32_t)(bits >> 23) - 127 - kTarget;
     const std::uint32_t inverse = (std::uint32_t)(127 - exponent) << 23;
     float scale;
     std::memcpy(&scale, &inverse, sizeof scale);
@@ -423,7 +425,7 @@ TW_INLINE float power_of_two(float largest, double& log2_scale) {
 TW_INLINE double power_of_two(double largest, double& log2_scale) {
     std::uint64_t bits;
     std::memcpy(&bits, &largest, sizeof bits);
-    const std::int64_t exponent = (std::int64_t)(bits >> 52) - 1023;
+    const std::int64_t exponent = (std::int64_t)(bits >> 52) - 1023 - kTarget;
     const std::uint64_t inverse = (std::uint64_t)(1023 - exponent) << 52;
     double scale;
     std::memcpy(&scale, &inverse, sizeof scale);
@@ -433,8 +435,10 @@ TW_INLINE double power_of_two(double largest, double& log2_scale) {
 
 // Watches that nothing vanishes or overflows unnoticed. Local factors are zero or at least e^floor_log, those of
 // transitions zero or at least e^move_floor_log.
-//   - When no label is forbidden, the largest value of a row, brought to one, becomes at least e^move_floor_log in the
-//     next, and every other at least e^floor_log of that: nothing can vanish, and only the largest is looked at.
+//   - When no label is forbidden, the largest value of a row becomes at least e^move_floor_log of itself in the next,
+//   and
+//     every other at least e^floor_log of that. Rescaled every other step, nothing can vanish, and only the largest
+//     value is looked at.
 //   - Otherwise values may be zero for good, and every one that is not is looked at (`kEach`): one step from a value
 //     above `guard` never becomes zero.
 template <class Real, bool kEach>
@@ -450,7 +454,7 @@ struct Watch {
         }
     }
     TW_INLINE void see_total(Real total) { in_range &= total > L::least_total && total < L::most_total; }
-    // What a row is multiplied with to bring its largest value back to about one.
+    // What a row is multiplied with to bring its largest value back to where it should be.
     TW_INLINE Real rescaling(const Real* row, size_t stride, double& log2_scale) {
         auto best = L::load(row);
         for (size_t k = L::width; k < stride; k += L::width) best = L::larger(best, L::load(row + k));
@@ -509,7 +513,7 @@ TW_INLINE void forward(const Moves<Real>& moves, const TrainingGroup<Real>& g, T
             from[n] = s[n].alpha + (t - 1) * g.stride;
             to[n] = s[n].alpha + t * g.stride;
             locals[n] = s[n].local + t * g.stride;
-            scales[n] = L::fill(watch.rescaling(from[n], g.stride, s[n].log2_scale));
+            scales[n] = L::fill(t % 2 == 0 ? watch.rescaling(from[n], g.stride, s[n].log2_scale) : (Real)1);
         }
         advance<Real, N>(from, moves.forward, g.stride, g.n_labels, [&](size_t n, size_t k, auto sum) TW_INLINE_LAMBDA {
             const auto v = sum * (L::load(locals[n] + k) * scales[n]);
@@ -555,7 +559,7 @@ TW_INLINE void backward(const Moves<Real>& moves, const TrainingGroup<Real>& g, 
             to[n] = s[n].gamma + t * g.stride;
             locals[n] = s[n].local + t * g.stride;
             double unused = 0.0;
-            scales[n] = L::fill(watch.rescaling(from[n], g.stride, unused));
+            scales[n] = L::fill(t % 2 == 0 ? watch.rescaling(from[n], g.stride, unused) : (Real)1);
         }
         advance<Real, N>(from, moves.backward, g.stride, g.n_labels,
                          [&](size_t n, size_t k, auto beta) TW_INLINE_LAMBDA {

@@ -1,0 +1,14 @@
+// Asks for a cache line well before it is needed; a hint, never a fault.
+#pragma once
+
+namespace tw {
+
+inline void fetch_ahead(const void* place) noexcept {
+#if defined(__GNUC__) || defined(__clang__)
+    __builtin_prefetch(place, 1);
+#else
+    (void)place;
+#endif
+}
+
+}  // namespace tw
