@@ -90,6 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         warnings.showwarning = _show_warning  # type: ignore[assignment]
         try:
             code = cli.main(args=None if arguments is None else list(arguments), prog_name="trelliswork", **_QUIETLY)
+            sys.stdout.flush()  # here, where a full disk is an error with a name, and not when the interpreter ends
         except BaseException as error:
             return _exit_code(error)
         return code if isinstance(code, int) else 0
@@ -118,11 +119,20 @@ def _exit_code(error: BaseException) -> int:
         return 2
     if isinstance(error, OSError):
         _say(f"error: {_of_file(error)}")
+        _give_output_up()
         return 1
     if isinstance(error, MemoryError):
         _say(f"error: out of memory{': ' + str(error) if str(error) else ''}. Train on less, or use --hash-bits.")
         return 1
     raise error
+
+
+def _give_output_up() -> None:
+    """Let what cannot be written go: the interpreter would try again when it ends, and end with another code."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 # What errors advise in terms of arguments, in terms of options.
