@@ -8,6 +8,9 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
 
 namespace tw {
 
@@ -23,11 +26,91 @@ public:
     virtual double squared_norm() const = 0;   // of the true weights
 };
 
+// A vector with few non-zeros; no index occurs twice.
+struct SparseVector {
+    std::vector<std::uint32_t> indices;
+    std::vector<double> values;
+
+    std::size_t size() const { return indices.size(); }
+    bool empty() const { return indices.empty(); }
+    void clear() {
+        indices.clear();
+        values.clear();
+    }
+    double squared_norm() const {
+        double sum = 0.0;
+        for (const double x : values) sum += x * x;
+        return sum;
+    }
+};
+
+// Weights as learners keep them: true weight j is scale * stored[j].
+struct ScaledWeights {
+    std::span<const double> stored;
+    double scale = 1.0;
+};
+
+// One structure that an oracle found: what it is (for the oracle alone to read), its score w . f(x, y) without any
+// cost, and its cost against gold.
+struct Found {
+    std::vector<std::uint32_t> code;
+    std::shared_ptr<const void> held;  // for structures that are no row of numbers
+    double score = 0.0, cost = 0.0;
+};
+
+// What an oracle may be asked besides loss and gradient.
+enum class Question {
+    kArgmax,        // the best structure, with cost
+    kKBest,         // several of them
+    kExpectations,  // loss, curvature, descend
+    kParts,         // part_scores, part_costs, marginals
+    kLocal,         // local(): one decision after the other
+};
+
 class Oracle {
 public:
     virtual ~Oracle() = default;
     virtual std::size_t n_examples() const = 0;
-    virtual std::size_t n_weights() const = 0;
+    virtual std::size_t n_weights() const = 0;  // may grow when difference() meets a weight for the first time
+    virtual bool answers(Question question) const = 0;
+
+    // Weights that difference() has added to those there were at first, as numbers that put them back in the same
+    // order.
+    virtual std::vector<double> grown() const { return {}; }
+    virtual void grow_again(std::span<const double>) {}
+
+    // How much example i counts in a sum of losses.
+    virtual double example_weight(std::size_t) const { return 1.0; }
+
+    // The k structures of an example that maximise  score + nu * cost,  best first, distinct; fewer where fewer exist.
+    // Gold may be among them. Several threads may ask at the same time.
+    virtual std::vector<Found> kbest(const ScaledWeights&, std::size_t example, std::size_t k, double nu) const {
+        refuse("kbest", example, k);
+    }
+
+    // f(x, gold) - f(x, y) of a structure that kbest() found for this example; may add weights, so one thread only.
+    virtual void difference(std::size_t example, const Found&, SparseVector&) { refuse("difference", example, 1); }
+
+    // The structure that maximises  cost * (1 + score - score of gold):  the hinge with rescaled slack. False when the
+    // structure has no exact way to find it; learners then search with kbest() over nu.
+    virtual bool slack_argmax(const ScaledWeights&, std::size_t, Found&) const { return false; }
+
+    // The inside of an example: scores of its parts, or their costs, as one vector that a learner may mix with others;
+    // log Z and the marginals of the parts under any such scores; and f(x, gold) - sum of marginals * f(part).
+    virtual void part_scores(const ScaledWeights&, std::size_t example, std::vector<double>&) const {
+        refuse("part_scores", example, 1);
+    }
+    virtual void part_costs(std::size_t example, std::vector<double>&) const { refuse("part_costs", example, 1); }
+    virtual double marginals(std::size_t example, std::span<const double>, std::vector<double>&) const {
+        refuse("marginals", example, 1);
+    }
+    virtual void difference_of_marginals(std::size_t example, std::span<const double>, SparseVector&) {
+        refuse("difference_of_marginals", example, 1);
+    }
+
+    // The same examples taken apart into single decisions, each given the gold ones before it (a locally normalised
+    // model); the weights mean the same.
+    virtual std::unique_ptr<Oracle> local() const { return nullptr; }
 
     // The factor nu of the cost that is added to the score of a wrong structure (softmax-margin, Table 2.1); 0 for
     // none.
@@ -54,6 +137,12 @@ public:
     // WorkingWeights.
     virtual std::unique_ptr<WorkingWeights> working_weights() const = 0;
     virtual double descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step) const = 0;
+
+private:
+    [[noreturn]] static void refuse(const char* question, std::size_t example, std::size_t) {
+        throw std::invalid_argument(std::string("this structure does not answer ") + question + " (example " +
+                                    std::to_string(example) + ")");
+    }
 };
 
 }  // namespace tw

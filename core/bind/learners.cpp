@@ -7,7 +7,7 @@
 #include "../learners/lbfgs.hpp"
 #include "../learners/owlqn.hpp"
 #include "../learners/sgd.hpp"
-#include "arrays.hpp"
+#include "learner_arguments.hpp"
 
 namespace tw::bind {
 namespace {
@@ -48,13 +48,6 @@ State from_dict(const nb::dict& parts) {
             throw std::invalid_argument("state['" + name + "'] must be a vector of float64 or float32 numbers");
     }
     return state;
-}
-
-std::span<const double> start_of(const Oracle& oracle, const Vector& weights) {
-    require(weights.size() == oracle.n_weights(), "weights has the wrong size for this training set");
-    for (std::size_t j = 0; j < weights.size(); ++j)
-        require(std::isfinite(weights.data()[j]), "weights must be finite numbers");
-    return {weights.data(), weights.size()};
 }
 
 Penalty checked_penalty(double l2, double l1) {
@@ -177,6 +170,7 @@ void bind_learners(nb::module_& m) {
         .def_prop_ro("gap", &Solver::gap, "A guess of how far the objective is above its minimum.")
         .def_prop_ro("passes", &Solver::passes, "Passes over the data so far.")
         .def_prop_ro("iterations", &Solver::iterations)
+        .def_prop_ro("facts", &Solver::facts, "Further numbers worth a line in a log.")
         .def_prop_ro("outcome", [](const Solver& solver) { return outcome_name(solver.outcome()); })
         .def(
             "weights", [](const Solver& solver) { return copied(solver.weights()); }, "A copy of the weights.")

@@ -12,6 +12,11 @@ NB_MODULE(_core, m) {
     tw::bind::bind_oracle(m);
     tw::bind::bind_training(m);
     tw::bind::bind_learners(m);
+    tw::bind::bind_online(m);
+    tw::bind::bind_dual(m);
+    tw::bind::bind_primal(m);
+    tw::bind::bind_batch(m);
+    tw::bind::bind_user(m);
     tw::bind::bind_tagging(m);
 
     m.def("kernels", [] { return std::string(tw::kernels().name); }, "Instruction set of the kernels in use.");

@@ -3,9 +3,64 @@
 
 #include <cmath>
 
+#include <nanobind/stl/unique_ptr.h>
+
 #include "arrays.hpp"
 
 namespace tw::bind {
+namespace {
+
+ScaledWeights weights_of(const Oracle& oracle, const Vector& weights, std::size_t example) {
+    require(weights.size() == oracle.n_weights(), "weights has the wrong size");
+    require_scores(weights, "weights must be finite numbers");
+    require(example < oracle.n_examples(), "there is no such example");
+    return {{weights.data(), weights.size()}, 1.0};
+}
+
+nb::tuple sparse(const SparseVector& from) {
+    return nb::make_tuple(to_numpy(from.indices, {from.size()}), to_numpy(from.values, {from.size()}));
+}
+
+// What learners see of structures, one tuple each: (code, score, cost, indices, values), the last two of the
+// difference to gold.
+nb::list kbest(Oracle& oracle, const Vector& weights, std::size_t example, std::size_t k, double nu) {
+    const ScaledWeights w = weights_of(oracle, weights, example);
+    require(std::isfinite(nu), "nu must be a finite number");
+    nb::list out;
+    SparseVector difference;
+    for (const Found& found : oracle.kbest(w, example, k, nu)) {
+        oracle.difference(example, found, difference);
+        const nb::tuple vector = sparse(difference);
+        out.append(nb::make_tuple(found.code, found.score, found.cost, vector[0], vector[1]));
+    }
+    return out;
+}
+
+auto part_scores(const Oracle& oracle, const Vector& weights, std::size_t example) {
+    std::vector<double> out;
+    oracle.part_scores(weights_of(oracle, weights, example), example, out);
+    return to_numpy(out, {out.size()});
+}
+
+auto part_costs(const Oracle& oracle, std::size_t example) {
+    require(example < oracle.n_examples(), "there is no such example");
+    std::vector<double> out;
+    oracle.part_costs(example, out);
+    return to_numpy(out, {out.size()});
+}
+
+nb::tuple marginals(Oracle& oracle, const Vector& scores, std::size_t example) {
+    require(example < oracle.n_examples(), "there is no such example");
+    require_scores(scores, "scores must be finite numbers");
+    std::vector<double> out;
+    const double total = oracle.marginals(example, {scores.data(), scores.size()}, out);
+    SparseVector difference;
+    oracle.difference_of_marginals(example, out, difference);
+    const nb::tuple vector = sparse(difference);
+    return nb::make_tuple(total, to_numpy(out, {out.size()}), vector[0], vector[1]);
+}
+
+}  // namespace
 
 void bind_oracle(nb::module_& m) {
     nb::class_<Oracle>(m, "Oracle", "Examples with gold structures, and questions about them at given weights.")
@@ -25,6 +80,13 @@ void bind_oracle(nb::module_& m) {
                 return to_numpy(std::vector<double>(factors.begin(), factors.end()), {factors.size()});
             },
             "How much each weight counts in |w|_1.")
+        .def("kbest", kbest, nb::arg("weights"), nb::arg("example"), nb::arg("k") = 1, nb::arg("nu") = 0.0,
+             "The k best structures under score + nu * cost: (code, score, cost, indices, values of f(gold) - f(y)).")
+        .def("part_scores", part_scores, nb::arg("weights"), nb::arg("example"), "Scores of the parts of an example.")
+        .def("part_costs", part_costs, nb::arg("example"), "Costs of the parts of an example.")
+        .def("marginals", marginals, nb::arg("scores"), nb::arg("example"),
+             "Under these part scores: log Z, marginals of the parts, indices and values of f(gold) - expectation.")
+        .def("local", &Oracle::local, "The same examples as single decisions given the gold ones before; or None.")
         .def(
             "loss",
             [](Oracle& oracle, const Vector& weights, Output gradient, std::size_t n_jobs, bool precise) {

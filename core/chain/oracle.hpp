@@ -22,6 +22,7 @@ public:
     std::size_t n_examples() const override { return set_->n_examples; }
     std::size_t n_weights() const override { return set_->n_weights(); }
     std::size_t n_labels() const { return set_->n_labels(); }
+    bool answers(Question question) const override { return question == Question::kExpectations; }
     void set_cost_scale(double nu) override;
     std::span<const double> l1_factors() const override { return l1_factors_; }
     double loss(std::span<const double> weights, std::span<double> gradient, std::size_t n_jobs, bool precise) override;

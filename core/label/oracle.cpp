@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numeric>
 #include <stdexcept>
+#include <string>
 
 #include "../parallel.hpp"
 
@@ -64,6 +67,90 @@ LabelOracle::LabelOracle(Rows rows, std::vector<std::uint32_t> gold, std::size_t
     for (const std::uint32_t label : gold_)
         if (label >= n_labels_) throw std::invalid_argument("y holds a label that is not below n_labels");
     l1_factors_.assign(n_weights(), 1.0);
+}
+
+void LabelOracle::require_example(std::size_t example) const {
+    if (example >= rows_.n_rows) throw std::invalid_argument("there is no example " + std::to_string(example));
+}
+
+void LabelOracle::part_scores(const ScaledWeights& weights, std::size_t example, std::vector<double>& out) const {
+    require_example(example);
+    out.assign(n_labels_, 0.0);
+    each_value(example, [&](std::size_t column, double x) {
+        const double factor = weights.scale * x;
+        for (std::size_t k = 0; k < n_labels_; ++k) out[k] += factor * weights.stored[column * n_labels_ + k];
+    });
+}
+
+void LabelOracle::part_costs(std::size_t example, std::vector<double>& out) const {
+    require_example(example);
+    out.resize(n_labels_);
+    for (std::size_t k = 0; k < n_labels_; ++k) out[k] = cost(example, k);
+}
+
+std::vector<Found> LabelOracle::kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
+                                      double nu) const {
+    std::vector<double> scores;
+    part_scores(weights, example, scores);
+    std::vector<std::uint32_t> order(n_labels_);
+    std::iota(order.begin(), order.end(), 0U);
+    k = std::min(k, n_labels_);
+    const auto value = [&](std::uint32_t label) { return scores[label] + nu * cost(example, label); };
+    std::partial_sort(
+        order.begin(), order.begin() + static_cast<std::ptrdiff_t>(k), order.end(),
+        [&](std::uint32_t a, std::uint32_t b) { return value(a) != value(b) ? value(a) > value(b) : a < b; });
+    std::vector<Found> found(k);
+    for (std::size_t i = 0; i < k; ++i) found[i] = {{order[i]}, nullptr, scores[order[i]], cost(example, order[i])};
+    return found;
+}
+
+void LabelOracle::difference(std::size_t example, const Found& found, SparseVector& out) {
+    out.clear();
+    const std::size_t gold = gold_[example], label = found.code.at(0);
+    if (gold == label) return;
+    each_value(example, [&](std::size_t column, double x) {
+        if (x == 0.0) return;
+        out.indices.push_back(static_cast<std::uint32_t>(column * n_labels_ + gold));
+        out.values.push_back(x);
+        out.indices.push_back(static_cast<std::uint32_t>(column * n_labels_ + label));
+        out.values.push_back(-x);
+    });
+}
+
+bool LabelOracle::slack_argmax(const ScaledWeights& weights, std::size_t example, Found& best) const {
+    std::vector<double> scores;
+    part_scores(weights, example, scores);
+    double highest = -std::numeric_limits<double>::infinity();
+    for (std::uint32_t label = 0; label < n_labels_; ++label) {
+        const double value = cost(example, label) * (1.0 + scores[label] - scores[gold_[example]]);
+        if (value <= highest) continue;
+        highest = value;
+        best = {{label}, nullptr, scores[label], cost(example, label)};
+    }
+    return true;
+}
+
+double LabelOracle::marginals(std::size_t, std::span<const double> scores, std::vector<double>& out) const {
+    if (scores.size() != n_labels_) throw std::invalid_argument("part scores have the wrong size");
+    const double highest = *std::ranges::max_element(scores);
+    double sum = 0.0;
+    out.resize(n_labels_);
+    for (std::size_t k = 0; k < n_labels_; ++k) sum += out[k] = std::exp(scores[k] - highest);
+    for (double& p : out) p /= sum;
+    return highest + std::log(sum);
+}
+
+void LabelOracle::difference_of_marginals(std::size_t example, std::span<const double> marginals, SparseVector& out) {
+    require_example(example);
+    if (marginals.size() != n_labels_) throw std::invalid_argument("marginals have the wrong size");
+    out.clear();
+    each_value(example, [&](std::size_t column, double x) {
+        if (x == 0.0) return;
+        for (std::size_t k = 0; k < n_labels_; ++k) {
+            out.indices.push_back(static_cast<std::uint32_t>(column * n_labels_ + k));
+            out.values.push_back(x * ((k == gold_[example] ? 1.0 : 0.0) - marginals[k]));
+        }
+    });
 }
 
 double LabelOracle::loss(std::span<const double> weights, std::span<double> gradient, std::size_t n_jobs, bool) {

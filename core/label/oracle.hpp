@@ -32,6 +32,17 @@ public:
     std::size_t n_labels() const { return n_labels_; }
     std::size_t n_examples() const override { return rows_.n_rows; }
     std::size_t n_weights() const override { return rows_.n_columns * n_labels_; }  // [column][label]
+    bool answers(Question) const override { return true; }
+    double example_weight(std::size_t example) const override { return sample_weights_[example]; }
+    std::vector<Found> kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
+                             double nu) const override;
+    void difference(std::size_t example, const Found& found, SparseVector& out) override;
+    bool slack_argmax(const ScaledWeights& weights, std::size_t example, Found& best) const override;
+    void part_scores(const ScaledWeights& weights, std::size_t example, std::vector<double>& out) const override;
+    void part_costs(std::size_t example, std::vector<double>& out) const override;
+    double marginals(std::size_t example, std::span<const double> scores, std::vector<double>& out) const override;
+    void difference_of_marginals(std::size_t example, std::span<const double> marginals, SparseVector& out) override;
+    std::unique_ptr<Oracle> local() const override { return std::make_unique<LabelOracle>(*this); }
     void set_cost_scale(double nu) override { cost_scale_ = nu; }
     std::span<const double> l1_factors() const override { return l1_factors_; }
     double loss(std::span<const double> weights, std::span<double> gradient, std::size_t n_jobs, bool precise) override;
@@ -40,6 +51,8 @@ public:
     double descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step) const override;
 
 private:
+    double cost(std::size_t example, std::size_t label) const { return cost_[gold_[example] * n_labels_ + label]; }
+    void require_example(std::size_t example) const;
     template <class Visit>
     void each_value(std::size_t row, Visit visit) const;  // visit(column, value)
     // Turns the scores of a row into probabilities (under the cost) and returns the loss; `scale` multiplies weights.

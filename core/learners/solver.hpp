@@ -1,9 +1,5 @@
-// What all solvers have in common: they minimise
-//
-//     sum of the oracle's losses + l2/2 |w|^2 + l1 sum_j c_j |w_j|        (c: Oracle::l1_factors)
-//
-// one iteration a call, and their whole memory can be taken out and put back, so that a run that was cut in two ends
-// with the very same bits as one that was not.
+// What all solvers have in common: one iteration a call, and their whole memory can be taken out and put back, so that
+// a run that was cut in two ends with the very same bits as one that was not.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +16,9 @@ namespace tw::learners {
 
 using State = std::map<std::string, std::variant<std::vector<double>, std::vector<float>>>;
 
+using Facts = std::map<std::string, double>;
+
+//     sum of the oracle's losses + l2/2 |w|^2 + l1 sum_j c_j |w_j|        (c: Oracle::l1_factors)
 struct Penalty {
     double l2 = 1.0, l1 = 0.0;
 };
@@ -47,6 +46,7 @@ public:
     virtual double passes() const = 0;         // over the data, so far
     virtual std::size_t iterations() const = 0;
     virtual Outcome outcome() const = 0;
+    virtual Facts facts() const { return {}; }  // further numbers worth a line in a log
     virtual State state() const = 0;
     virtual void restore(const State& state) = 0;  // throws std::invalid_argument when it does not fit
 };

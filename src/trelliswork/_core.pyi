@@ -237,6 +237,27 @@ class Oracle:
     def l1_factors(self) -> NDArray[numpy.float64]:
         """How much each weight counts in |w|_1."""
 
+    def kbest(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], example: int, k: int = 1, nu: float = 0.0) -> list:
+        """
+        The k best structures under score + nu * cost: (code, score, cost, indices, values of f(gold) - f(y)).
+        """
+
+    def part_scores(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], example: int) -> NDArray[numpy.float64]:
+        """Scores of the parts of an example."""
+
+    def part_costs(self, example: int) -> NDArray[numpy.float64]:
+        """Costs of the parts of an example."""
+
+    def marginals(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], example: int) -> tuple:
+        """
+        Under these part scores: log Z, marginals of the parts, indices and values of f(gold) - expectation.
+        """
+
+    def local(self) -> Oracle:
+        """
+        The same examples as single decisions given the gold ones before; or None.
+        """
+
     def loss(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], n_jobs: int = 1, precise: bool = True) -> float:
         """The loss of all examples; its gradient is written into `gradient`."""
 
@@ -378,6 +399,10 @@ class Solver:
     def iterations(self) -> int: ...
 
     @property
+    def facts(self) -> dict[str, float]:
+        """Further numbers worth a line in a log."""
+
+    @property
     def outcome(self) -> str: ...
 
     def weights(self) -> NDArray[numpy.float64]:
@@ -410,6 +435,16 @@ class Sgd(Solver):
 
 def exact_objective(oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], l2: float, l1: float = 0.0, n_jobs: int = 1) -> float:
     """The penalised loss in double precision."""
+
+class Perceptron(Solver):
+    """The k-best structured perceptron."""
+
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, k: int = 1, averaged: bool = True, shuffle: bool = True, seed: int = 0) -> None: ...
+
+class PassiveAggressive(Solver):
+    """k-best PA, and restricted."""
+
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, k: int = 1, restricted: bool = False, averaged: bool = True, shuffle: bool = True, seed: int = 0) -> None: ...
 
 def checksum(data: object) -> int:
     """

@@ -14,13 +14,14 @@ import time
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from trelliswork import _core
 from trelliswork.errors import ConvergenceWarning, InvalidInput
+from trelliswork.learners.epochs import checked_weights
 from trelliswork.learners.parameters import Parameters, checked_choice, checked_integer, checked_number
 from trelliswork.learners.training import FloatArray, Iteration, OnIteration, Trained
 
@@ -81,6 +82,9 @@ class CRF(Parameters):
     >>> CRF(l2=0.5, margin=1.0)
     CRF(l2=0.5, margin=1.0)
     """
+
+    grows: ClassVar[bool] = False  # see `EpochLearner`
+    sums: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -197,7 +201,7 @@ class _Run:
 
     def begin(self, weights: FloatArray | None) -> None:
         self.plan = _plan(self.learner, self.oracle, warm=weights is not None)
-        start = _checked_weights(weights, self.oracle)
+        start = checked_weights(weights, self.oracle)
         self.solver = self._stochastic(start) if self.plan.epochs else self._second(start)
 
     def resume(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -339,14 +343,3 @@ def _plan(learner: CRF, oracle: _core.Oracle, warm: bool) -> _Plan:
     if learner.solver == "sgd":
         return _Plan(epochs=-1, scaled=False)
     return _Plan(epochs=learner.epochs if two else 0, scaled=two)
-
-
-def _checked_weights(weights: FloatArray | None, oracle: _core.Oracle) -> FloatArray:
-    if weights is None:
-        return np.zeros(oracle.n_weights)
-    array = np.ascontiguousarray(weights, dtype=np.float64)
-    if array.shape != (oracle.n_weights,):
-        raise InvalidInput(f"weights has shape {array.shape}, but these examples have {oracle.n_weights} weights")
-    if not np.isfinite(array).all():
-        raise InvalidInput("weights must be finite numbers: there is a NaN or an infinity among them")
-    return array

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from trelliswork.errors import InvalidInput
 
-__all__ = ["Parameters", "checked_choice", "checked_integer", "checked_number"]
+__all__ = ["Parameters", "checked_choice", "checked_flag", "checked_integer", "checked_number"]
 
 
 class Parameters:
@@ -73,6 +73,13 @@ def checked_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     if not isinstance(value, str) or value not in choices:
         raise InvalidInput(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}")
     return value
+
+
+def checked_flag(name: str, value: Any) -> bool:
+    """Return ``value``, or raise: True or False."""
+    if not isinstance(value, bool):
+        raise InvalidInput(f"{name} must be True or False, not {value!r}")
+    return bool(value)
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -1,0 +1,31 @@
+// What the constructors of learners have in common.
+#pragma once
+
+#include <nanobind/stl/map.h>
+
+#include <cmath>
+
+#include "../learners/online.hpp"
+#include "arrays.hpp"
+
+namespace tw::bind {
+
+inline std::span<const double> start_of(const Oracle& oracle, const Vector& weights) {
+    require(weights.size() == oracle.n_weights(), "weights has the wrong size for this training set");
+    for (std::size_t j = 0; j < weights.size(); ++j)
+        require(std::isfinite(weights.data()[j]), "weights must be finite numbers");
+    return {weights.data(), weights.size()};
+}
+
+inline void require_positive(double value, const char* message) {
+    require(std::isfinite(value) && value > 0.0, message);
+}
+
+// k-best learners need an oracle that can answer; one structure is enough for k = 1.
+inline void require_kbest(const Oracle& oracle, std::size_t k) {
+    require(k >= 1, "k must be at least 1");
+    require(k == 1 || oracle.answers(Question::kKBest),
+            "this structure cannot list its k best outputs (kbest): use k=1, or give it a kbest method");
+}
+
+}  // namespace tw::bind

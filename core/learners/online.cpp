@@ -1,0 +1,104 @@
+#include "online.hpp"
+
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+
+#include "random.hpp"
+
+namespace tw::learners {
+
+Online::Online(Oracle& oracle, const OnlineSettings& settings, std::span<const double> start)
+    : oracle_(oracle), settings_(settings), w_(start), objective_(std::numeric_limits<double>::quiet_NaN()) {
+    if (start.size() != oracle.n_weights()) throw std::invalid_argument("weights has the wrong size");
+    if (start.size() > 0xffffffffu) throw std::invalid_argument("there are more weights than 2**32");
+    if (!oracle.answers(Question::kArgmax))
+        throw std::invalid_argument("this structure has no argmax, which the learner needs");
+}
+
+void Online::step(std::size_t n_jobs) {
+    if (outcome_ != Outcome::kRunning) return;
+    fresh_ = false;
+    loss_ = 0.0;
+    updates_ = 0;
+    before_pass(n_jobs);
+    for (const std::uint32_t example : order()) {
+        visit(example);
+        if (settings_.averaged) w_.count();
+    }
+    ++epochs_;
+    after_pass(n_jobs);
+}
+
+void Online::before_pass(std::size_t) {}
+
+void Online::after_pass(std::size_t) {
+    objective_ = loss_;
+    if (updates_ == 0) outcome_ = Outcome::kConverged;
+}
+
+std::span<const double> Online::weights() const {
+    if (!fresh_) result_ = settings_.averaged ? w_.average() : w_.current();
+    fresh_ = true;
+    return result_;
+}
+
+double Online::gradient_norm() const { return std::numeric_limits<double>::quiet_NaN(); }
+
+double Online::gap() const { return std::numeric_limits<double>::infinity(); }
+
+Facts Online::facts() const { return {{"updates", static_cast<double>(updates_)}}; }
+
+std::vector<std::uint32_t> Online::order() const {
+    std::vector<std::uint32_t> order(oracle_.n_examples());
+    std::iota(order.begin(), order.end(), 0U);
+    if (!settings_.shuffle) return order;
+    Random random(settings_.seed, epochs_);
+    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+    return order;
+}
+
+const std::vector<Rival>& Online::rivals(std::size_t example, std::size_t k, double nu) {
+    const std::vector<Found> found = oracle_.kbest(w_.view(), example, k, nu);
+    std::size_t n = 0;
+    for (const Found& one : found) {
+        if (rivals_.size() == n) rivals_.emplace_back();
+        oracle_.difference(example, one, rivals_[n].difference);
+        rivals_[n].cost = one.cost;
+        if (!rivals_[n].difference.empty() || one.cost != 0.0) ++n;
+    }
+    rivals_.resize(n);
+    w_.grow(oracle_.n_weights());
+    return rivals_;
+}
+
+State Online::state() const {
+    State out{{"weights", w_.state()},
+              {"grown", oracle_.grown()},
+              {"pass", std::vector<double>{static_cast<double>(epochs_), objective_, loss_,
+                                           static_cast<double>(updates_), static_cast<double>(outcome_)}}};
+    save(out);
+    return out;
+}
+
+void Online::restore(const State& state) {
+    const auto& pass = numbers(state, "pass", 5);
+    const auto grown = state.find("grown");
+    const auto weights = state.find("weights");
+    const auto* added = grown == state.end() ? nullptr : std::get_if<std::vector<double>>(&grown->second);
+    const auto* values = weights == state.end() ? nullptr : std::get_if<std::vector<double>>(&weights->second);
+    if (added == nullptr || values == nullptr) throw std::invalid_argument("state is of another learner");
+    oracle_.grow_again(*added);
+    w_.restore(*values);
+    if (w_.size() > oracle_.n_weights()) throw std::invalid_argument("state is of another training set");
+    w_.grow(oracle_.n_weights());
+    epochs_ = static_cast<std::size_t>(pass[0]);
+    objective_ = pass[1];
+    loss_ = pass[2];
+    updates_ = static_cast<std::size_t>(pass[3]);
+    outcome_ = static_cast<Outcome>(static_cast<int>(pass[4]));
+    fresh_ = false;
+    load(state);
+}
+
+}  // namespace tw::learners

@@ -1,0 +1,31 @@
+// The structured perceptron (Collins 2002) and its k-best form: the thesis's algorithm 5, eq. 3.31.
+#pragma once
+
+#include "online.hpp"
+
+namespace tw::learners {
+
+class Perceptron final : public Online {
+public:
+    Perceptron(Oracle& oracle, const OnlineSettings& settings, std::size_t k, std::span<const double> start)
+        : Online(oracle, settings, start), k_(k) {}
+    std::string_view phase() const override { return "perceptron"; }
+
+protected:
+    // One after the other, the k best structures that score no less than gold push the weights away from themselves.
+    void visit(std::size_t example) override {
+        const double weight = oracle_.example_weight(example);
+        for (const Rival& rival : rivals(example, k_, 0.0)) {
+            const double margin = w_.dot(rival.difference);
+            if (margin > 0.0 || rival.difference.empty() || weight == 0.0) continue;
+            met(-weight * margin);
+            w_.add(rival.difference, weight);
+            changed();
+        }
+    }
+
+private:
+    const std::size_t k_;
+};
+
+}  // namespace tw::learners

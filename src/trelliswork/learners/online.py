@@ -1,0 +1,115 @@
+"""Learners that move the weights after every example: the perceptron and its passive-aggressive relatives."""
+
+from __future__ import annotations
+
+from trelliswork import _core
+from trelliswork.learners.epochs import EpochLearner
+from trelliswork.learners.parameters import checked_flag, checked_integer, checked_number
+from trelliswork.learners.training import FloatArray
+
+__all__ = ["PassiveAggressive", "Perceptron"]
+
+
+class Perceptron(EpochLearner):
+    """The structured perceptron, averaged, for the k best outputs.
+
+    At each example the ``k`` best outputs are looked at in turn, and each that scores no less than gold pushes the
+    weights by ``f(x, gold) - f(x, y)`` (Collins 2002; 004, algorithm 5 and eq. 3.31). On separable data it makes at
+    most ``(R / gamma)^2`` mistakes (004, Theorem 2).
+
+    Parameters
+    ----------
+    epochs : int, default 10
+        Passes over the examples.
+    k : int, default 1
+        Outputs looked at for each example.
+    averaged : bool, default True
+        Whether to return the mean of the weights after every example, which generalises better than the last ones.
+    shuffle : bool, default True
+        Whether to visit the examples in a new random order in each pass.
+
+    Examples
+    --------
+    >>> Perceptron(epochs=5, k=3)
+    Perceptron(epochs=5, k=3)
+    """
+
+    def __init__(self, epochs: int = 10, *, k: int = 1, averaged: bool = True, shuffle: bool = True) -> None:
+        self.epochs = epochs
+        self.k = k
+        self.averaged = averaged
+        self.shuffle = shuffle
+
+    def _check(self) -> None:
+        checked_integer("k", self.k, least=1)
+        checked_flag("averaged", self.averaged)
+        checked_flag("shuffle", self.shuffle)
+
+    def _solver(self, oracle: _core.Oracle, weights: FloatArray, seed: int) -> _core.Solver:
+        return _core.Perceptron(oracle, weights, k=self.k, averaged=self.averaged, shuffle=self.shuffle, seed=seed)
+
+
+class PassiveAggressive(EpochLearner):
+    """Passive-aggressive learning from the k best outputs.
+
+    At each example the ``k`` outputs with the highest score plus cost are looked at in turn. One that violates its
+    margin, ``w . (f(x, gold) - f(x, y)) < cost(y)``, moves the weights by the least that mends this, but by no more
+    than ``C`` (Crammer et al. 2006, PA-I; 004, algorithm 5, eq. 3.14 to 3.21). With ``restricted``, only outputs whose
+    loss is at least that of the prediction count, which bounds the loss of the predictions (004, Theorem 1) at the
+    price of further decoding.
+
+    Parameters
+    ----------
+    C : float, default 1.0
+        The longest step; large values trust single examples more.
+    epochs : int, default 10
+        Passes over the examples.
+    k : int, default 1
+        Outputs looked at for each example.
+    restricted : bool, default False
+        Whether outputs that lose less than the prediction are left out.
+    averaged : bool, default True
+        Whether to return the mean of the weights after every example.
+    shuffle : bool, default True
+        Whether to visit the examples in a new random order in each pass.
+
+    Examples
+    --------
+    >>> PassiveAggressive(C=0.1, k=5)
+    PassiveAggressive(C=0.1, k=5)
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        epochs: int = 10,
+        *,
+        k: int = 1,
+        restricted: bool = False,
+        averaged: bool = True,
+        shuffle: bool = True,
+    ) -> None:
+        self.C = C
+        self.epochs = epochs
+        self.k = k
+        self.restricted = restricted
+        self.averaged = averaged
+        self.shuffle = shuffle
+
+    def _check(self) -> None:
+        checked_number("C", self.C, above=0.0)
+        checked_integer("k", self.k, least=1)
+        for name in ("restricted", "averaged", "shuffle"):
+            checked_flag(name, getattr(self, name))
+
+    def _solver(self, oracle: _core.Oracle, weights: FloatArray, seed: int) -> _core.Solver:
+        return _core.PassiveAggressive(
+            oracle,
+            weights,
+            C=float(self.C),
+            k=self.k,
+            restricted=self.restricted,
+            averaged=self.averaged,
+            shuffle=self.shuffle,
+            seed=seed,
+        )
