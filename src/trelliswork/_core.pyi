@@ -446,6 +446,32 @@ class PassiveAggressive(Solver):
 
     def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, k: int = 1, restricted: bool = False, averaged: bool = True, shuffle: bool = True, seed: int = 0) -> None: ...
 
+class FrankWolfe(Solver):
+    """Block-coordinate Frank-Wolfe for max-margin."""
+
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, tol: float = 0.001, averaged: str = 'weighted', line_search: bool = True, gap_every: int = 5, shuffle: bool = True, seed: int = 0) -> None: ...
+
+    def evaluate(self, n_jobs: int = 1) -> None:
+        """Make objective and gap exact."""
+
+class CuttingPlane(Solver):
+    """1-slack cutting planes for max-margin."""
+
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, tol: float = 0.01) -> None: ...
+
+class ExponentiatedGradient(Solver):
+    """Online EG on the dual."""
+
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, loss: str = 'crf', kappa: float = 1.0, tol: float = 0.001, step: float = 0.5, gap_every: int = 5, averaged: bool = False, shuffle: bool = True, seed: int = 0) -> None: ...
+
+    def evaluate(self, n_jobs: int = 1) -> None:
+        """Make objective and gap exact."""
+
+def hinge_sum(oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_jobs: int = 1) -> float:
+    """
+    Sum over the examples of weight * max over y of cost(y) - w . (f(gold) - f(y)).
+    """
+
 def checksum(data: object) -> int:
     """
     64 bits that change when the bytes do; part of the model file's format.
