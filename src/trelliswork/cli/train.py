@@ -63,8 +63,8 @@ class _TrainCommand(click.Command):
 )
 @click.option(
     "--combinations",
-    type=click.Choice(["seen", "transitions", "all"]),
-    default="seen",
+    type=click.Choice(["auto", "seen", "transitions", "all", "grown"]),
+    default="auto",
     show_default=True,
     help="Which pairs of attribute and label have a weight.",
 )
@@ -108,7 +108,7 @@ def train(
     scheme: str | None = None,
     min_count: int = 1,
     hash_bits: int | None = None,
-    combinations: str = "seen",
+    combinations: str = "auto",
     patience: int | None = None,
     jobs: int | None = None,
     seed: int = 0,

@@ -55,9 +55,11 @@ class Labeler:
         Attributes seen less often get no weights.
     hash_bits : int, optional
         Hash attributes into ``2 ** hash_bits`` places: a model of a fixed size, whose attributes have no names.
-    combinations : {"seen", "transitions", "all"}, default "seen"
-        Which weights there are: of attributes and labels that were seen together; also of all pairs of labels; or of
-        every attribute with every label.
+    combinations : {"auto", "seen", "transitions", "all", "grown"}, default "auto"
+        Which weights there are: of attributes and labels that were seen together; also of all pairs of labels; of
+        every attribute with every label; or ``"grown"``, those seen and those that a wrong prediction meets while
+        learning. ``"auto"`` is ``"grown"`` for learners that look at the best outputs only, ``"seen"`` for those that
+        sum over all of them.
     constraints : str, callable, (K, K) array of bool or SchemeConstraints, optional
         Which label may follow which, in training and in every answer: the name of a scheme such as ``"BIO"`` or
         ``"IOBES"``; a function of a label and the next one, either of which is None at the ends of a sequence; or an
@@ -135,7 +137,7 @@ class Labeler:
         *,
         min_count: int = 1,
         hash_bits: int | None = None,
-        combinations: str = "seen",
+        combinations: str = "auto",
         constraints: Any = None,
         class_weight: Any = None,
         cost: Any = "hamming",
@@ -574,7 +576,7 @@ class Labeler:
         if self.patience is not None:
             checks.as_count("patience", self.patience)
         checks.as_jobs(self.n_jobs)
-        for name, choices in (("combinations", ("seen", "transitions", "all")), ("decoder", ("argmax", "mbr"))):
+        for name, choices in (("combinations", ("auto", "seen", "transitions", "all", "grown")), ("decoder", ("argmax", "mbr"))):
             value = getattr(self, name)
             if not isinstance(value, str) or value not in choices:
                 raise InvalidInput(f"{name} is {value!r}; expected one of {', '.join(map(repr, choices))}.")
