@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -264,42 +263,6 @@ def test_resuming_without_a_checkpoint_starts_at_the_beginning(run, small, tmp_p
     code, _, err = run("train", small, "-o", tmp_path / "m.tw", "--checkpoint", tmp_path / "state", "--resume")
     assert code == 0
     assert "training starts at the beginning" in err
-
-
-@pytest.fixture
-def endless(recipes, tmp_path):
-    """A training run that goes on for long, as a program of its own; it has begun when this returns."""
-    command = [sys.executable, "-m", "trelliswork", "train", recipes[0], "-o", str(tmp_path / "m.tw"), "--verbose"]
-    command += ["--set", "solver=lbfgs", "--set", "tol=0", "--set", "l2=1e-9", "--set", "max_iter=1000000"]
-    process = subprocess.Popen(
-        [*command, "--checkpoint", str(tmp_path / "state")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    for line in process.stderr:
-        if " 5: " in line:
-            break
-    yield process
-    process.kill()
-    process.stdout.close()
-    process.stderr.close()
-    process.wait()
-
-
-def test_an_interrupt_keeps_the_best_model_so_far(endless, tmp_path):
-    os.kill(endless.pid, signal.SIGINT)
-    out, err = endless.communicate(timeout=60)
-    assert endless.returncode == 130
-    assert f"interrupted: the best model so far is in {tmp_path / 'm.tw'}" in err
-    assert "Traceback" not in err
-    assert "stopped" in out
-    assert tw.load(tmp_path / "m.tw").predict([["2", "eggs"]])[0][0] == "B-QTY"
-    assert sorted(item.name for item in tmp_path.iterdir()) == ["m.tw", "state"]
-
-
-def test_a_killed_run_leaves_no_half_written_file(endless, tmp_path):
-    time.sleep(0.2)
-    endless.kill()
-    endless.wait()
-    assert {item.name for item in tmp_path.iterdir()} <= {"state"}
 
 
 def test_a_full_disk_is_an_error_of_the_work(run, monkeypatch, small, tmp_path):

@@ -10,16 +10,15 @@ import ast
 import inspect
 import json
 import os
-import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
 
 from trelliswork.cli.checkpoint import Checkpoint, fingerprint
+from trelliswork.cli.interrupt import interruptible
 from trelliswork.cli.progress import TrainingProgress, on_terminal
 from trelliswork.cli.reading import SCHEMES, Labelled, Layout, layout_options, read_labelled
 from trelliswork.errors import InvalidInput
@@ -85,9 +84,13 @@ def command(source: str, model: str, as_json: bool, quiet: bool, **how: Any) -> 
     """Train on the labelled file TRAIN ("-" is the standard input) and write MODEL.
 
     By default a file has columns, parted by spaces or tabs: the tokens first and the labels last, a blank line after
-    each sentence. The first Ctrl-C ends training after the iteration, keeps the best model so far and exits with 130.
+    each sentence. Ctrl-C ends training after the iteration, keeps the best model so far and exits with 130.
     """
-    facts = train(source, model, quiet=quiet, **how)
+    try:
+        facts = train(source, model, quiet=quiet, **how)
+    except KeyboardInterrupt:
+        click.echo("interrupted before a model was written", err=True)
+        raise click.exceptions.Exit(130) from None
     if as_json:
         click.echo(json.dumps(facts, ensure_ascii=False))
     elif not quiet:
@@ -174,18 +177,21 @@ def train(
     keeper = Checkpoint(checkpoint, _run_of(labeler, source, dev) if checkpoint else {}, CHECKPOINT_SECONDS)
     resumed = _resumed(keeper, checkpoint, quiet) if resume else None
     progress = TrainingProgress(n_tokens(corpus.X), chosen, on_terminal() and not quiet and not verbose, verbose)
-    with progress.showing(), _interruptible() as interrupt:
+    with interruptible() as interrupt:
 
         def callback(iteration: Any) -> bool:
+            interrupt.kept = True
             progress.update(iteration)
-            keeper.offer(iteration.state, at_once=interrupt.asked)
-            interrupt.armed = True
-            return interrupt.asked
+            stop = interrupt.asked
+            keeper.offer(iteration.state, at_once=stop)
+            return stop
 
-        _fit(labeler, corpus, held_out, callback, resumed)
-    labeler.save(model)
-    if labeler.converged_:
-        keeper.remove()
+        with progress.showing():
+            _fit(labeler, corpus, held_out, callback, resumed)
+        interrupt.kept = True  # also if there was no iteration to do
+        labeler.save(model)
+        if labeler.converged_:
+            keeper.remove()
     return _facts(labeler, model, corpus.X, time.perf_counter() - began, interrupt.asked)
 
 
@@ -275,35 +281,6 @@ def _check_paths(model: str, checkpoint: str | None, resume: bool) -> None:
         folder = os.path.dirname(os.path.abspath(path))
         if path == "-" or os.path.isdir(path) or not os.path.isdir(folder) or not os.access(folder, os.W_OK):
             raise InvalidInput(f"{option} {path}: this must be a file in a folder that can be written to.")
-
-
-class _Interrupt:
-    """Whether the user has asked to stop."""
-
-    armed = False  # before training has begun, Ctrl-C ends the program
-    asked = False
-
-
-@contextmanager
-def _interruptible() -> Iterator[_Interrupt]:
-    """Let the first Ctrl-C ask for an end after the iteration; the second one does not wait for it."""
-    interrupt = _Interrupt()
-
-    def ask(number: int, frame: Any) -> None:
-        if not interrupt.armed or interrupt.asked:
-            raise KeyboardInterrupt
-        interrupt.asked = True
-        print("stopping after this iteration; once more to stop at once", file=sys.stderr, flush=True)
-
-    try:
-        before = signal.signal(signal.SIGINT, ask)
-    except ValueError:  # not in the main thread, where no signal arrives
-        yield interrupt
-        return
-    try:
-        yield interrupt
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _fit(

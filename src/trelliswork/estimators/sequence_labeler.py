@@ -278,7 +278,10 @@ class Labeler:
             if not monitor.began:
                 raise
             trained = None
-        self._keep(job, oracle, monitor, trained)
+        try:
+            self._keep(job, oracle, monitor, trained)
+        except KeyboardInterrupt:  # one that comes a moment later must not cost the model either
+            self._keep(job, oracle, monitor, None)
         return self
 
     def _keep(self, job: Job, oracle: _core.ChainOracle, monitor: Monitor, trained: Trained | None) -> None:
