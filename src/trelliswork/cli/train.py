@@ -20,8 +20,9 @@ import click
 from trelliswork.cli.checkpoint import Checkpoint, fingerprint
 from trelliswork.cli.interrupt import interruptible
 from trelliswork.cli.progress import TrainingProgress, on_terminal
-from trelliswork.cli.reading import SCHEMES, Labelled, Layout, layout_options, read_labelled
+from trelliswork.cli.reading import Labelled, Layout, layout_options, read_labelled
 from trelliswork.errors import InvalidInput
+from trelliswork.scheme_table import SCHEME_NAMES
 
 __all__ = ["command", "learner_from", "templates_from", "train"]
 
@@ -54,7 +55,9 @@ class _TrainCommand(click.Command):
 @click.option("--learner", metavar="NAME", default="crf", show_default=True, help="The training algorithm; see below.")
 @click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="A parameter of the learner; see below.")
 @click.option(
-    "--scheme", type=click.Choice(SCHEMES, case_sensitive=False), help="Never predict what this label scheme forbids."
+    "--scheme",
+    type=click.Choice(SCHEME_NAMES, case_sensitive=False),
+    help="Never predict what this label scheme forbids.",
 )
 @click.option("--min-count", type=click.IntRange(min=1), default=1, show_default=True, help="Drop rarer attributes.")
 @click.option(
