@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import trelliswork as tw
-from trelliswork import store
+from trelliswork import learners, store
 from trelliswork.cli import train as train_module
 from trelliswork.cli.train import learner_from, train
 from trelliswork.estimators.sequence_labeler import Labeler
@@ -175,6 +175,51 @@ def test_where_no_model_can_be_written_nothing_is_trained(run, small, output):
 def test_values_of_parameters_are_numbers_names_and_nothing():
     learner = learner_from("crf", ["l2=1e-3", "max_iter=7", "solver=lbfgs", "step_size=none"])
     assert (learner.l2, learner.max_iter, learner.solver, learner.step_size) == (0.001, 7, "lbfgs", None)
+
+
+class Rote(tw.CRF):
+    """Learn by heart.
+
+    Parameters
+    ----------
+    times : int, default 3
+        How often to repeat.
+    """
+
+    def __init__(self, times=3):
+        super().__init__()
+        self.times = times
+
+
+def test_help_tells_of_every_learner_and_of_the_parameters_of_one(run, monkeypatch):
+    monkeypatch.setitem(learners._LEARNERS, "rote", Rote)
+    code, out, _ = run("train", "--help")
+    assert code == 0
+    for name in learners.names():
+        assert re.search(rf"^  {name} +{re.escape(learners.summary(name)[:20])}", out, re.MULTILINE)
+    assert "--learner crf, parameters for --set:" in out
+    assert "times" not in out
+    assert "The parameters of another: trelliswork train --learner NAME --help" in out
+    for asked in (("--learner", "rote", "--help"), ("--help", "--learner=rote")):
+        code, out, _ = run("train", *asked)
+        assert code == 0
+        assert re.search(r"--learner rote, parameters for --set:\n  times: int +How often to repeat.  \[3\]", out)
+        assert "solver" not in out
+
+
+@pytest.mark.parametrize("name", learners.names())
+def test_the_help_of_every_learner_has_its_parameters(run, name):
+    out = run("train", "--learner", name, "--help").out.partition(f"--learner {name}, parameters for --set:")[2]
+    shown = re.findall(r"^  (\w+)(?:: |  )", out, re.MULTILINE)
+    assert [word for word in shown if word != "Example"] == [each.name for each in learners.parameters(name)]
+
+
+def test_help_with_a_learner_that_nobody_knows_lists_the_others(run):
+    code, out, _ = run("train", "--learner", "nobody", "--help")
+    assert code == 0
+    assert "Learners:\n  crf " in out
+    assert "parameters for --set:" not in out
+    assert run("train", "--learner").code == 2
 
 
 class Stop(Exception):

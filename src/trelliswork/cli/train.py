@@ -7,13 +7,12 @@ same model, bit for bit, as if it had never stopped.
 from __future__ import annotations
 
 import ast
-import inspect
 import json
 import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -24,19 +23,37 @@ from trelliswork.cli.reading import Labelled, Layout, layout_options, read_label
 from trelliswork.errors import InvalidInput
 from trelliswork.scheme_table import SCHEME_NAMES
 
+if TYPE_CHECKING:
+    from trelliswork.learners import Parameter
+
 __all__ = ["command", "learner_from", "templates_from", "train"]
 
 PRESETS = ("words", "chunking", "ner", "pos", "thesis")
 CHECKPOINT_SECONDS = 5.0
+DEFAULT_LEARNER = "crf"
+_LEARNER = "trelliswork.learner"  # where a click context keeps which learner's help is wanted
 
 
 class _TrainCommand(click.Command):
-    """A command whose help lists the learners, which are not loaded for anything else."""
+    """A command whose help lists the learners, and the parameters of the one that ``--learner`` names."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        context.meta[_LEARNER] = _learner_in(args)  # help is shown before any option is read
+        return super().parse_args(context, args)
 
     def format_epilog(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        for name, documented in learner_parameters().items():
-            with formatter.section(f"--learner {name}, parameters for --set"):
-                formatter.write_dl(documented)
+        from trelliswork import learners
+
+        known = learners.names()
+        shown = context.meta.get(_LEARNER, DEFAULT_LEARNER)
+        with formatter.section("Learners"):
+            formatter.write_dl([(name, learners.summary(name)) for name in known])
+        if shown in known:
+            with formatter.section(f"--learner {shown}, parameters for --set"):
+                formatter.write_dl([_as_option(parameter) for parameter in learners.parameters(shown)])
+        if len(known) > 1:
+            formatter.write_paragraph()
+            formatter.write_text("The parameters of another: trelliswork train --learner NAME --help")
         super().format_epilog(context, formatter)
 
 
@@ -52,7 +69,9 @@ class _TrainCommand(click.Command):
 @click.option(
     "--features", metavar="NAME|FILE", default="auto", help=f"{', '.join(PRESETS)}, or a template file.  [auto]"
 )
-@click.option("--learner", metavar="NAME", default="crf", show_default=True, help="The training algorithm; see below.")
+@click.option(
+    "--learner", metavar="NAME", default=DEFAULT_LEARNER, show_default=True, help="The training algorithm; see below."
+)
 @click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="A parameter of the learner; see below.")
 @click.option(
     "--scheme",
@@ -109,7 +128,7 @@ def train(
     layout: Layout | None = None,
     dev: str | None = None,
     features: str = "auto",
-    learner: str = "crf",
+    learner: str = DEFAULT_LEARNER,
     settings: Sequence[str] = (),
     scheme: str | None = None,
     min_count: int = 1,
@@ -161,14 +180,9 @@ def train(
 
     layout = layout or Layout()
     _check_paths(model, checkpoint, resume)
-    chosen = learner_from(learner, settings)
-    templates = templates_from(features)
-    began = time.perf_counter()
-    corpus = read_labelled(source, layout)
-    held_out = None if dev is None else read_labelled(dev, layout)
     labeler = Labeler(
-        chosen,
-        templates,
+        learner_from(learner, settings),
+        templates_from(features),
         min_count=min_count,
         hash_bits=hash_bits,
         combinations=combinations,
@@ -177,25 +191,15 @@ def train(
         n_jobs=jobs or -1,
         random_state=seed,
     )
+    began = time.perf_counter()
+    corpus = read_labelled(source, layout)
+    held_out = None if dev is None else read_labelled(dev, layout)
     keeper = Checkpoint(checkpoint, _run_of(labeler, source, dev) if checkpoint else {}, CHECKPOINT_SECONDS)
     resumed = _resumed(keeper, checkpoint, quiet) if resume else None
-    progress = TrainingProgress(n_tokens(corpus.X), chosen, on_terminal() and not quiet and not verbose, verbose)
-    with interruptible() as interrupt:
-
-        def callback(iteration: Any) -> bool:
-            interrupt.kept = True
-            progress.update(iteration)
-            stop = interrupt.asked
-            keeper.offer(iteration.state, at_once=stop)
-            return stop
-
-        with progress.showing():
-            _fit(labeler, corpus, held_out, callback, resumed)
-        interrupt.kept = True  # also if there was no iteration to do
-        labeler.save(model)
-        if labeler.converged_:
-            keeper.remove()
-    return _facts(labeler, model, corpus.X, time.perf_counter() - began, interrupt.asked)
+    bar = on_terminal() and not quiet and not verbose
+    progress = TrainingProgress(n_tokens(corpus.X), labeler.learner, bar, verbose)
+    interrupted = _fit_and_save(labeler, corpus, held_out, model, keeper, resumed, progress)
+    return _facts(labeler, model, corpus.X, time.perf_counter() - began, interrupted)
 
 
 def learner_from(name: str, settings: Sequence[str] = ()) -> Any:
@@ -206,10 +210,10 @@ def learner_from(name: str, settings: Sequence[str] = ()) -> Any:
     >>> learner_from("crf", ["l2=0.5", "solver=lbfgs"])
     CRF(l2=0.5, solver='lbfgs')
     """
-    from trelliswork.learners import by_name
+    from trelliswork import learners
 
-    learner: Any = by_name(name)
-    known = learner.get_params()
+    known = {parameter.name: parameter.default for parameter in learners.parameters(name)}
+    params = {}
     try:
         for setting in settings:
             parameter, equals, value = setting.partition("=")
@@ -217,19 +221,11 @@ def learner_from(name: str, settings: Sequence[str] = ()) -> Any:
                 raise InvalidInput(f"--set {setting}: expected NAME=VALUE.")
             if parameter not in known:
                 raise InvalidInput(f"--set {setting}: the learner {name} has no parameter {parameter!r}.")
-            learner.set_params(**{parameter: _value(value)})
-        learner._check()  # now, not after the corpus has been read
+            params[parameter] = _value(value)
+        return learners.by_name(name, **params)  # checked now, not after the corpus has been read
     except InvalidInput as error:
         listed = ", ".join(f"{parameter}={default!r}" for parameter, default in known.items())
         raise InvalidInput(f"{str(error).rstrip('.')}. Its parameters are {listed}.") from error
-    return learner
-
-
-def learner_parameters() -> dict[str, list[tuple[str, str]]]:
-    """Return every learner's parameters with what its documentation says of them, for `train --help`."""
-    from trelliswork.learners import _LEARNERS
-
-    return {name: _documented(learner) for name, learner in _LEARNERS.items()}
 
 
 def templates_from(features: str) -> Any:
@@ -259,19 +255,20 @@ def _value(text: str) -> Any:
     return value if isinstance(value, int | float | str) else text
 
 
-def _documented(learner: type) -> list[tuple[str, str]]:
-    """The parameters of a class from the Parameters section of its docstring, each in one sentence or two."""
-    lines = inspect.cleandoc(learner.__doc__ or "").splitlines()
-    found: list[tuple[str, list[str]]] = []
-    start = next((i + 2 for i, line in enumerate(lines) if line == "Parameters"), len(lines))
-    for i, line in enumerate(lines[start:], start):
-        if i + 1 < len(lines) and lines[i + 1].startswith("---"):
-            break
-        if line and not line[0].isspace():
-            found.append((line.replace(" : ", ": ", 1), []))
-        elif found and line.strip():
-            found[-1][1].append(line.strip())
-    return [(name, " ".join(said).replace("``", "")) for name, said in found]
+def _learner_in(args: Sequence[str]) -> str:
+    """The value of ``--learner`` among arguments that are not parsed yet."""
+    for i, argument in enumerate(args):
+        option, _, value = argument.partition("=")
+        if option == "--learner" and (value or args[i + 1 : i + 2]):
+            return value or args[i + 1]
+    return DEFAULT_LEARNER
+
+
+def _as_option(parameter: Parameter) -> tuple[str, str]:
+    """A parameter as `--help` shows it, with its default behind what it does."""
+    head = f"{parameter.name}: {parameter.type}" if parameter.type else parameter.name
+    default = "none" if parameter.default is None else parameter.default
+    return head, f"{parameter.description}  [{default}]".lstrip()
 
 
 def _check_paths(model: str, checkpoint: str | None, resume: bool) -> None:
@@ -284,6 +281,34 @@ def _check_paths(model: str, checkpoint: str | None, resume: bool) -> None:
         folder = os.path.dirname(os.path.abspath(path))
         if path == "-" or os.path.isdir(path) or not os.path.isdir(folder) or not os.access(folder, os.W_OK):
             raise InvalidInput(f"{option} {path}: this must be a file in a folder that can be written to.")
+
+
+def _fit_and_save(
+    labeler: Any,
+    corpus: Labelled,
+    dev: Labelled | None,
+    model: str,
+    keeper: Checkpoint,
+    resumed: dict[str, Any] | None,
+    progress: TrainingProgress,
+) -> bool:
+    """Learn and write the model, whatever Ctrl-C says meanwhile; return whether it said something."""
+    with interruptible() as interrupt:
+
+        def callback(iteration: Any) -> bool:
+            interrupt.kept = True
+            progress.update(iteration)
+            stop = interrupt.asked
+            keeper.offer(iteration.state, at_once=stop)
+            return stop
+
+        with progress.showing():
+            _fit(labeler, corpus, dev, callback, resumed)
+        interrupt.kept = True  # also if there was no iteration to do
+        labeler.save(model)
+        if labeler.converged_:
+            keeper.remove()
+    return interrupt.asked
 
 
 def _fit(
@@ -305,7 +330,8 @@ def _run_of(labeler: Any, source: str, dev: str | None) -> dict[str, Any]:
     """What a resumed run must have in common with the one before, ready for JSON."""
     learner = labeler.learner
     # How far to go may change; how many threads go there does not matter.
-    parameters = {name: value for name, value in learner.get_params().items() if name not in ("max_iter", "tol")}
+    free = ("tol", "max_iter" if hasattr(learner, "max_iter") else "epochs")
+    parameters = {name: value for name, value in learner.get_params().items() if name not in free}
     options = ("min_count", "hash_bits", "combinations", "constraints", "patience", "random_state")
     features = labeler.features
     return {

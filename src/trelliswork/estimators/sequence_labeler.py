@@ -307,7 +307,10 @@ class Labeler:
             "labels": job.classes,
             "hash_bits": self.hash_bits or 0,
             **job.inputs.as_settings(),
-            "learner": {"name": _learner_name(learner), "parameters": _plain(getattr(learner, "get_params", dict)())},
+            "learner": {
+                "name": learners.name_of(learner),
+                "parameters": _plain(getattr(learner, "get_params", dict)()),
+            },
             "parameters": self._saved_parameters(),
             "training": {
                 "n_sequences": job.n_sequences,
@@ -768,7 +771,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     return None if isinstance(value, float) and not np.isfinite(value) else value
-
-
-def _learner_name(learner: Any) -> str:
-    return str(getattr(learner, "name", type(learner).__name__.lower()))
