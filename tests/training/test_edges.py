@@ -26,9 +26,7 @@ def chain_of(length, n_labels=3, n_keys=5, seed=0):
 
 @pytest.mark.parametrize("general", [False, True])
 def test_a_sequence_of_a_hundred_thousand_tokens(general):
-    made = _core.ChainOracle(
-        chain_of(100_000), 3, np.arange(3, dtype=np.int32), use="general" if general else "fast"
-    )
+    made = _core.ChainOracle(chain_of(100_000), 3, np.arange(3, dtype=np.int32), use="general" if general else "fast")
     weights = np.random.default_rng(0).normal(size=made.n_weights)
     value, gradient = loss(made, weights)
     step = 1e-6 * gradient / np.linalg.norm(gradient)
@@ -47,7 +45,9 @@ def test_long_sequences_beside_short_ones():
     for general in (False, True):
         several = _core.Examples()
         several.add(_core.KeySource(lengths, np.arange(n + 1), keys[codes + np.arange(n) % 5]), codes)
-        made[general] = _core.ChainOracle(several, 4, np.arange(4, dtype=np.int32), use="general" if general else "fast")
+        made[general] = _core.ChainOracle(
+            several, 4, np.arange(4, dtype=np.int32), use="general" if general else "fast"
+        )
     weights = rng.normal(size=made[True].n_weights)
     expected, gradient = loss(made[True], weights)
     np.testing.assert_allclose(loss(made[False], weights)[0], expected, rtol=1e-12)

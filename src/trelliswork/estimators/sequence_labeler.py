@@ -610,7 +610,10 @@ class Labeler:
         if self.patience is not None:
             checks.as_count("patience", self.patience)
         checks.as_jobs(self.n_jobs)
-        for name, choices in (("combinations", ("auto", "seen", "transitions", "all", "grown")), ("decoder", ("argmax", "mbr"))):
+        for name, choices in (
+            ("combinations", ("auto", "seen", "transitions", "all", "grown")),
+            ("decoder", ("argmax", "mbr")),
+        ):
             value = getattr(self, name)
             if not isinstance(value, str) or value not in choices:
                 raise InvalidInput(f"{name} is {value!r}; expected one of {', '.join(map(repr, choices))}.")

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from typing import Any, NamedTuple
 
 from trelliswork.errors import InvalidInput
-from trelliswork.learners.crf import CRF
 from trelliswork.learners.training import Learner
 
-__all__ = ["CRF", "Parameter", "by_name", "name_of", "names", "parameters", "summary"]
+__all__ = ["Parameter", "by_name", "name_of", "names", "parameters", "summary"]
 
-_LEARNERS: dict[str, type[Any]] = {"crf": CRF}
+# Name -> module and class; loaded when first used.
+_LEARNERS = {
+    "crf": ("crf", "CRF"),
+    "perceptron": ("online", "Perceptron"),
+    "pa": ("online", "PassiveAggressive"),
+}
 
 
 class Parameter(NamedTuple):
@@ -61,11 +66,11 @@ def name_of(learner: Any) -> str:
 
     Examples
     --------
-    >>> name_of(CRF())
+    >>> name_of(by_name("crf"))
     'crf'
     """
-    known = {kind: name for name, kind in _LEARNERS.items()}
-    return known.get(type(learner), type(learner).__name__.lower())
+    known = {kind: name for name, (_, kind) in _LEARNERS.items()}
+    return known.get(type(learner).__name__, type(learner).__name__.lower())
 
 
 def summary(name: str) -> str:
@@ -96,7 +101,9 @@ def parameters(name: str) -> list[Parameter]:
 def _class(name: str) -> type[Any]:
     if name not in _LEARNERS:
         raise InvalidInput(f"there is no learner {name!r}; there is: {', '.join(sorted(_LEARNERS))}")
-    return _LEARNERS[name]
+    module, kind = _LEARNERS[name]
+    found: type[Any] = getattr(importlib.import_module(f"{__name__}.{module}"), kind)
+    return found
 
 
 def _documentation(name: str) -> list[str]:
