@@ -50,6 +50,17 @@ void ExponentiatedGradient::infer(std::size_t example, const std::vector<double>
     }
 }
 
+// f(gold) - the features expected under the distribution
+void ExponentiatedGradient::expect(std::size_t example, const Inner& inner, SparseVector& out) {
+    oracle_.difference_of_marginals(example, inner.marginals, out);
+    // Every output has some probability, so all weights there could be would come, and the sums do not know of them.
+    if (oracle_.n_weights() != w_.size())
+        throw std::invalid_argument(
+            "exponentiated gradient cannot take weights that grow: give the oracle those seen in "
+            "gold, or all, from the start");
+    places_.grow(w_.size());
+}
+
 // Every example begins near its gold structure, which most are at in the end.
 void ExponentiatedGradient::begin(std::size_t n_jobs) {
     const std::size_t n = oracle_.n_examples();
@@ -64,8 +75,7 @@ void ExponentiatedGradient::begin(std::size_t n_jobs) {
         });
         for (std::size_t i = 0; i < size; ++i) {
             values_[first + i] = inner[i].value;
-            oracle_.difference_of_marginals(first + i, inner[i].marginals, of_now_);
-            w_.grow(oracle_.n_weights());
+            expect(first + i, inner[i], of_now_);
             w_.add(of_now_, how_.kappa * oracle_.example_weight(first + i));
         }
     }
@@ -85,7 +95,7 @@ void ExponentiatedGradient::visit(std::size_t example) {
         for (std::size_t r = 0; r < scores_.size(); ++r) scores_[r] += costs_[r];
     }
     infer(example, theta_[example], now_);
-    oracle_.difference_of_marginals(example, now_.marginals, of_now_);
+    expect(example, now_, of_now_);
     const double longest = how_.loss == DualLoss::kCrf ? 1.0 : kLongest;
     double& eta = eta_[example];
     for (std::size_t tries = 0; tries < kMostTries; ++tries) {
@@ -106,10 +116,8 @@ bool ExponentiatedGradient::advance(std::size_t example, double eta) {
     moved_.resize(theta.size());
     for (std::size_t r = 0; r < theta.size(); ++r) moved_[r] = kept * theta[r] + eta * scores_[r];
     infer(example, moved_, next_);
-    oracle_.difference_of_marginals(example, next_.marginals, of_next_);
-    w_.grow(oracle_.n_weights());
+    expect(example, next_, of_next_);
     const double factor = how_.kappa * oracle_.example_weight(example);
-    places_.grow(w_.size());
     places_.add(of_next_, of_now_, -1.0);
     const double rise = factor * (next_.value - now_.value) - factor * w_.dot(of_next_) -
                         0.5 * factor * factor * of_next_.squared_norm();
@@ -146,7 +154,6 @@ void ExponentiatedGradient::evaluate(std::size_t n_jobs) {
     } else {
         AveragedWeights w(at);
         objective_ = penalty + how_.kappa * hinge_sum(oracle_, w, n_jobs);
-        w_.grow(oracle_.n_weights());
     }
     gap_ = std::max(0.0, objective_ - dual_);
     exact_ = true;

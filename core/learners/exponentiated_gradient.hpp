@@ -54,6 +54,7 @@ private:
     };
     void begin(std::size_t n_jobs);
     void infer(std::size_t example, const std::vector<double>& theta, Inner& out) const;
+    void expect(std::size_t example, const Inner& inner, SparseVector& out);
     bool advance(std::size_t example, double eta);
     double dual() const;
     std::size_t memory_bytes() const;

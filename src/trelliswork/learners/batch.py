@@ -1,8 +1,9 @@
 """Max-margin by methods that know how far they are from the optimum: Frank-Wolfe and cutting planes.
 
 Both minimise ``|w|^2 / 2 + C * sum of hinge losses``, where the hinge loss of an example is the largest
-``cost(y) - w . (f(gold) - f(y))`` over its outputs ``y`` (004, eq. 2.6 and 2.7, with ``C = 1 / (lam N)``, eq. 2.8). They work on
-the dual (004, eq. 2.9 to 2.11), whose value is never above the minimum: what the objective has above it is the duality gap.
+``cost(y) - w . (f(gold) - f(y))`` over its outputs ``y`` (004, eq. 2.6 and 2.7, with ``C = 1 / (lam N)``, eq. 2.8).
+They work on the dual (004, eq. 2.9 to 2.11), whose value is never above the minimum: what the objective has above it is
+the duality gap.
 """
 
 from __future__ import annotations
@@ -139,8 +140,8 @@ class CuttingPlane(EpochLearner):
 
     Notes
     -----
-    Planes that took no part in the solution for 50 iterations are dropped; ``facts`` has their number and the memory they
-    take, a dense vector each. The weights returned are the best of all iterations. Training that starts from given
+    Planes that took no part in the solution for 50 iterations are dropped; ``facts`` has their number and the memory
+    they take, a dense vector each. The weights returned are the best of all iterations. Training that starts from given
     weights stays near them: the penalty is then ``|w - start|^2 / 2``.
 
     Examples
@@ -162,9 +163,7 @@ class CuttingPlane(EpochLearner):
         checked_number("tol", self.tol, least=0.0)
 
     def _solver(self, oracle: _core.Oracle, weights: FloatArray, seed: int) -> _core.CuttingPlane:
-        return _core.CuttingPlane(
-            oracle, weights, C=factor_of_losses(self.C, self.lam, oracle), tol=float(self.tol)
-        )
+        return _core.CuttingPlane(oracle, weights, C=factor_of_losses(self.C, self.lam, oracle), tol=float(self.tol))
 
     def _end(self, solver: _core.Solver, count: str) -> str:
         how = "converged" if solver.outcome == "converged" else "ended as low as rounding allows"

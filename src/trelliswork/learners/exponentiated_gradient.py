@@ -46,9 +46,9 @@ class ExponentiatedGradient(EpochLearner):
 
     Notes
     -----
-    The scores of all parts of all examples are kept: ``facts["memory_bytes"]`` says what they take. Like `CRF`, it has weights
-    only for what was seen in gold, unless the oracle was given all combinations. Training that starts from given
-    weights stays near them: the penalty is then on ``w - start``.
+    The scores of all parts of all examples are kept: ``facts["memory_bytes"]`` says what they take. Like `CRF`, it has
+    weights only for what was seen in gold, unless the oracle was given all combinations. Training that starts from
+    given weights stays near them: the penalty is then on ``w - start``.
 
     Examples
     --------
@@ -57,7 +57,6 @@ class ExponentiatedGradient(EpochLearner):
     """
 
     grows: ClassVar[bool] = False  # expectations touch every weight there could be
-    sums: ClassVar[bool] = True
 
     def __init__(
         self,
