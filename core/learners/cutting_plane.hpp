@@ -7,6 +7,7 @@
 // bound on its distance from the minimum.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "centre.hpp"
@@ -26,7 +27,7 @@ public:
     std::span<const double> weights() const override { return best_; }
     double objective() const override { return objective_; }
     double gradient_norm() const override;
-    double gap() const override { return objective_ - dual_; }
+    double gap() const override { return std::max(0.0, objective_ - dual_); }
     double passes() const override { return static_cast<double>(passes_); }
     std::size_t iterations() const override { return iterations_; }
     Outcome outcome() const override { return outcome_; }
