@@ -80,6 +80,17 @@ double ChainOracle::example_weight(std::size_t example) const {
     return s == kNoAttribute ? 0.0 : set_->weight(s);
 }
 
+void ChainOracle::grow_again(std::span<const double> list) {
+    growth_->set_to(list);
+    if (decoder_) decoder_->see_all_added();
+}
+
+std::vector<double> ChainOracle::weights_from(const ModelView& model) {
+    std::vector<double> weights = tw::chain::weights_from(*set_, *growth_, model);
+    if (decoder_) decoder_->see_all_added();
+    return weights;
+}
+
 std::vector<Found> ChainOracle::kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
                                       double nu) const {
     const std::uint32_t s = sequence(example);
