@@ -1,4 +1,4 @@
-"""Frank-Wolfe, cutting planes and exponentiated gradient: duals never fall, gaps are certain, runs may be cut in two."""
+"""Frank-Wolfe, cutting planes, exponentiated gradient: duals never fall, gaps are certain, runs may be cut in two."""
 
 import itertools
 
