@@ -1,5 +1,6 @@
 #include "exponentiated_gradient.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
@@ -10,11 +11,11 @@
 namespace tw::learners {
 namespace {
 
-constexpr double kTrustInGold = 3.0;    // the first theta: how much a unit of cost is held against a part
+constexpr double kTrustInGold = 10.0;   // the first theta: how much a unit of cost is held against a part
 constexpr double kLonger = 1.05;        // what eta_i is multiplied with after a success
 constexpr std::size_t kMostTries = 12;  // in one visit
 constexpr double kLongest = 1e6;        // of eta_i, for max-margin; a CRF's step of 1 already forgets theta
-constexpr std::size_t kAtOnce = 256;    // examples whose first distributions are held at a time
+constexpr double kNoChange = 1e-13;     // of a marginal
 
 }  // namespace
 
@@ -26,6 +27,7 @@ ExponentiatedGradient::ExponentiatedGradient(Oracle& oracle, const OnlineSetting
       unit_(settings.loss == DualLoss::kCrf ? 1.0 / settings.kappa : 1.0),
       centre_(start),
       theta_(oracle.n_examples()),
+      marginals_(oracle.n_examples()),
       eta_(oracle.n_examples(), settings.step),
       values_(oracle.n_examples(), 0.0),
       gap_(std::numeric_limits<double>::infinity()) {
@@ -36,48 +38,45 @@ ExponentiatedGradient::ExponentiatedGradient(Oracle& oracle, const OnlineSetting
 
 double ExponentiatedGradient::gap() const { return exact_ ? gap_ : std::numeric_limits<double>::infinity(); }
 
-void ExponentiatedGradient::infer(std::size_t example, const std::vector<double>& theta, Inner& out) const {
-    const double log_z = oracle_.marginals(example, theta, out.marginals);
-    out.value = 0.0;
+// The marginals under theta, and the example's part of the dual.
+double ExponentiatedGradient::infer(std::size_t example, const std::vector<double>& theta,
+                                    const std::vector<double>& costs, std::vector<double>& marginals) const {
+    const double log_z = oracle_.marginals(example, theta, marginals);
+    double value = 0.0;
     if (how_.loss == DualLoss::kCrf) {
-        out.value = log_z;
+        value = log_z;
         for (std::size_t r = 0; r < theta.size(); ++r)
-            if (out.marginals[r] > 0.0) out.value -= out.marginals[r] * theta[r];
+            if (marginals[r] > 0.0) value -= marginals[r] * theta[r];
     } else {
-        std::vector<double> costs;
-        oracle_.part_costs(example, costs);
-        for (std::size_t r = 0; r < theta.size(); ++r) out.value += out.marginals[r] * costs[r];
+        for (std::size_t r = 0; r < theta.size(); ++r) value += marginals[r] * costs[r];
     }
+    return value;
 }
 
-// f(gold) - the features expected under the distribution
-void ExponentiatedGradient::expect(std::size_t example, const Inner& inner, SparseVector& out) {
-    oracle_.difference_of_marginals(example, inner.marginals, out);
-    // Every output has some probability, so all weights there could be would come, and the sums do not know of them.
+// f(gold) - sum of marginals * f(part), without weights that are new: every output has some probability, so all weights
+// there could be would come, and the sums of a CRF would not know of them.
+void ExponentiatedGradient::expect(std::size_t example, const std::vector<double>& marginals, SparseVector& out) {
+    oracle_.difference_of_marginals(example, marginals, out);
     if (oracle_.n_weights() != w_.size())
         throw std::invalid_argument(
-            "exponentiated gradient cannot take weights that grow: give the oracle those seen in "
-            "gold, or all, from the start");
+            "exponentiated gradient cannot take weights that grow: give the oracle those seen in gold, or all of them, "
+            "from the start");
     places_.grow(w_.size());
 }
 
 // Every example begins near its gold structure, which most are at in the end.
 void ExponentiatedGradient::begin(std::size_t n_jobs) {
     const std::size_t n = oracle_.n_examples();
-    std::vector<Inner> inner(std::min(n, kAtOnce));
-    for (std::size_t first = 0; first < n; first += kAtOnce) {
-        const std::size_t size = std::min(kAtOnce, n - first);
-        parallel_for(size, n_jobs, [&](std::size_t i, std::size_t) {
-            auto& theta = theta_[first + i];
-            oracle_.part_costs(first + i, theta);
-            for (double& x : theta) x *= -kTrustInGold;
-            infer(first + i, theta, inner[i]);
-        });
-        for (std::size_t i = 0; i < size; ++i) {
-            values_[first + i] = inner[i].value;
-            expect(first + i, inner[i], of_now_);
-            w_.add(of_now_, how_.kappa * oracle_.example_weight(first + i));
-        }
+    parallel_for(n, n_jobs, [&](std::size_t i, std::size_t) {
+        std::vector<double> costs;
+        oracle_.part_costs(i, costs);
+        theta_[i] = costs;
+        for (double& x : theta_[i]) x *= -kTrustInGold;
+        values_[i] = infer(i, theta_[i], costs, marginals_[i]);
+    });
+    for (std::size_t i = 0; i < n; ++i) {
+        expect(i, marginals_[i], change_);
+        w_.add(change_, how_.kappa * oracle_.example_weight(i));
     }
     begun_ = true;
 }
@@ -94,8 +93,6 @@ void ExponentiatedGradient::visit(std::size_t example) {
         oracle_.part_costs(example, costs_);
         for (std::size_t r = 0; r < scores_.size(); ++r) scores_[r] += costs_[r];
     }
-    infer(example, theta_[example], now_);
-    expect(example, now_, of_now_);
     const double longest = how_.loss == DualLoss::kCrf ? 1.0 : kLongest;
     double& eta = eta_[example];
     for (std::size_t tries = 0; tries < kMostTries; ++tries) {
@@ -115,17 +112,32 @@ bool ExponentiatedGradient::advance(std::size_t example, double eta) {
     const double kept = how_.loss == DualLoss::kCrf ? 1.0 - eta : 1.0;
     moved_.resize(theta.size());
     for (std::size_t r = 0; r < theta.size(); ++r) moved_[r] = kept * theta[r] + eta * scores_[r];
-    infer(example, moved_, next_);
-    expect(example, next_, of_next_);
+    const double value = infer(example, moved_, costs_, next_);
+    change_in_features(example);
     const double factor = how_.kappa * oracle_.example_weight(example);
-    places_.add(of_next_, of_now_, -1.0);
-    const double rise = factor * (next_.value - now_.value) - factor * w_.dot(of_next_) -
-                        0.5 * factor * factor * of_next_.squared_norm();
+    const double rise =
+        factor * (value - values_[example]) - factor * w_.dot(change_) - 0.5 * factor * factor * change_.squared_norm();
     if (!(rise >= 0.0)) return false;
-    w_.add(of_next_, factor);
+    w_.add(change_, factor);
     theta_[example].swap(moved_);
-    values_[example] = next_.value;
+    marginals_[example].swap(next_);
+    values_[example] = value;
     return true;
+}
+
+// What changes in f(gold) - expected features: that of the changes in the marginals, less f(gold). Oracles leave out
+// what is zero, so changes that are nothing but rounding are made zero.
+void ExponentiatedGradient::change_in_features(std::size_t example) {
+    const auto& before = marginals_[example];
+    differences_.resize(before.size());
+    for (std::size_t r = 0; r < before.size(); ++r) {
+        const double change = next_[r] - before[r];
+        differences_[r] = std::abs(change) < kNoChange ? 0.0 : change;
+    }
+    expect(example, differences_, change_);
+    std::ranges::fill(differences_, 0.0);
+    expect(example, differences_, gold_);
+    places_.add(change_, gold_, -1.0);
 }
 
 double ExponentiatedGradient::dual() const {
@@ -165,7 +177,8 @@ std::size_t ExponentiatedGradient::memory_bytes() const {
         theta_.capacity() * sizeof(theta_[0]) +
         (eta_.capacity() + values_.capacity() + (settings_.averaged ? 2 : 1) * w_.size()) * sizeof(double) +
         centre_.memory_bytes();
-    for (const auto& theta : theta_) total += theta.capacity() * sizeof(double);
+    for (const auto* parts : {&theta_, &marginals_})
+        for (const auto& one : *parts) total += one.capacity() * sizeof(double);
     return total;
 }
 
@@ -212,6 +225,7 @@ void ExponentiatedGradient::load(const State& state) {
         const auto first = theta.begin() + static_cast<std::ptrdiff_t>(from);
         theta_[i].assign(first, first + static_cast<std::ptrdiff_t>(costs.size()));
         from += costs.size();
+        if (begun_) infer(i, theta_[i], costs, marginals_[i]);
     }
     exact_ = rest[1] != 0.0;
     dual_ = rest[2];

@@ -48,13 +48,11 @@ protected:
     void load(const State& state) override;
 
 private:
-    struct Inner {  // the distribution of one example: marginals of its parts, and T_i
-        std::vector<double> marginals;
-        double value = 0.0;
-    };
     void begin(std::size_t n_jobs);
-    void infer(std::size_t example, const std::vector<double>& theta, Inner& out) const;
-    void expect(std::size_t example, const Inner& inner, SparseVector& out);
+    double infer(std::size_t example, const std::vector<double>& theta, const std::vector<double>& costs,
+                 std::vector<double>& marginals) const;
+    void expect(std::size_t example, const std::vector<double>& marginals, SparseVector& out);
+    void change_in_features(std::size_t example);
     bool advance(std::size_t example, double eta);
     double dual() const;
     std::size_t memory_bytes() const;
@@ -62,15 +60,14 @@ private:
     const ExponentiatedGradientSettings how_;
     const double unit_;  // of objective and dual: what they are multiplied with to be the user's
     Centre centre_;
-    std::vector<std::vector<double>> theta_;
-    std::vector<double> eta_, values_;  // eta_i and T_i
+    std::vector<std::vector<double>> theta_, marginals_;  // marginals under theta, kept to save an inference a visit
+    std::vector<double> eta_, values_;                    // eta_i and T_i
     bool begun_ = false, exact_ = false;
     double dual_ = 0.0, gap_;
     std::size_t halvings_ = 0;  // of this pass
     // Reused from one visit to the next.
-    std::vector<double> scores_, costs_, moved_;
-    Inner now_, next_;
-    SparseVector of_now_, of_next_;
+    std::vector<double> scores_, costs_, moved_, next_, differences_;
+    SparseVector change_, gold_;
     Places places_;
 };
 
