@@ -22,7 +22,7 @@ namespace tw::chain {
 inline constexpr std::size_t kMostShards = 16;
 
 // Which (attribute, label) and (label, label) pairs get weights. kGrown: all label pairs, the attributes' seen labels,
-// all labels of attributes that have many, and what learners meet later (growth.hpp).
+// all labels of attributes that are frequent, and what learners meet later (growth.hpp).
 enum class Combinations { kSeen, kTransitions, kAll, kGrown };
 
 struct Constraints {  // all empty, or all there: non-zero where allowed
