@@ -9,11 +9,9 @@
 namespace tw::chain {
 namespace {
 
-constexpr std::size_t kMostEntries = 3;   // a unit with more labels is a row
-constexpr std::size_t kLeastHead = 16;    // occurrences of a unit that may imply others
-constexpr std::size_t kLeastSaved = 3;    // rows that a composite must save in a pass
-constexpr std::size_t kMostImplied = 32;  // units implied by one: a set of bits
-constexpr std::size_t kMostUnits = 64;    // units of one token: likewise
+constexpr std::size_t kLeastHead = 16;  // occurrences of a unit that may imply others
+constexpr std::size_t kLeastSaved = 3;  // rows that a composite must save in a pass
+constexpr std::size_t kMostUnits = 64;  // units of one token: likewise
 
 }  // namespace
 
@@ -189,6 +187,7 @@ RowLayout::RowLayout(const TrainingSet& set) : set_(set) {
     }
     list_tokens(valued, composer);
     turn_composites_around();
+    composite_rows.items.resize(composite_rows.items.size() + kListPadding, 0);
 }
 
 void RowLayout::place_units(const std::vector<std::uint8_t>& valued) {
@@ -228,7 +227,6 @@ void RowLayout::list_tokens(const std::vector<std::uint8_t>& valued, const Compo
     std::vector<std::uint16_t> labels;  // of the entries of a token
     for (Lists* lists : {&rows, &entries, &valued_rows, &valued_entries}) lists->starts.reserve(o.starts.size());
     const auto list = [&](std::uint32_t t, std::uint32_t in_group) {
-        const std::size_t first = rows.items.size();
         labels.clear();
         for (std::uint32_t i = composer.chosen.starts[t]; i < composer.chosen.starts[t + 1]; ++i) {
             const Composer::Variant& variant = composer.variants[composer.chosen.items[i]];
@@ -255,8 +253,6 @@ void RowLayout::list_tokens(const std::vector<std::uint8_t>& valued, const Compo
                 add_unit(unit, rows, entries, labels);
             }
         }
-        if (rows.items.size() == first) rows.items.push_back(static_cast<std::uint32_t>(zero_row()));
-        rows.items[first] |= kFirstRow;
         for (const std::uint16_t label : labels) entry_places.push_back(in_group << kLabelBits | label);
         for (Lists* lists : {&rows, &entries, &valued_rows, &valued_entries}) lists->end();
     };

@@ -24,6 +24,10 @@ struct Lists {
     void end() { starts.push_back(static_cast<std::uint32_t>(items.size())); }
 };
 
+inline constexpr std::size_t kMostEntries = 3;                 // a unit with more labels is a row
+inline constexpr std::size_t kMostImplied = 32;                // units implied by one: a set of bits
+inline constexpr std::size_t kMostMembers = kMostImplied + 1;  // of a composite
+
 enum class Place : std::uint8_t { kRow, kEntries, kOnce };
 
 class RowLayout {
@@ -33,8 +37,7 @@ public:
     TokenLists token_lists() const;
     CompositeLists composite_lists() const;
 
-    std::size_t zero_row() const { return n_unit_rows + n_composites(); }  // of tokens that have no other
-    std::size_t n_rows() const { return zero_row() + 1; }
+    std::size_t n_rows() const { return n_unit_rows + n_composites(); }
     std::size_t n_composites() const { return composite_rows.starts.size() - 1; }
     std::size_t memory_bytes() const;
 

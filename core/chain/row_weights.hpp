@@ -33,7 +33,11 @@ private:
         std::vector<std::uint16_t> valued_entry_labels, gold;
         std::vector<float> row_values, entry_values, once;
         std::size_t n_tokens = 0;
+        std::uint32_t n_rows = 0, n_entries = 0;  // in use; their lists are longer, so that writing needs no check
         void clear();
+        void make_room(std::size_t more_rows, std::size_t more_entries);
+        void add_rows(const std::uint32_t* from, std::uint32_t n);
+        void add_entry(std::uint32_t entry, std::uint32_t entry_place);
         TokenLists view() const;
     };
     struct Part {  // up to four sequences of a step
@@ -46,6 +50,7 @@ private:
     void each_weight(Visit visit) const;
     void prepare(double cost_scale);
     void flatten(Part& part) const;
+    void add_valued(std::size_t token, Flat& flat) const;
     double evaluate(Part& part);
     double gold_score(const Part& part, const float* scores) const;
     void update(Part& part, float factor);
@@ -60,6 +65,8 @@ private:
     Buffer<float> data_;
     RowArrays<float> stored_{};
     std::vector<float> row_members_, entry_members_, once_members_;
+    std::vector<std::uint16_t> cells_;  // of rows, those that are weights
+    Members members_{};
     std::vector<double> transitions_;    // stored; [n_labels][n_labels], weights only
     std::vector<std::uint8_t> trained_;  // which of them are weights
     std::vector<double> scores_;         // of transitions, -inf where forbidden

@@ -106,6 +106,17 @@ struct Lanes<double> {
     static TW_INLINE V exp(V x) { return exponential(x); }
     static TW_INLINE double largest(V v) { return reduce_max(v); }
     static TW_INLINE double sum(V v) { return reduce_add(v); }
+    // v where the bit of a lane is set, 0 elsewhere.
+    static TW_INLINE V kept(V v, unsigned bits) {
+#if defined(__AVX512F__)
+        return (V)_mm512_maskz_mov_pd((__mmask8)bits, (__m512d)v);
+#else
+        double lane[W];
+        store(lane, v);
+        for (std::size_t i = 0; i < W; ++i) lane[i] = bits >> i & 1 ? lane[i] : 0.0;
+        return load(lane);
+#endif
+    }
     // Values that are exactly representable, far enough from the ends of the range; see forward_backward.
     static constexpr double floor_log = -180.0, move_floor_log = -140.0;
     static constexpr double guard = 1e-150, ceiling = 1e100, raised_limit = 1e-14;
@@ -167,6 +178,20 @@ struct Lanes<float> {
         float total = 0.0f;
         for (std::size_t i = 0; i < kFloats; ++i) total += lane[i];
         return total;
+#endif
+    }
+    static TW_INLINE V kept(V v, unsigned bits) {
+#if defined(__AVX512F__)
+        return (V)_mm512_maskz_mov_ps((__mmask16)bits, (__m512)v);
+#elif defined(__AVX2__)
+        const __m256i of_lane = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+        const __m256i set = _mm256_and_si256(_mm256_set1_epi32((int)bits), of_lane);
+        return (V)_mm256_and_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(set, of_lane)), (__m256)v);
+#else
+        float lane[kFloats];
+        store(lane, v);
+        for (std::size_t i = 0; i < kFloats; ++i) lane[i] = bits >> i & 1 ? lane[i] : 0.0f;
+        return load(lane);
 #endif
     }
     static constexpr float floor_log = -30.0f, move_floor_log = -20.0f;

@@ -14,6 +14,7 @@ namespace tw {
 namespace {
 
 using std::size_t;
+using std::uint16_t;
 using std::uint32_t;
 
 constexpr size_t kSequences = 4;                                       // side by side
@@ -119,16 +120,19 @@ template <class Real, size_t B, bool kHalf>
 TW_INLINE void gather_rows(const TokenLists& lists, const RowArrays<Real>& weights, RowStrides stride, size_t offset,
                            size_t begin, size_t n, Real* scores) {
     using L = Lanes<Real>;
-    Real* to = scores + offset - stride.scores;
-    for (uint32_t i = lists.row_starts[begin]; i < lists.row_starts[begin + n]; ++i) {
-        const uint32_t ahead = lists.rows[i + kAhead] & ~kFirstRow, number = lists.rows[i];
-        fetch_packs<Real, B>(weights.rows + (size_t)ahead * stride.weights + offset);
-        const Real* row = weights.rows + (size_t)(number & ~kFirstRow) * stride.weights + offset;
-        to += number & kFirstRow ? stride.scores : 0;
-        unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
-            L::store(to + b.value * L::width,
-                     L::load(to + b.value * L::width) + load_pack<Real, B, kHalf>(row, b.value));
-        });
+    for (size_t t = 0; t < n; ++t) {
+        Real* to = scores + t * stride.scores + offset;
+        typename L::V sum[B];
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA { sum[b.value] = L::load(to + b.value * L::width); });
+        for (uint32_t i = lists.row_starts[begin + t]; i < lists.row_starts[begin + t + 1]; ++i) {
+            const uint32_t ahead = lists.rows[i + kAhead], number = lists.rows[i];
+            fetch_packs<Real, B>(weights.rows + (size_t)ahead * stride.weights + offset);
+            const Real* row = weights.rows + (size_t)number * stride.weights + offset;
+            unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+                sum[b.value] = sum[b.value] + load_pack<Real, B, kHalf>(row, b.value);
+            });
+        }
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA { L::store(to + b.value * L::width, sum[b.value]); });
     }
     if (!lists.valued_row_starts) return;
     for (size_t t = 0; t < n; ++t)
@@ -165,16 +169,19 @@ TW_INLINE void scatter_rows(const TokenLists& lists, Real* sums, RowStrides stri
                 load_pack<Real, B, kHalf>(row, b.value) + L::fill(by) * L::load(from + b.value * L::width));
         });
     };
-    const Real* from = p + offset - stride.scores;
-    for (uint32_t i = lists.row_starts[begin]; i < lists.row_starts[begin + n]; ++i) {
-        const uint32_t ahead = lists.rows[i + kAhead] & ~kFirstRow, number = lists.rows[i];
-        fetch_packs<Real, B>(sums + (size_t)ahead * stride.weights + offset);
-        from += number & kFirstRow ? stride.scores : 0;
-        Real* row = sums + (size_t)(number & ~kFirstRow) * stride.weights + offset;
+    for (size_t t = 0; t < n; ++t) {
+        typename L::V from[B];
         unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
-            store_pack<Real, B, kHalf>(row, b.value,
-                                       load_pack<Real, B, kHalf>(row, b.value) + L::load(from + b.value * L::width));
+            from[b.value] = L::load(p + t * stride.scores + offset + b.value * L::width);
         });
+        for (uint32_t i = lists.row_starts[begin + t]; i < lists.row_starts[begin + t + 1]; ++i) {
+            const uint32_t ahead = lists.rows[i + kAhead], number = lists.rows[i];
+            fetch_packs<Real, B>(sums + (size_t)ahead * stride.weights + offset);
+            Real* row = sums + (size_t)number * stride.weights + offset;
+            unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+                store_pack<Real, B, kHalf>(row, b.value, load_pack<Real, B, kHalf>(row, b.value) + from[b.value]);
+            });
+        }
     }
     if (!lists.valued_row_starts) return;
     for (size_t t = 0; t < n; ++t)
@@ -213,50 +220,53 @@ void scatter(const TokenLists& lists, const RowArrays<Real>& sums, RowStrides st
 }
 
 template <class Real, size_t B, bool kHalf>
-TW_INLINE void step_rows(const TokenLists& lists, Real* weights, const Real* members, RowStrides stride, size_t offset,
-                         size_t n, Real factor, const Real* p) {
+TW_INLINE void step_rows(const TokenLists& lists, Real* weights, const Members& members, RowStrides stride,
+                         size_t offset, size_t n, Real factor, const Real* p) {
     using L = Lanes<Real>;
-    // Cells that are no weight have no members, and stay what they are.
-    const auto add = [&](uint32_t number, const Real* from, Real by) TW_INLINE_LAMBDA {
-        const size_t at = (size_t)number * stride.weights + offset;
+    const uint16_t* cells = members.cells + offset / L::width;
+    const auto add = [&](uint32_t number, const typename L::V* from, Real by) TW_INLINE_LAMBDA {
+        Real* row = weights + (size_t)number * stride.weights + offset;
+        const auto change = L::fill(by * (Real)members.rows[number]);
         unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
-            const typename L::V change =
-                L::fill(by) * load_pack<Real, B, kHalf>(members + at, b.value) * L::load(from + b.value * L::width);
-            store_pack<Real, B, kHalf>(weights + at, b.value,
-                                       load_pack<Real, B, kHalf>(weights + at, b.value) + change);
+            const unsigned set = cells[number * members.packs + b.value];
+            store_pack<Real, B, kHalf>(row, b.value,
+                                       load_pack<Real, B, kHalf>(row, b.value) + L::kept(change * from[b.value], set));
         });
     };
-    const Real* from = p + offset - stride.scores;
-    for (uint32_t i = lists.row_starts[0]; i < lists.row_starts[n]; ++i) {
-        const uint32_t ahead = lists.rows[i + kAhead] & ~kFirstRow, number = lists.rows[i];
-        fetch_packs<Real, B>(weights + (size_t)ahead * stride.weights + offset);
-        fetch_packs<Real, B>(members + (size_t)ahead * stride.weights + offset);
-        from += number & kFirstRow ? stride.scores : 0;
-        add(number & ~kFirstRow, from, factor);
-    }
-    if (!lists.valued_row_starts) return;
-    for (size_t t = 0; t < n; ++t)
+    for (size_t t = 0; t < n; ++t) {
+        typename L::V from[B];
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+            from[b.value] = L::load(p + t * stride.scores + offset + b.value * L::width);
+        });
+        for (uint32_t i = lists.row_starts[t]; i < lists.row_starts[t + 1]; ++i) {
+            const uint32_t ahead = lists.rows[i + kAhead];
+            fetch_packs<Real, B>(weights + (size_t)ahead * stride.weights + offset);
+            add(lists.rows[i], from, factor);
+        }
+        if (!lists.valued_row_starts) continue;
         for (uint32_t j = lists.valued_row_starts[t]; j < lists.valued_row_starts[t + 1]; ++j)
-            add(lists.valued_rows[j], p + t * stride.scores + offset, factor * (Real)lists.row_values[j]);
+            add(lists.valued_rows[j], from, factor * (Real)lists.row_values[j]);
+    }
 }
 
 template <class Real>
-void step(const TokenLists& lists, const RowArrays<Real>& weights, const Real* row_members, const Real* entry_members,
-          RowStrides stride, size_t n, Real factor, const Real* p) {
+void step(const TokenLists& lists, const RowArrays<Real>& weights, const Members& members, RowStrides stride, size_t n,
+          Real factor, const Real* p) {
     for (uint32_t i = lists.entry_starts[0]; i < lists.entry_starts[n]; ++i) {
         fetch(weights.entries + lists.entries[i + kEntriesAhead]);
-        fetch(entry_members + lists.entries[i + kEntriesAhead]);
+        fetch(members.entries + lists.entries[i + kEntriesAhead]);
         const uint32_t entry = lists.entries[i];
-        weights.entries[entry] += factor * (Real)entry_members[entry] * p[place(lists.entry_places[i], stride.scores)];
+        weights.entries[entry] +=
+            factor * (Real)members.entries[entry] * p[place(lists.entry_places[i], stride.scores)];
     }
     for (size_t t = 0; t < n && lists.valued_entry_starts; ++t)
         for (uint32_t j = lists.valued_entry_starts[t]; j < lists.valued_entry_starts[t + 1]; ++j) {
             const uint32_t entry = lists.valued_entries[j];
-            weights.entries[entry] += factor * (Real)(entry_members[entry] * lists.entry_values[j]) *
+            weights.entries[entry] += factor * (Real)(members.entries[entry] * lists.entry_values[j]) *
                                       p[t * stride.scores + lists.valued_entry_labels[j]];
         }
     each_block<Real>(stride.weights, [&](auto b, auto half, size_t offset) TW_INLINE_LAMBDA {
-        step_rows<Real, decltype(b)::value, decltype(half)::value>(lists, weights.rows, row_members, stride, offset, n,
+        step_rows<Real, decltype(b)::value, decltype(half)::value>(lists, weights.rows, members, stride, offset, n,
                                                                    factor, p);
     });
 }
