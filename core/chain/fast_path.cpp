@@ -35,7 +35,9 @@ public:
     }
 
     std::unique_ptr<WorkingWeights> working_weights() const override {
-        return std::make_unique<RowWeights>(set_, layout_);
+        std::shared_ptr<const FlatLayout> flat = flat_.lock();
+        if (!flat) flat_ = flat = std::make_shared<FlatLayout>(set_, layout_);
+        return std::make_unique<RowWeights>(set_, layout_, std::move(flat));
     }
     double descend(WorkingWeights& weights, std::span<const std::uint32_t> sequences, double step,
                    double cost_scale) const override {
@@ -115,6 +117,7 @@ private:
 
     const TrainingSet& set_;
     RowLayout layout_;
+    mutable std::weak_ptr<const FlatLayout> flat_;  // there as long as stochastic steps are made
     Factors<float> single_;
     Factors<double> twice_;
     RowPass<float> single_pass_;

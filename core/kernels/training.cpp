@@ -221,7 +221,7 @@ void scatter(const TokenLists& lists, const RowArrays<Real>& sums, RowStrides st
 
 template <class Real, size_t B, bool kHalf>
 TW_INLINE void step_rows(const TokenLists& lists, Real* weights, const Members& members, RowStrides stride,
-                         size_t offset, size_t n, Real factor, const Real* p) {
+                         size_t offset, size_t begin, size_t n, Real factor, const Real* p) {
     using L = Lanes<Real>;
     const uint16_t* cells = members.cells + offset / L::width;
     const auto add = [&](uint32_t number, const typename L::V* from, Real by) TW_INLINE_LAMBDA {
@@ -238,21 +238,21 @@ TW_INLINE void step_rows(const TokenLists& lists, Real* weights, const Members& 
         unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
             from[b.value] = L::load(p + t * stride.scores + offset + b.value * L::width);
         });
-        for (uint32_t i = lists.row_starts[t]; i < lists.row_starts[t + 1]; ++i) {
+        for (uint32_t i = lists.row_starts[begin + t]; i < lists.row_starts[begin + t + 1]; ++i) {
             const uint32_t ahead = lists.rows[i + kAhead];
             fetch_packs<Real, B>(weights + (size_t)ahead * stride.weights + offset);
             add(lists.rows[i], from, factor);
         }
         if (!lists.valued_row_starts) continue;
-        for (uint32_t j = lists.valued_row_starts[t]; j < lists.valued_row_starts[t + 1]; ++j)
+        for (uint32_t j = lists.valued_row_starts[begin + t]; j < lists.valued_row_starts[begin + t + 1]; ++j)
             add(lists.valued_rows[j], from, factor * (Real)lists.row_values[j]);
     }
 }
 
 template <class Real>
-void step(const TokenLists& lists, const RowArrays<Real>& weights, const Members& members, RowStrides stride, size_t n,
-          Real factor, const Real* p) {
-    for (uint32_t i = lists.entry_starts[0]; i < lists.entry_starts[n]; ++i) {
+void step(const TokenLists& lists, const RowArrays<Real>& weights, const Members& members, RowStrides stride,
+          size_t begin, size_t n, Real factor, const Real* p) {
+    for (uint32_t i = lists.entry_starts[begin]; i < lists.entry_starts[begin + n]; ++i) {
         fetch(weights.entries + lists.entries[i + kEntriesAhead]);
         fetch(members.entries + lists.entries[i + kEntriesAhead]);
         const uint32_t entry = lists.entries[i];
@@ -260,14 +260,14 @@ void step(const TokenLists& lists, const RowArrays<Real>& weights, const Members
             factor * (Real)members.entries[entry] * p[place(lists.entry_places[i], stride.scores)];
     }
     for (size_t t = 0; t < n && lists.valued_entry_starts; ++t)
-        for (uint32_t j = lists.valued_entry_starts[t]; j < lists.valued_entry_starts[t + 1]; ++j) {
+        for (uint32_t j = lists.valued_entry_starts[begin + t]; j < lists.valued_entry_starts[begin + t + 1]; ++j) {
             const uint32_t entry = lists.valued_entries[j];
             weights.entries[entry] += factor * (Real)(members.entries[entry] * lists.entry_values[j]) *
                                       p[t * stride.scores + lists.valued_entry_labels[j]];
         }
     each_block<Real>(stride.weights, [&](auto b, auto half, size_t offset) TW_INLINE_LAMBDA {
-        step_rows<Real, decltype(b)::value, decltype(half)::value>(lists, weights.rows, members, stride, offset, n,
-                                                                   factor, p);
+        step_rows<Real, decltype(b)::value, decltype(half)::value>(lists, weights.rows, members, stride, offset, begin,
+                                                                   n, factor, p);
     });
 }
 

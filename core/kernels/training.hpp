@@ -103,9 +103,9 @@ struct TrainingLoops {
     // Adds rows of probabilities to the sums, but sets those of `once`; `squared`: values enter squared.
     void (*scatter)(const TokenLists&, const RowArrays<Real>& sums, RowStrides, std::size_t begin, std::size_t n,
                     const Real* probabilities, bool squared);
-    // A stochastic step on tokens 0 .. n - 1: weights += factor * members * value * p, `once` left alone.
-    void (*step)(const TokenLists&, const RowArrays<Real>& weights, const Members&, RowStrides, std::size_t n,
-                 Real factor, const Real* p);
+    // A stochastic step on tokens begin .. begin + n - 1: weights += factor * members * value * p, `once` left alone.
+    void (*step)(const TokenLists&, const RowArrays<Real>& weights, const Members&, RowStrides, std::size_t begin,
+                 std::size_t n, Real factor, const Real* p);
     // Composites begin .. end - 1 from their parts.
     void (*compose)(const CompositeLists&, const RowArrays<Real>& weights, std::size_t row_stride, std::size_t begin,
                     std::size_t end);
