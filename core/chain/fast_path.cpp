@@ -5,6 +5,7 @@
 // backward, scatter probabilities), and collects the sums of the shards in their order. A group for which a precision
 // does not suffice is done again in the next one: single, double, log space.
 #include "../prefetch.hpp"
+#include "label_sets.hpp"
 #include "path.hpp"
 #include "row_pass.hpp"
 #include "row_weights.hpp"
@@ -14,8 +15,13 @@ namespace {
 
 class FastPath : public Path {
 public:
-    explicit FastPath(const TrainingSet& set)
-        : set_(set), layout_(set), single_(set), twice_(set), single_pass_(set, layout_), twice_pass_(set, layout_) {
+    FastPath(const TrainingSet& set, std::size_t n_jobs)
+        : set_(set),
+          layout_(set, n_jobs),
+          single_(set),
+          twice_(set),
+          single_pass_(set, layout_),
+          twice_pass_(set, layout_) {
         count_observed();
     }
 
@@ -89,6 +95,9 @@ private:
         observed_.assign(set_.n_weights(), 0.0);
         const Occurrences& o = set_.occurrences;
         const WeightTable& table = set_.unit_weights;
+        LabelSets labels(set_.units.size(), set_.n_labels());  // to find a label's weight without a search
+        for (std::size_t u = 0; u < set_.units.size(); ++u)
+            for (std::size_t w = table.starts[u]; w < table.starts[u + 1]; ++w) labels.add(u, table.labels[w]);
         std::vector<std::uint32_t> of_pair(set_.n_labels() * set_.n_labels(), kNoAttribute);
         for (std::uint32_t i = 0; i < set_.transition_pairs.size(); ++i) of_pair[set_.transition_pairs[i]] = i;
         for (std::size_t s = 0; s < set_.n_sequences(); ++s) {
@@ -98,13 +107,11 @@ private:
                 for (std::size_t i = o.starts[t]; i < o.starts[t + 1]; ++i) {
                     if (i + 64 < o.numbers.size()) {  // the tables are larger than the cache
                         fetch_ahead(&table.starts[o.numbers[i + 64]]);
-                        const std::uint32_t later = table.starts[o.numbers[i + 32]];
-                        fetch_ahead(&table.labels[later]);
-                        fetch_ahead(&observed_[later]);
+                        labels.fetch(o.numbers[i + 64]);
+                        fetch_ahead(&observed_[table.starts[o.numbers[i + 32]]]);
                     }
-                    std::uint32_t w = table.starts[o.numbers[i]];
-                    while (table.labels[w] != gold) ++w;
-                    observed_[w] += weight * static_cast<double>(o.value(i));
+                    const std::uint32_t unit = o.numbers[i];
+                    observed_[table.starts[unit] + labels.rank(unit, gold)] += weight * static_cast<double>(o.value(i));
                 }
                 if (t == set_.starts[s]) continue;
                 const std::uint32_t pair = of_pair[set_.gold[t - 1] * set_.n_labels() + gold];
@@ -133,6 +140,8 @@ bool has_fast_path(const TrainingSet& set) {
     return small && !set.partly_labelled() && set.token_weights.empty() && set.pair_units.size() == 0;
 }
 
-std::unique_ptr<Path> fast_path(const TrainingSet& set) { return std::make_unique<FastPath>(set); }
+std::unique_ptr<Path> fast_path(const TrainingSet& set, std::size_t n_jobs) {
+    return std::make_unique<FastPath>(set, n_jobs);
+}
 
 }  // namespace tw::chain

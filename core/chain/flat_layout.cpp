@@ -31,9 +31,9 @@ void FlatLayout::list_tokens() {
     rows_.starts.resize(n_tokens + 1);
     entries_.starts.resize(n_tokens + 1);
     for (std::size_t t = 0; t < n_tokens; ++t) {
-        std::uint32_t n_rows = 0, n_entries = layout_.entries.starts[t + 1] - layout_.entries.starts[t];
-        for (std::uint32_t i = layout_.rows.starts[t]; i < layout_.rows.starts[t + 1]; ++i) {
-            const std::uint32_t row = layout_.rows.items[i];
+        std::uint32_t n_rows = 0, n_entries = layout_.tokens.entries.starts[t + 1] - layout_.tokens.entries.starts[t];
+        for (std::uint32_t i = layout_.tokens.rows.starts[t]; i < layout_.tokens.rows.starts[t + 1]; ++i) {
+            const std::uint32_t row = layout_.tokens.rows.items[i];
             const bool composite = row >= n_unit_rows;
             n_rows += composite ? cr.starts[row - n_unit_rows + 1] - cr.starts[row - n_unit_rows] : 1;
             n_entries += composite ? ce.starts[row - n_unit_rows + 1] - ce.starts[row - n_unit_rows] : 0;
@@ -48,8 +48,8 @@ void FlatLayout::list_tokens() {
     for (std::size_t s = 0; s < set_.n_sequences(); ++s)
         for (std::size_t t = set_.starts[s]; t < set_.starts[s + 1]; ++t) {
             const auto token = static_cast<std::uint32_t>(t - set_.starts[s]) << kLabelBits;
-            for (std::uint32_t i = layout_.rows.starts[t]; i < layout_.rows.starts[t + 1]; ++i) {
-                const std::uint32_t row = layout_.rows.items[i], c = row - n_unit_rows;
+            for (std::uint32_t i = layout_.tokens.rows.starts[t]; i < layout_.tokens.rows.starts[t + 1]; ++i) {
+                const std::uint32_t row = layout_.tokens.rows.items[i], c = row - n_unit_rows;
                 if (row < n_unit_rows) {
                     *row_to++ = row;
                     continue;
@@ -60,9 +60,9 @@ void FlatLayout::list_tokens() {
                     *place_to++ = token | layout_.composite_entry_labels[j];
                 }
             }
-            for (std::uint32_t j = layout_.entries.starts[t]; j < layout_.entries.starts[t + 1]; ++j) {
-                *entry_to++ = layout_.entries.items[j];
-                *place_to++ = token | (layout_.entry_places[j] & ((1u << kLabelBits) - 1));
+            for (std::uint32_t j = layout_.tokens.entries.starts[t]; j < layout_.tokens.entries.starts[t + 1]; ++j) {
+                *entry_to++ = layout_.tokens.entries.items[j];
+                *place_to++ = token | (layout_.tokens.entry_places[j] & ((1u << kLabelBits) - 1));
             }
         }
     std::fill_n(row_to, kListPadding, 0u);  // copied runs went on beyond the last

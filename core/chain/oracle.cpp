@@ -1,5 +1,6 @@
 #include "oracle.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 #include <string>
@@ -29,11 +30,12 @@ Settings checked(Settings settings) {
 
 }  // namespace
 
-ChainOracle::ChainOracle(Examples&& examples, Settings settings, bool general) : fast_(false) {
+ChainOracle::ChainOracle(Examples&& examples, Settings settings, std::size_t n_jobs, bool general) : fast_(false) {
     const auto set = std::make_shared<TrainingSet>(std::move(examples), checked(std::move(settings)));
     set_ = set;
     fast_ = !general && has_fast_path(*set);
-    path_ = fast_ ? fast_path(*set) : general_path(*set);
+    const std::size_t n_threads = std::clamp<std::size_t>(n_jobs, 1, set->shards.size() - 1);  // what is worth it
+    path_ = fast_ ? fast_path(*set, n_threads) : general_path(*set);
     if (fast_) set->occurrences = {};  // the layout has lists of its own
     l1_factors_.resize(n_weights(), 1.0);
     for (std::size_t u = 0; u < set_->units.size(); ++u)

@@ -16,8 +16,9 @@ namespace tw::chain {
 
 class ChainOracle : public Oracle {
 public:
-    // `general`: the general path even where the fast one would do; for tests that compare them.
-    ChainOracle(Examples&& examples, Settings settings, bool general = false);
+    // `n_jobs` threads lay the examples out; how does not depend on their number. `general`: the general path even
+    // where the fast one would do; for tests that compare them.
+    ChainOracle(Examples&& examples, Settings settings, std::size_t n_jobs, bool general);
 
     std::size_t n_examples() const override { return set_->n_examples; }
     std::size_t n_weights() const override { return set_->n_weights(); }

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "../features/key_table.hpp"
+#include "../parallel.hpp"
 #include "../prefetch.hpp"
 
 namespace tw::chain {
@@ -15,7 +16,8 @@ constexpr std::size_t kMostUnits = 64;  // units of one token: likewise
 
 }  // namespace
 
-// Finds which units imply which, and covers the units of every token with few composites.
+// Finds which units imply which, and covers the units of every token with few composites. Threads share the units for
+// the one and the tokens for the other; what is found does not depend on how.
 class RowLayout::Composer {
 public:
     struct Variant {  // a unit and some of those it implies, together in some tokens
@@ -23,15 +25,23 @@ public:
         std::uint32_t uses, number;  // its composite, or kNoAttribute
     };
 
-    Composer(const TrainingSet& set, const std::vector<std::uint8_t>& valued) : set_(set), valued_(valued) {
+    Composer(const TrainingSet& set, const std::vector<std::uint8_t>& valued, std::size_t n_jobs)
+        : set_(set), valued_(valued) {
         while (n_leading_ < set.units.size() && set.units.counts[n_leading_] >= kLeastHead) ++n_leading_;
         n_repeated_ = n_leading_;
         while (n_repeated_ < set.units.size() && set.units.counts[n_repeated_] > 1) ++n_repeated_;
         implied_.resize(n_leading_);
-        marks_.resize(n_repeated_);
-        each_token([&](std::uint32_t token) { narrow(token); });
-        first_variant_.assign(n_leading_, kNoAttribute);
-        each_token([&](std::uint32_t) { cover(); });
+        find_implied(n_jobs);
+        std::vector<Cover> covers(n_jobs);
+        const std::vector<std::size_t> cuts = set.cuts(n_jobs);
+        parallel_for(n_jobs, n_jobs, [&](std::size_t part, std::size_t) {
+            covers[part].first_variant.assign(n_leading_, kNoAttribute);
+            each_token(set.first_token(cuts[part]), set.first_token(cuts[part + 1]),
+                       [&](std::uint32_t, const Present& present) { cover(present, covers[part]); });
+        });
+        for (std::size_t part = 1; part < n_jobs; ++part) append(covers[part], covers[0]);
+        chosen = std::move(covers[0].chosen);
+        variants = std::move(covers[0].variants);
         choose();
     }
 
@@ -40,7 +50,7 @@ public:
     void each_member(const Variant& variant, Visit visit) const {
         visit(variant.head);
         for (std::uint32_t left = variant.members; left; left &= left - 1)
-            visit(pool_[implied_[variant.head].start + static_cast<std::uint32_t>(std::countr_zero(left))]);
+            visit(implied_by(variant.head)[std::countr_zero(left)]);
     }
 
     Lists chosen;  // variants of each token
@@ -54,95 +64,152 @@ private:
     struct Mark {
         std::uint32_t token, position;
     };
+    struct Present {  // the units of a token that can be part of composites
+        std::vector<std::uint32_t> units;
+        std::vector<Mark> marks;  // of each unit, where it was met last
+    };
+    struct Cover {  // of a run of tokens
+        Lists chosen;
+        std::vector<Variant> variants;
+        std::vector<std::uint32_t> first_variant;  // of each head
+    };
 
-    // The units of a token that can be part of composites, marked as present. Units are numbered by how often they
-    // occur.
+    const std::uint32_t* implied_by(std::uint32_t unit) const { return pool_.data() + implied_[unit].start; }
+
+    // Each thread goes over all tokens for some of the units: those of about as many occurrences as the others'.
+    void find_implied(std::size_t n_jobs) {
+        std::vector<std::uint32_t> cuts{0};
+        std::uint64_t total = 0, done = 0;
+        for (std::uint32_t u = 0; u < n_leading_; ++u) total += set_.units.counts[u];
+        for (std::uint32_t u = 0; u < n_leading_; ++u) {
+            if (done * n_jobs >= total * cuts.size()) cuts.push_back(u);
+            done += set_.units.counts[u];
+        }
+        cuts.resize(n_jobs, n_leading_);
+        cuts.push_back(n_leading_);
+        std::vector<std::vector<std::uint32_t>> pools(n_jobs);
+        const auto n_tokens = static_cast<std::uint32_t>(set_.starts.back());
+        parallel_for(n_jobs, n_jobs, [&](std::size_t part, std::size_t) {
+            each_token(0, n_tokens, [&](std::uint32_t t, const Present& present) {
+                narrow(cuts[part], cuts[part + 1], t, present, pools[part]);
+            });
+        });
+        for (std::size_t part = 0; part < n_jobs; ++part) {
+            for (std::uint32_t u = cuts[part]; u < cuts[part + 1]; ++u)
+                implied_[u].start += static_cast<std::uint32_t>(pool_.size());
+            pool_.insert(pool_.end(), pools[part].begin(), pools[part].end());
+            pools[part] = {};
+        }
+    }
+
+    // Calls visit(token, units present). Units are numbered by how often they occur.
     template <class Visit>
-    void each_token(Visit visit) {
+    void each_token(std::uint32_t begin, std::uint32_t end, Visit visit) const {
         const Occurrences& o = set_.occurrences;
         const bool values = !o.values.empty();
-        std::ranges::fill(marks_, Mark{kNoAttribute, 0});
-        for (std::uint32_t t = 0; t + 1 < o.starts.size(); ++t) {
-            present_.clear();
+        Present present;
+        present.marks.assign(n_repeated_, Mark{kNoAttribute, 0});
+        for (std::uint32_t t = begin; t < end; ++t) {
+            present.units.clear();
             for (std::size_t i = o.starts[t]; i < o.starts[t + 1]; ++i) {
                 if (i + 32 < o.numbers.size() && o.numbers[i + 32] < n_repeated_) {
-                    fetch_ahead(&marks_[o.numbers[i + 32]]);
+                    fetch_ahead(&present.marks[o.numbers[i + 32]]);
                     if (o.numbers[i + 32] < n_leading_) fetch_ahead(&implied_[o.numbers[i + 32]]);
                 }
                 const std::uint32_t unit = o.numbers[i];
                 if (unit >= n_repeated_ || (values && valued_[unit])) continue;
-                marks_[unit] = {t, static_cast<std::uint32_t>(present_.size())};
-                present_.push_back(unit);
+                present.marks[unit] = {t, static_cast<std::uint32_t>(present.units.size())};
+                present.units.push_back(unit);
             }
-            if (present_.size() > kMostUnits) present_.clear();
-            visit(t);
+            if (present.units.size() > kMostUnits) present.units.clear();
+            visit(t, present);
         }
     }
 
     // What is implied must occur in every token that has the unit. Only units that occur more often can be: with equal
     // counts the two would be one unit.
-    void narrow(std::uint32_t token) {
-        for (const std::uint32_t unit : present_) {
-            if (unit >= n_leading_) continue;
+    void narrow(std::uint32_t first, std::uint32_t last, std::uint32_t token, const Present& present,
+                std::vector<std::uint32_t>& pool) {
+        for (const std::uint32_t unit : present.units) {
+            if (unit < first || unit >= last) continue;
             Implied& implied = implied_[unit];
             if (implied.start == kNoAttribute) {
-                implied = {static_cast<std::uint32_t>(pool_.size()), 0};
-                for (const std::uint32_t other : present_)
+                implied = {static_cast<std::uint32_t>(pool.size()), 0};
+                for (const std::uint32_t other : present.units)
                     if (other < unit && implied.size < kMostImplied) {
-                        pool_.push_back(other);
+                        pool.push_back(other);
                         ++implied.size;
                     }
                 continue;
             }
             std::uint32_t kept = 0;
             for (std::uint32_t j = 0; j < implied.size; ++j) {
-                const std::uint32_t other = pool_[implied.start + j];
-                pool_[implied.start + kept] = other;
-                kept += marks_[other].token == token;
+                const std::uint32_t other = pool[implied.start + j];
+                pool[implied.start + kept] = other;
+                kept += present.marks[other].token == token;
             }
             implied.size = kept;
         }
     }
 
     // Units that imply most come first, equal ones in the order of the token; each takes what is still open.
-    void cover() {
-        std::uint64_t open =
-            present_.size() == kMostUnits ? ~std::uint64_t{0} : (std::uint64_t{1} << present_.size()) - 1;
-        heads_.clear();
-        for (std::uint32_t i = 0; i < present_.size(); ++i) {
-            if (present_[i] >= n_leading_ || implied_[present_[i]].size == 0) continue;
-            const std::uint32_t size = implied_[present_[i]].size;
-            std::size_t at = heads_.size();
-            heads_.push_back({i, size});
-            for (; at > 0 && heads_[at - 1].size < size; --at) heads_[at] = heads_[at - 1];
-            heads_[at] = {i, size};
+    void cover(const Present& present, Cover& out) const {
+        const std::vector<std::uint32_t>& units = present.units;
+        std::uint64_t open = units.size() == kMostUnits ? ~std::uint64_t{0} : (std::uint64_t{1} << units.size()) - 1;
+        struct Head {
+            std::uint32_t position, size;
+        } heads[kMostUnits];
+        std::size_t n_heads = 0;
+        for (std::uint32_t i = 0; i < units.size(); ++i) {
+            if (units[i] >= n_leading_ || implied_[units[i]].size == 0) continue;
+            const std::uint32_t size = implied_[units[i]].size;
+            std::size_t at = n_heads++;
+            for (; at > 0 && heads[at - 1].size < size; --at) heads[at] = heads[at - 1];
+            heads[at] = {i, size};
         }
-        for (const Head& head : heads_)
-            if (open >> head.position & 1) open = take(present_[head.position], head.position, open);
-        chosen.end();
+        for (std::size_t i = 0; i < n_heads; ++i)
+            if (open >> heads[i].position & 1) open = take(present, heads[i].position, open, out);
+        out.chosen.end();
     }
 
     // What is left open.
-    std::uint64_t take(std::uint32_t head, std::uint32_t position, std::uint64_t open) {
-        const Implied& implied = implied_[head];
+    std::uint64_t take(const Present& present, std::uint32_t position, std::uint64_t open, Cover& out) const {
+        const std::uint32_t head = present.units[position], *implied = implied_by(head);
         std::uint32_t members = 0;
         std::uint64_t left = open & ~(std::uint64_t{1} << position);
-        for (std::uint32_t j = 0; j < implied.size; ++j) {
-            const std::uint32_t at = marks_[pool_[implied.start + j]].position;
+        for (std::uint32_t j = 0; j < implied_[head].size; ++j) {
+            const std::uint32_t at = present.marks[implied[j]].position;
             members |= static_cast<std::uint32_t>(open >> at & 1) << j;
             left &= ~(std::uint64_t{1} << at);
         }
         if (members == 0) return open;  // nothing gained: the unit stays by itself
-        std::uint32_t v = first_variant_[head];
-        while (v != kNoAttribute && variants[v].members != members) v = variants[v].next;
-        if (v == kNoAttribute) {
-            v = static_cast<std::uint32_t>(variants.size());
-            variants.push_back({head, members, first_variant_[head], 0, kNoAttribute});
-            first_variant_[head] = v;
-        }
-        ++variants[v].uses;
-        chosen.items.push_back(v);
+        const std::uint32_t v = variant(head, members, out);
+        ++out.variants[v].uses;
+        out.chosen.items.push_back(v);
         return left;
+    }
+
+    // The number of a variant, in order of first sight.
+    static std::uint32_t variant(std::uint32_t head, std::uint32_t members, Cover& in) {
+        std::uint32_t v = in.first_variant[head];
+        while (v != kNoAttribute && in.variants[v].members != members) v = in.variants[v].next;
+        if (v == kNoAttribute) {
+            v = static_cast<std::uint32_t>(in.variants.size());
+            in.variants.push_back({head, members, in.first_variant[head], 0, kNoAttribute});
+            in.first_variant[head] = v;
+        }
+        return v;
+    }
+
+    static void append(const Cover& from, Cover& to) {
+        std::vector<std::uint32_t> number(from.variants.size());
+        for (std::size_t i = 0; i < number.size(); ++i) {
+            number[i] = variant(from.variants[i].head, from.variants[i].members, to);
+            to.variants[number[i]].uses += from.variants[i].uses;
+        }
+        to.chosen.append(from.chosen);
+        for (std::size_t i = to.chosen.items.size() - from.chosen.items.size(); i < to.chosen.items.size(); ++i)
+            to.chosen.items[i] = number[to.chosen.items[i]];
     }
 
     // Most used first: their rows are neighbours. A variant that saves too little is taken apart again.
@@ -158,26 +225,19 @@ private:
         composites = std::move(order);
     }
 
-    struct Head {
-        std::uint32_t position, size;
-    };
     const TrainingSet& set_;
     const std::vector<std::uint8_t>& valued_;
     std::vector<Implied> implied_;
-    std::vector<std::uint32_t> pool_;
-    std::vector<Mark> marks_;
-    std::vector<std::uint32_t> present_;
-    std::vector<Head> heads_;
-    std::vector<std::uint32_t> first_variant_;
+    std::vector<std::uint32_t> pool_;               // of implied units
     std::uint32_t n_leading_ = 0, n_repeated_ = 0;  // units frequent enough to imply others; to be implied
 };
 
-RowLayout::RowLayout(const TrainingSet& set) : set_(set) {
+RowLayout::RowLayout(const TrainingSet& set, std::size_t n_jobs) : set_(set) {
     const Occurrences& o = set.occurrences;
     std::vector<std::uint8_t> valued(set.units.size(), 0);
     for (std::size_t i = 0; i < o.values.size(); ++i) valued[o.numbers[i]] |= o.values[i] != 1.0f;
     place_units(valued);
-    const Composer composer(set, valued);
+    const Composer composer(set, valued, n_jobs);
     for (const std::uint32_t v : composer.composites) {
         composer.each_member(composer.variants[v], [&](std::uint32_t unit) {
             add_unit(unit, composite_rows, composite_entries, composite_entry_labels);
@@ -185,7 +245,7 @@ RowLayout::RowLayout(const TrainingSet& set) : set_(set) {
         composite_rows.end();
         composite_entries.end();
     }
-    list_tokens(valued, composer);
+    list_tokens(valued, composer, n_jobs);
     turn_composites_around();
     composite_rows.items.resize(composite_rows.items.size() + kListPadding, 0);
 }
@@ -221,17 +281,35 @@ void RowLayout::add_unit(std::uint32_t unit, Lists& row_list, Lists& entry_list,
     }
 }
 
-void RowLayout::list_tokens(const std::vector<std::uint8_t>& valued, const Composer& composer) {
+void RowLayout::list_tokens(const std::vector<std::uint8_t>& valued, const Composer& composer, std::size_t n_jobs) {
+    const std::vector<std::size_t> cuts = set_.cuts(n_jobs);
+    std::vector<Tokens> parts(n_jobs);
+    parallel_for(n_jobs, n_jobs, [&](std::size_t part, std::size_t) {
+        list_groups(cuts[part], cuts[part + 1], valued, composer, parts[part]);
+    });
+    tokens = std::move(parts[0]);
+    for (std::size_t part = 1; part < n_jobs; ++part) {
+        tokens.append(parts[part]);
+        parts[part] = {};
+    }
+    for (Lists* lists : {&tokens.rows, &tokens.entries}) lists->items.resize(lists->items.size() + kListPadding, 0);
+    for (Lists* lists : {&tokens.rows, &tokens.entries, &tokens.valued_rows, &tokens.valued_entries})
+        lists->items.shrink_to_fit();
+    tokens.entry_places.shrink_to_fit();
+}
+
+// Tokens of the given groups. The place of a unit that occurs once is known only now.
+void RowLayout::list_groups(std::size_t first, std::size_t last, const std::vector<std::uint8_t>& valued,
+                            const Composer& composer, Tokens& out) {
     const Occurrences& o = set_.occurrences;
     std::vector<std::uint32_t> covered(set_.units.size(), kNoAttribute);
     std::vector<std::uint16_t> labels;  // of the entries of a token
-    for (Lists* lists : {&rows, &entries, &valued_rows, &valued_entries}) lists->starts.reserve(o.starts.size());
     const auto list = [&](std::uint32_t t, std::uint32_t in_group) {
         labels.clear();
         for (std::uint32_t i = composer.chosen.starts[t]; i < composer.chosen.starts[t + 1]; ++i) {
             const Composer::Variant& variant = composer.variants[composer.chosen.items[i]];
             if (variant.number == kNoAttribute) continue;
-            rows.items.push_back(static_cast<std::uint32_t>(n_unit_rows) + variant.number);
+            out.rows.items.push_back(static_cast<std::uint32_t>(n_unit_rows) + variant.number);
             composer.each_member(variant, [&](std::uint32_t unit) { covered[unit] = t; });
         }
         for (std::size_t i = o.starts[t]; i < o.starts[t + 1]; ++i) {
@@ -246,24 +324,21 @@ void RowLayout::list_tokens(const std::vector<std::uint8_t>& valued, const Compo
             if (place[unit] == Place::kOnce) {
                 index[unit] = t;
             } else if (valued[unit]) {
-                add_unit(unit, valued_rows, valued_entries, valued_entry_labels);
-                row_values.resize(valued_rows.items.size(), o.value(i));
-                entry_values.resize(valued_entries.items.size(), o.value(i));
+                add_unit(unit, out.valued_rows, out.valued_entries, out.valued_entry_labels);
+                out.row_values.resize(out.valued_rows.items.size(), o.value(i));
+                out.entry_values.resize(out.valued_entries.items.size(), o.value(i));
             } else if (covered[unit] != t) {
-                add_unit(unit, rows, entries, labels);
+                add_unit(unit, out.rows, out.entries, labels);
             }
         }
-        for (const std::uint16_t label : labels) entry_places.push_back(in_group << kLabelBits | label);
-        for (Lists* lists : {&rows, &entries, &valued_rows, &valued_entries}) lists->end();
+        for (const std::uint16_t label : labels) out.entry_places.push_back(in_group << kLabelBits | label);
+        for (Lists* lists : {&out.rows, &out.entries, &out.valued_rows, &out.valued_entries}) lists->end();
     };
-    for (const Group& group : set_.groups) {
-        const auto begin = static_cast<std::uint32_t>(set_.starts[group.first]);
-        const auto end = static_cast<std::uint32_t>(set_.starts[group.first + group.size]);
+    for (std::size_t g = first; g < last; ++g) {
+        const auto begin = static_cast<std::uint32_t>(set_.first_token(g));
+        const auto end = static_cast<std::uint32_t>(set_.first_token(g + 1));
         for (std::uint32_t t = begin; t < end; ++t) list(t, t - begin);
     }
-    for (Lists* lists : {&rows, &entries}) lists->items.resize(lists->items.size() + kListPadding, 0);
-    for (Lists* lists : {&rows, &entries, &valued_rows, &valued_entries}) lists->items.shrink_to_fit();
-    entry_places.shrink_to_fit();
 }
 
 // From parts to composites: sums spread row by row, each row written by one thread.
@@ -283,7 +358,21 @@ void RowLayout::turn_composites_around() {
     entry_composites = turned(composite_entries, n_entries);
 }
 
+void RowLayout::Tokens::append(const Tokens& more) {
+    rows.append(more.rows);
+    entries.append(more.entries);
+    valued_rows.append(more.valued_rows);
+    valued_entries.append(more.valued_entries);
+    const auto add = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+    add(entry_places, more.entry_places);
+    add(valued_entry_labels, more.valued_entry_labels);
+    add(row_values, more.row_values);
+    add(entry_values, more.entry_values);
+}
+
 TokenLists RowLayout::token_lists() const {
+    const auto& [rows, entries, valued_rows, valued_entries, entry_places, valued_entry_labels, row_values,
+                 entry_values] = tokens;
     const bool values = !row_values.empty() || !entry_values.empty();
     return {rows.starts.data(),
             rows.items.data(),
@@ -312,10 +401,10 @@ CompositeLists RowLayout::composite_lists() const {
 
 std::size_t RowLayout::memory_bytes() const {
     const auto bytes = [](const auto& v) { return v.capacity() * sizeof(v[0]); };
-    std::size_t total = bytes(place) + bytes(index) + bytes(entry_places) + bytes(valued_entry_labels) +
-                        bytes(row_values) + bytes(entry_values) + bytes(composite_entry_labels);
-    for (const Lists* lists : {&rows, &entries, &valued_rows, &valued_entries, &composite_rows, &composite_entries,
-                               &row_composites, &entry_composites})
+    std::size_t total = bytes(place) + bytes(index) + bytes(tokens.entry_places) + bytes(tokens.valued_entry_labels) +
+                        bytes(tokens.row_values) + bytes(tokens.entry_values) + bytes(composite_entry_labels);
+    for (const Lists* lists : {&tokens.rows, &tokens.entries, &tokens.valued_rows, &tokens.valued_entries,
+                               &composite_rows, &composite_entries, &row_composites, &entry_composites})
         total += bytes(lists->starts) + bytes(lists->items);
     return total;
 }

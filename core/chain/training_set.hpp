@@ -59,6 +59,11 @@ public:
         for (const Group& g : groups) most = std::max<std::size_t>(most, starts[g.first + g.size] - starts[g.first]);
         return most;
     }
+    std::size_t first_token(std::size_t group) const {  // of a group; of none, the number of tokens
+        return group == groups.size() ? starts.back() : starts[groups[group].first];
+    }
+    // Groups 0, ..., n_groups cut into n parts with about as many tokens each.
+    std::vector<std::size_t> cuts(std::size_t n) const;
     double weight(std::size_t i) const { return weights.empty() ? 1.0 : weights[i]; }
     bool partly_labelled() const { return !allowed_starts.empty(); }
     bool has_pairs() const { return !pair_weights.labels.empty(); }

@@ -138,6 +138,7 @@ class Job:
                 allowed_start,
                 allowed_end,
                 cost if getattr(labeler._learner(), "margin", 0.0) else None,
+                n_jobs=checks.as_jobs(labeler.n_jobs),
             )
         except ValueError as error:
             raise InvalidInput(str(error)) from None
