@@ -16,8 +16,8 @@ constexpr std::size_t kMostUnits = 64;  // units of one token: likewise
 
 }  // namespace
 
-// Finds which units imply which, and covers the units of every token with few composites. Threads share the units for
-// the one and the tokens for the other; what is found does not depend on how.
+// Finds which units imply which, and covers the units of every token with few composites. Threads share the tokens;
+// what is found does not depend on how.
 class RowLayout::Composer {
 public:
     struct Variant {  // a unit and some of those it implies, together in some tokens
@@ -31,12 +31,12 @@ public:
         n_repeated_ = n_leading_;
         while (n_repeated_ < set.units.size() && set.units.counts[n_repeated_] > 1) ++n_repeated_;
         implied_.resize(n_leading_);
-        find_implied(n_jobs);
-        std::vector<Cover> covers(n_jobs);
         const std::vector<std::size_t> cuts = set.cuts(n_jobs);
+        find_implied(cuts);
+        std::vector<Cover> covers(n_jobs);
         parallel_for(n_jobs, n_jobs, [&](std::size_t part, std::size_t) {
             covers[part].first_variant.assign(n_leading_, kNoAttribute);
-            each_token(set.first_token(cuts[part]), set.first_token(cuts[part + 1]),
+            each_token(cuts[part], cuts[part + 1],
                        [&](std::uint32_t, const Present& present) { cover(present, covers[part]); });
         });
         for (std::size_t part = 1; part < n_jobs; ++part) append(covers[part], covers[0]);
@@ -61,6 +61,10 @@ private:
     struct Implied {  // what a unit implies, as far as tokens were seen
         std::uint32_t start = kNoAttribute, size = 0;
     };
+    struct Implications {  // of a run of tokens
+        std::vector<Implied> of_unit;
+        std::vector<std::uint32_t> pool;
+    };
     struct Mark {
         std::uint32_t token, position;
     };
@@ -76,35 +80,37 @@ private:
 
     const std::uint32_t* implied_by(std::uint32_t unit) const { return pool_.data() + implied_[unit].start; }
 
-    // Each thread goes over all tokens for some of the units: those of about as many occurrences as the others'.
-    void find_implied(std::size_t n_jobs) {
-        std::vector<std::uint32_t> cuts{0};
-        std::uint64_t total = 0, done = 0;
-        for (std::uint32_t u = 0; u < n_leading_; ++u) total += set_.units.counts[u];
-        for (std::uint32_t u = 0; u < n_leading_; ++u) {
-            if (done * n_jobs >= total * cuts.size()) cuts.push_back(u);
-            done += set_.units.counts[u];
-        }
-        cuts.resize(n_jobs, n_leading_);
-        cuts.push_back(n_leading_);
-        std::vector<std::vector<std::uint32_t>> pools(n_jobs);
-        const auto n_tokens = static_cast<std::uint32_t>(set_.starts.back());
-        parallel_for(n_jobs, n_jobs, [&](std::size_t part, std::size_t) {
-            each_token(0, n_tokens, [&](std::uint32_t t, const Present& present) {
-                narrow(cuts[part], cuts[part + 1], t, present, pools[part]);
-            });
+    // What the tokens of every part imply, and then what all parts have in common.
+    void find_implied(const std::vector<std::size_t>& cuts) {
+        std::vector<Implications> parts(cuts.size() - 1);
+        parallel_for(parts.size(), parts.size(), [&](std::size_t part, std::size_t) {
+            parts[part].of_unit.resize(n_leading_);
+            each_token(cuts[part], cuts[part + 1],
+                       [&](std::uint32_t t, const Present& present) { narrow(t, present, parts[part]); });
         });
-        for (std::size_t part = 0; part < n_jobs; ++part) {
-            for (std::uint32_t u = cuts[part]; u < cuts[part + 1]; ++u)
-                implied_[u].start += static_cast<std::uint32_t>(pool_.size());
-            pool_.insert(pool_.end(), pools[part].begin(), pools[part].end());
-            pools[part] = {};
+        std::vector<std::uint32_t> common;
+        for (std::uint32_t unit = 0; unit < n_leading_; ++unit) {
+            common.clear();
+            bool any = false;
+            for (const Implications& part : parts) {
+                if (part.of_unit[unit].start == kNoAttribute) continue;
+                const std::uint32_t* begin = part.pool.data() + part.of_unit[unit].start;
+                const std::uint32_t* end = begin + part.of_unit[unit].size;
+                if (!any) common.assign(begin, end);
+                if (any)
+                    std::erase_if(common, [&](std::uint32_t other) { return std::find(begin, end, other) == end; });
+                any = true;
+            }
+            if (common.size() > kMostImplied) common.resize(kMostImplied);
+            implied_[unit] = {static_cast<std::uint32_t>(pool_.size()), static_cast<std::uint32_t>(common.size())};
+            pool_.insert(pool_.end(), common.begin(), common.end());
         }
     }
-
-    // Calls visit(token, units present). Units are numbered by how often they occur.
+    // Calls visit(token, units present) for the tokens of the given groups. Units are numbered by how often they occur.
     template <class Visit>
-    void each_token(std::uint32_t begin, std::uint32_t end, Visit visit) const {
+    void each_token(std::size_t first_group, std::size_t last_group, Visit visit) const {
+        const auto begin = static_cast<std::uint32_t>(set_.first_token(first_group));
+        const auto end = static_cast<std::uint32_t>(set_.first_token(last_group));
         const Occurrences& o = set_.occurrences;
         const bool values = !o.values.empty();
         Present present;
@@ -114,7 +120,7 @@ private:
             for (std::size_t i = o.starts[t]; i < o.starts[t + 1]; ++i) {
                 if (i + 32 < o.numbers.size() && o.numbers[i + 32] < n_repeated_) {
                     fetch_ahead(&present.marks[o.numbers[i + 32]]);
-                    if (o.numbers[i + 32] < n_leading_) fetch_ahead(&implied_[o.numbers[i + 32]]);
+                    if (o.numbers[i + 32] < n_leading_) fetch_to_read(&implied_[o.numbers[i + 32]]);
                 }
                 const std::uint32_t unit = o.numbers[i];
                 if (unit >= n_repeated_ || (values && valued_[unit])) continue;
@@ -128,24 +134,22 @@ private:
 
     // What is implied must occur in every token that has the unit. Only units that occur more often can be: with equal
     // counts the two would be one unit.
-    void narrow(std::uint32_t first, std::uint32_t last, std::uint32_t token, const Present& present,
-                std::vector<std::uint32_t>& pool) {
+    static void narrow(std::uint32_t token, const Present& present, Implications& out) {
         for (const std::uint32_t unit : present.units) {
-            if (unit < first || unit >= last) continue;
-            Implied& implied = implied_[unit];
+            if (unit >= out.of_unit.size()) continue;
+            Implied& implied = out.of_unit[unit];
             if (implied.start == kNoAttribute) {
-                implied = {static_cast<std::uint32_t>(pool.size()), 0};
+                implied.start = static_cast<std::uint32_t>(out.pool.size());
                 for (const std::uint32_t other : present.units)
-                    if (other < unit && implied.size < kMostImplied) {
-                        pool.push_back(other);
-                        ++implied.size;
-                    }
+                    if (other < unit) out.pool.push_back(other);
+                implied.size = static_cast<std::uint32_t>(out.pool.size()) - implied.start;
                 continue;
             }
+            std::uint32_t* others = out.pool.data() + implied.start;
             std::uint32_t kept = 0;
             for (std::uint32_t j = 0; j < implied.size; ++j) {
-                const std::uint32_t other = pool[implied.start + j];
-                pool[implied.start + kept] = other;
+                const std::uint32_t other = others[j];
+                others[kept] = other;
                 kept += present.marks[other].token == token;
             }
             implied.size = kept;
@@ -315,10 +319,10 @@ void RowLayout::list_groups(std::size_t first, std::size_t last, const std::vect
         for (std::size_t i = o.starts[t]; i < o.starts[t + 1]; ++i) {
             if (i + 32 < o.numbers.size()) {
                 const std::uint32_t later = o.numbers[i + 32];
-                fetch_ahead(&place[later]);
-                fetch_ahead(&index[later]);
+                fetch_to_read(&place[later]);
+                fetch_to_read(&index[later]);
                 fetch_ahead(&covered[later]);
-                fetch_ahead(&set_.unit_weights.starts[later]);
+                fetch_to_read(&set_.unit_weights.starts[later]);
             }
             const std::uint32_t unit = o.numbers[i];
             if (place[unit] == Place::kOnce) {
