@@ -4,6 +4,7 @@
 // A pass lays the weights out, adds up composites, goes over the groups of every shard (gather scores, forward and
 // backward, scatter probabilities), and collects the sums of the shards in their order. A group for which a precision
 // does not suffice is done again in the next one: single, double, log space.
+#include "../parallel.hpp"
 #include "../prefetch.hpp"
 #include "label_sets.hpp"
 #include "path.hpp"
@@ -22,7 +23,7 @@ public:
           twice_(set),
           single_pass_(set, layout_),
           twice_pass_(set, layout_) {
-        count_observed();
+        count_observed(n_jobs);
     }
 
     double loss(std::span<const double> weights, std::span<double> gradient, double cost_scale, std::size_t n_jobs,
@@ -90,36 +91,47 @@ private:
                 if (!set_.settings.constraints.transitions[i]) transitions_[i] = kLogZero;
     }
 
-    // The gold labels' side of the gradient does not depend on the weights.
-    void count_observed() {
-        observed_.assign(set_.n_weights(), 0.0);
-        const Occurrences& o = set_.occurrences;
+    // The gold labels' side of the gradient does not depend on the weights. Two halves, whatever the number of threads.
+    void count_observed(std::size_t n_jobs) {
         const WeightTable& table = set_.unit_weights;
         LabelSets labels(set_.units.size(), set_.n_labels());  // to find a label's weight without a search
         for (std::size_t u = 0; u < set_.units.size(); ++u)
             for (std::size_t w = table.starts[u]; w < table.starts[u + 1]; ++w) labels.add(u, table.labels[w]);
+        const std::vector<std::size_t> cuts = set_.cuts(2);
+        std::vector<double> second;
+        parallel_for(2, n_jobs, [&](std::size_t half, std::size_t) {
+            count_observed(cuts[half], cuts[half + 1], labels, half == 0 ? observed_ : second);
+        });
+        for (std::size_t w = 0; w < observed_.size(); ++w) observed_[w] += second[w];
+        for (std::size_t u = 0; u < set_.units.size(); ++u)
+            for (std::size_t w = table.starts[u]; w < table.starts[u + 1]; ++w) observed_[w] *= set_.factor(u);
+    }
+
+    void count_observed(std::size_t first_group, std::size_t last_group, const LabelSets& labels,
+                        std::vector<double>& out) const {
+        out.assign(set_.n_weights(), 0.0);
+        const Occurrences& o = set_.occurrences;
+        const WeightTable& table = set_.unit_weights;
         std::vector<std::uint32_t> of_pair(set_.n_labels() * set_.n_labels(), kNoAttribute);
         for (std::uint32_t i = 0; i < set_.transition_pairs.size(); ++i) of_pair[set_.transition_pairs[i]] = i;
-        for (std::size_t s = 0; s < set_.n_sequences(); ++s) {
+        for (std::size_t s = set_.first_sequence(first_group); s < set_.first_sequence(last_group); ++s) {
             const double weight = set_.weight(s);
             for (std::size_t t = set_.starts[s]; t < set_.starts[s + 1]; ++t) {
                 const std::uint32_t gold = set_.gold[t];
                 for (std::size_t i = o.starts[t]; i < o.starts[t + 1]; ++i) {
                     if (i + 64 < o.numbers.size()) {  // the tables are larger than the cache
-                        fetch_ahead(&table.starts[o.numbers[i + 64]]);
+                        fetch_to_read(&table.starts[o.numbers[i + 64]]);
                         labels.fetch(o.numbers[i + 64]);
-                        fetch_ahead(&observed_[table.starts[o.numbers[i + 32]]]);
+                        fetch_ahead(&out[table.starts[o.numbers[i + 32]]]);
                     }
                     const std::uint32_t unit = o.numbers[i];
-                    observed_[table.starts[unit] + labels.rank(unit, gold)] += weight * static_cast<double>(o.value(i));
+                    out[table.starts[unit] + labels.rank(unit, gold)] += weight * static_cast<double>(o.value(i));
                 }
                 if (t == set_.starts[s]) continue;
                 const std::uint32_t pair = of_pair[set_.gold[t - 1] * set_.n_labels() + gold];
-                if (pair != kNoAttribute) observed_[set_.first_transition() + pair] += weight;
+                if (pair != kNoAttribute) out[set_.first_transition() + pair] += weight;
             }
         }
-        for (std::size_t u = 0; u < set_.units.size(); ++u)
-            for (std::size_t w = table.starts[u]; w < table.starts[u + 1]; ++w) observed_[w] *= set_.factor(u);
     }
 
     const TrainingSet& set_;

@@ -22,7 +22,7 @@ public:
         for (std::size_t w = 0; w < label / 64; ++w) total += std::popcount(bits[w]);
         return static_cast<std::uint32_t>(total);
     }
-    void fetch(std::size_t i) const { fetch_ahead(&bits_[i * words_]); }
+    void fetch(std::size_t i) const { fetch_to_read(&bits_[i * words_]); }
     template <class Visit>
     void each(std::size_t i, Visit visit) const {
         for (std::size_t w = 0; w < words_; ++w)

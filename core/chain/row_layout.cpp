@@ -160,19 +160,21 @@ private:
     void cover(const Present& present, Cover& out) const {
         const std::vector<std::uint32_t>& units = present.units;
         std::uint64_t open = units.size() == kMostUnits ? ~std::uint64_t{0} : (std::uint64_t{1} << units.size()) - 1;
-        struct Head {
-            std::uint32_t position, size;
-        } heads[kMostUnits];
-        std::size_t n_heads = 0;
+        std::uint64_t sizes = 0, of_size[kMostUnits];  // which there are, and the units that imply so many others
         for (std::uint32_t i = 0; i < units.size(); ++i) {
             if (units[i] >= n_leading_ || implied_[units[i]].size == 0) continue;
             const std::uint32_t size = implied_[units[i]].size;
-            std::size_t at = n_heads++;
-            for (; at > 0 && heads[at - 1].size < size; --at) heads[at] = heads[at - 1];
-            heads[at] = {i, size};
+            of_size[size] = (sizes >> size & 1 ? of_size[size] : 0) | std::uint64_t{1} << i;
+            sizes |= std::uint64_t{1} << size;
         }
-        for (std::size_t i = 0; i < n_heads; ++i)
-            if (open >> heads[i].position & 1) open = take(present, heads[i].position, open, out);
+        while (sizes) {
+            const int size = 63 - std::countl_zero(sizes);
+            for (std::uint64_t left = of_size[size] & open; left; left &= left - 1) {
+                const int position = std::countr_zero(left);
+                if (open >> position & 1) open = take(present, static_cast<std::uint32_t>(position), open, out);
+            }
+            sizes ^= std::uint64_t{1} << size;
+        }
         out.chosen.end();
     }
 
