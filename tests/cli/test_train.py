@@ -211,7 +211,7 @@ def test_help_tells_of_every_learner_and_of_the_parameters_of_one(run, monkeypat
 def test_the_help_of_every_learner_has_its_parameters(run, name):
     out = run("train", "--learner", name, "--help").out.partition(f"--learner {name}, parameters for --set:")[2]
     shown = re.findall(r"^  (\w+)(?:: |  )", out, re.MULTILINE)
-    assert [word for word in shown if word != "Example"] == [each.name for each in learners.parameters(name)]
+    assert [word for word in shown if word != "Example"] == [each.name for each in learners.parameters_of(name)]
 
 
 def test_help_with_a_learner_that_nobody_knows_lists_the_others(run):
