@@ -86,7 +86,7 @@ def test_parameters_are_checked_when_a_learner_is_made():
         learners.by_name("sleeper", third=1)
 
 
-@pytest.mark.parametrize("ask", [learners.by_name, learners.parameters, learners.summary])
+@pytest.mark.parametrize("ask", [learners.by_name, learners.parameters_of, learners.summary])
 def test_a_name_that_nobody_has_lists_those_there_are(ask):
     with pytest.raises(InvalidInput, match=r"no learner 'magic'; there is: .*crf"):
         ask("magic")
