@@ -1,7 +1,5 @@
 #include "larank.hpp"
 
-#include <numeric>
-
 namespace tw::learners {
 namespace {
 
@@ -14,11 +12,12 @@ void LaRank::before_pass(std::size_t n_jobs) {
     random_ = Random(~settings_.seed, epochs_);  // another stream than that of the order of the examples
     seen_.clear();
     if (epochs_ == 0) return;
-    seen_.resize(oracle_.n_examples());
-    std::iota(seen_.begin(), seen_.end(), 0U);
+    for (std::size_t n = 0; n < oracle_.n_examples(); ++n)
+        if (C_of(n) > 0.0) seen_.push_back(static_cast<std::uint32_t>(n));
 }
 
 void LaRank::visit(std::size_t example) {
+    if (C_of(example) == 0.0) return;
     DualMethod::visit(example);  // ProcessNew
     if (epochs_ == 0) seen_.push_back(static_cast<std::uint32_t>(example));
     for (std::size_t r = 0; r < reprocess_; ++r) {
