@@ -228,6 +228,22 @@ def test_the_dual_never_falls_and_stays_below_the_primal(learner, loss, problem)
     np.testing.assert_allclose(trained.objective, problem.primal(trained.weights, 0.3, loss), rtol=1e-9)
 
 
+@given(problems(weighted=True), st.sampled_from([SDM(C=0.3, k=2, epochs=4), LaRank(C=0.3, growth=1, epochs=4)]))
+def test_the_dual_variables_of_each_example_are_positive_and_sum_to_its_price(problem, learner):
+    """Eq. 2.10: over all epochs, an example moves the weights by no more than C along any one of its outputs."""
+
+    def check(done):
+        examples = done.state()["examples"].reshape(-1, 4)
+        lambdas = done.state()["member_heads"].reshape(-1, 3)[:, 0]
+        owners = np.repeat(np.arange(len(examples)), examples[:, 1].astype(int))
+        totals = examples[:, 0] + np.bincount(owners, lambdas, minlength=len(examples))
+        assert (examples[:, 0] >= 0).all()
+        assert (lambdas > 0).all()
+        np.testing.assert_allclose(totals, 0.3 * problem.sample_weight, rtol=1e-9)
+
+    learner.train(problem.oracle(), on_iteration=check)
+
+
 @convex
 @pytest.mark.parametrize("seed", range(4))
 def test_the_gap_closes(learner, loss, seed):

@@ -227,8 +227,14 @@ class LaRank(_DualMethod):
     reprocess : int, default 10
         How often earlier examples are gone back to after each example: ``n_R`` of the thesis. A pass decodes
         ``1 + reprocess`` times as many examples as there are.
-    tau, tol, growth, check
-        As for `SDM`.
+    tau : float, default 1e-4
+        By how much the optimality conditions of an example may be violated when it is left.
+    tol : float, default 1e-3
+        Training ends when the duality gap is at most ``tol`` times the objective.
+    growth : int, optional
+        Outputs that the working set of one example may hold; more are merged, as in `SDM`.
+    check : int, default 1
+        Passes between two measurements of the primal objective and the gap; 0 for none before the end.
     averaged : bool, default True
         Whether to return the mean of the weights after every example.
     shuffle : bool, default True
@@ -288,8 +294,16 @@ class DualCoordinate(_DualMethod):
         Passes over the examples.
     k : int, default 1
         Outputs that may join the working set of an example at a visit.
-    tau, tol, growth, skip, check
-        As for `SDM`.
+    tau : float, default 1e-4
+        By how much the optimality conditions of an example may be violated when it is left.
+    tol : float, default 1e-3
+        Training ends when the duality gap is at most ``tol`` times the objective.
+    growth : int, optional
+        Outputs that the working set of one example may hold; more are merged, as in `SDM`.
+    skip : bool, default False
+        Whether examples found satisfied are decoded less often, as in `SDM`.
+    check : int, default 5
+        Passes between two measurements of the primal objective and the gap; 0 for none before the end.
     averaged : bool, default False
         Whether to return the mean of the weights after every example, instead of those that the gap is about.
     shuffle : bool, default True
