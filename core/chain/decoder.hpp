@@ -26,6 +26,9 @@ public:
 
     std::vector<Found> kbest(const ScaledWeights& weights, std::size_t sequence, std::size_t k, double nu) const;
     void difference(std::size_t sequence, std::span<const std::uint32_t> labels, SparseVector& out);
+    // Exact where the cost counts wrong labels and the chain is not too long: the best labelling for every number of
+    // them. False elsewhere.
+    bool slack_argmax(const ScaledWeights& weights, std::size_t sequence, Found& best) const;
 
     // Parts: [length][K] labels, then [K][K] transitions, or [length - 1] of those where pairs of labels have
     // attributes. A marginal is the expected number of times that a part is used.
@@ -52,6 +55,8 @@ private:
     double token_cost(std::size_t token, std::size_t label) const;
     std::size_t n_steps(std::size_t sequence) const;  // matrices of transitions
     std::size_t part_count(std::size_t sequence) const;
+    void put_scores(Scratch& space, const ScaledWeights& weights, std::size_t sequence, double nu) const;
+    double gold_score(const Scratch& space, std::size_t sequence) const;
     Found best(Scratch& space, std::size_t sequence, double nu) const;
     Found found(std::size_t sequence, const std::int32_t* labels, double total, double nu) const;
 

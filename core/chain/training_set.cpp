@@ -125,7 +125,7 @@ void TrainingSet::take_labels(const Examples& examples) {
 void TrainingSet::take_weights(const Examples& examples) {
     const auto& from = examples.sequence_starts;
     const auto& v = examples.token_weights;
-    bool equal = true;
+    bool equal = !settings.weigh_costs || v.empty();
     for (std::size_t i = 0; i < n_examples && !v.empty() && equal; ++i)
         for (std::uint64_t t = from[i] + 1; t < from[i + 1]; ++t) equal &= v[t] == v[from[i]];
     if (examples.sequence_weights.empty() && v.empty()) return;

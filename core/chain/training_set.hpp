@@ -37,6 +37,7 @@ struct Settings {
     bool transitions = true;  // whether plain label pairs have weights
     Constraints constraints;
     std::vector<double> cost;  // [gold][label], zero on the diagonal; empty: 1 for every wrong label
+    bool weigh_costs = false;  // token weights weigh costs, so they are kept even when equal within every sequence
 };
 
 // What the weights of units (or of pair attributes) are: those of unit u are starts[u] .. starts[u + 1] - 1.
