@@ -172,8 +172,11 @@ void DualMethod::each_best(double nu, std::size_t n_jobs, const Use& use) {
     for (std::size_t from = 0; from < sets_.size(); from += kDecodedAtOnce) {
         const std::size_t n = std::min(kDecodedAtOnce, sets_.size() - from);
         const ScaledWeights w = w_.view();
-        parallel_for(n, n_jobs, [&](std::size_t i, std::size_t) { found[i] = oracle_.kbest(w, from + i, 1, nu); });
+        parallel_for(n, n_jobs, [&](std::size_t i, std::size_t) {
+            if (C_of(from + i) > 0.0) found[i] = oracle_.kbest(w, from + i, 1, nu);
+        });
         for (std::size_t i = 0; i < n; ++i) {
+            if (C_of(from + i) == 0.0) continue;
             if (found[i].empty())
                 throw std::invalid_argument("kbest found no structure for example " + std::to_string(from + i));
             oracle_.difference(from + i, found[i].front(), unpacked_);

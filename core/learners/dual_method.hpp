@@ -58,7 +58,8 @@ protected:
     double C_of(std::size_t example) const { return dual_settings_.C * oracle_.example_weight(example); }
     double dual() const;
     double penalty() const;  // 1/2 |w - w_0|^2
-    // Decodes all examples with the weights as they are: use(example, best structure, its difference), in order.
+    // Decodes all examples that count, with the weights as they are: use(example, best structure, its difference), in
+    // order.
     using Use = std::function<void(std::size_t, const Found&, const SparseVector&)>;
     void each_best(double nu, std::size_t n_jobs, const Use& use);
     double hinge_losses(std::size_t n_jobs);  // sum of C_n loss_n
