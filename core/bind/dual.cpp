@@ -92,7 +92,7 @@ void bind_dual(nb::module_& m) {
             },
             nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("C") = 1.0, nb::arg("k") = 1,
             nb::arg("reprocess") = 10, nb::arg("tau") = 1e-4, nb::arg("tol") = 1e-3, nb::arg("growth") = 0,
-            nb::arg("check") = 1, nb::arg("averaged") = true, nb::arg("shuffle") = true, nb::arg("seed") = 0,
+            nb::arg("check") = 1, nb::arg("averaged") = false, nb::arg("shuffle") = true, nb::arg("seed") = 0,
             nb::keep_alive<1, 2>());
     nb::class_<learners::DualCoordinate, learners::Solver>(m, "DualCoordinate",
                                                            "Dual coordinate ascent for the squared hinge.")

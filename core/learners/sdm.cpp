@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
+#include <utility>
 
 namespace tw::learners {
 
@@ -16,17 +17,17 @@ Sdm::Sdm(Oracle& oracle, const OnlineSettings& settings, const DualSettings& dua
 
 void Sdm::before_pass(std::size_t n_jobs) {
     DualMethod::before_pass(n_jobs);
-    if (ramp_ != Ramp::kNone && epochs_ == 0) linearise(n_jobs);
+    if (ramp_ == Ramp::kNone || !round_is_over_) return;
+    if (std::vector<Member> tangents = new_tangents(n_jobs); !tangents.empty()) shift(std::move(tangents));
+    ++rounds_;
+    passes_in_round_ = 0;
+    round_is_over_ = false;
 }
 
 void Sdm::after_pass(std::size_t n_jobs) {
     bound_ = std::numeric_limits<double>::quiet_NaN();
-    ++passes_in_round_;
     DualMethod::after_pass(n_jobs);
-    if (ramp_ == Ramp::kNone || outcome_ != Outcome::kRunning || passes_in_round_ < inner_) return;
-    linearise(n_jobs);
-    ++rounds_;
-    passes_in_round_ = 0;
+    if (++passes_in_round_ >= inner_) round_is_over_ = true;
 }
 
 void Sdm::measure(std::size_t n_jobs) {
@@ -47,14 +48,12 @@ void Sdm::measure(std::size_t n_jobs) {
 }
 
 bool Sdm::finished(std::size_t n_jobs) {
-    if (ramp_ == Ramp::kNone) return true;
-    if (!linearise(n_jobs)) return true;
-    ++rounds_;
-    passes_in_round_ = 0;
+    if (ramp_ == Ramp::kNone || new_tangents(n_jobs).empty()) return true;
+    round_is_over_ = true;
     return false;
 }
 
-bool Sdm::linearise(std::size_t n_jobs) {
+std::vector<Member> Sdm::new_tangents(std::size_t n_jobs) {
     std::vector<Member> tangents(tangents_.size());
     bool moved = false;
     each_best(nu(), n_jobs, [&](std::size_t n, const Found& best, const SparseVector& difference) {
@@ -65,18 +64,19 @@ bool Sdm::linearise(std::size_t n_jobs) {
         moved |= tangents_[n].lambda == 0.0 || !tangents_[n].difference.same(difference);
         tangents[n] = {PackedVector(difference), best.cost, C_of(n), {}};
     });
-    if (!moved) return false;
-    // The weights move only now: all tangents are taken at the same ones. w = u - v, so the old v comes back.
-    for (std::size_t n = 0; n < tangents.size(); ++n) {
-        for (const Member* tangent : {&tangents_[n], &tangents[n]}) {
-            if (tangent->lambda == 0.0) continue;
-            tangent->difference.unpack(unpacked_);
-            w_.add(unpacked_, tangent == &tangents[n] ? -tangent->lambda : tangent->lambda);
+    if (!moved) tangents.clear();
+    return tangents;
+}
+
+void Sdm::shift(std::vector<Member> tangents) {
+    for (const auto& [members, sign] : {std::pair(&tangents_, 1.0), std::pair(&tangents, -1.0)})
+        for (const Member& tangent : *members) {
+            if (tangent.lambda == 0.0) continue;
+            tangent.difference.unpack(unpacked_);
+            w_.add(unpacked_, sign * tangent.lambda);
         }
-    }
     tangents_ = std::move(tangents);
     decode_all_again();
-    return true;
 }
 
 Facts Sdm::facts() const {
@@ -92,17 +92,19 @@ Facts Sdm::facts() const {
 void Sdm::save(State& state) const {
     DualMethod::save(state);
     if (ramp_ == Ramp::kNone) return;
-    state["round"] = std::vector<double>{static_cast<double>(rounds_), static_cast<double>(passes_in_round_), bound_};
+    state["round"] = std::vector<double>{static_cast<double>(rounds_), static_cast<double>(passes_in_round_),
+                                         round_is_over_ ? 1.0 : 0.0, bound_};
     save_members(tangents_, "tangent", state);
 }
 
 void Sdm::load(const State& state) {
     DualMethod::load(state);
     if (ramp_ == Ramp::kNone) return;
-    const auto& round = numbers(state, "round", 3);
+    const auto& round = numbers(state, "round", 4);
     rounds_ = static_cast<std::size_t>(round[0]);
     passes_in_round_ = static_cast<std::size_t>(round[1]);
-    bound_ = round[2];
+    round_is_over_ = round[2] != 0.0;
+    bound_ = round[3];
     std::vector<Member> tangents = load_members(state, "tangent", w_.size());
     if (tangents.size() != tangents_.size()) throw std::invalid_argument("state is of another training set");
     tangents_ = std::move(tangents);

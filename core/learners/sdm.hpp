@@ -37,14 +37,17 @@ private:
     double nu() const { return ramp_ == Ramp::kRamp ? -1.0 : 0.0; }
     // [-L - w . d]_+, or without L.
     double concave(double cost, double margin) const { return std::max(0.0, nu() * cost - margin); }
-    // Takes the tangents at the weights as they are; whether any of them is another than before.
-    bool linearise(std::size_t n_jobs);
+    // The tangents at the weights as they are; empty when none of them is another than before.
+    std::vector<Member> new_tangents(std::size_t n_jobs);
+    // Begins a round: w = u - v for the new v.
+    void shift(std::vector<Member> tangents);
 
     const Ramp ramp_;
     const std::size_t inner_;
     std::vector<Member> tangents_;  // of each example; without non-zeros and cost where there is none
-    std::size_t rounds_ = 1, passes_in_round_ = 0;
-    double bound_;  // the objective with the tangents in place of the concave part
+    std::size_t rounds_ = 0, passes_in_round_ = 0;
+    bool round_is_over_ = true;  // the next begins with the next pass, so that no one sees weights just shifted
+    double bound_;               // the objective with the tangents in place of the concave part
 };
 
 }  // namespace tw::learners

@@ -137,7 +137,7 @@ def test_the_first_round_of_the_ramp_is_the_hinge(make, seed, k, loss):
     passes = {name: [] for name in ("hinge", loss)}
     for name, seen in passes.items():
         SDM(loss=name, inner=4, **options).train(make(seed), on_iteration=lambda done, to=seen: to.append(done.state()))
-    for hinge, ramp in zip(passes["hinge"][:3], passes[loss][:3], strict=True):
+    for hinge, ramp in zip(passes["hinge"], passes[loss], strict=True):
         assert hinge["weights"].tobytes() == ramp["weights"].tobytes()
         assert hinge["member_heads"].tobytes() == ramp["member_heads"].tobytes()
 

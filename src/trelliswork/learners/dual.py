@@ -127,7 +127,7 @@ class SDM(_DualMethod):
 
     Parameters
     ----------
-    C : float, default 1.0
+    C : float, default 0.1
         The weight of the losses beside the penalty, ``1 / (lam * number of examples)``.
     epochs : int, default 20
         Passes over the examples, those inside rounds included.
@@ -165,13 +165,13 @@ class SDM(_DualMethod):
 
     Examples
     --------
-    >>> SDM(C=0.1, k=5, growth=20)
-    SDM(C=0.1, k=5, growth=20)
+    >>> SDM(C=1.0, k=5, growth=20)
+    SDM(C=1.0, k=5, growth=20)
     """
 
     def __init__(
         self,
-        C: float = 1.0,
+        C: float = 0.1,
         epochs: int = 20,
         *,
         k: int = 1,
@@ -218,7 +218,7 @@ class LaRank(_DualMethod):
 
     Parameters
     ----------
-    C : float, default 1.0
+    C : float, default 0.1
         The weight of the losses beside the penalty, ``1 / (lam * number of examples)``.
     epochs : int, default 1
         Passes over the examples.
@@ -235,20 +235,20 @@ class LaRank(_DualMethod):
         Outputs that the working set of one example may hold; more are merged, as in `SDM`.
     check : int, default 1
         Passes between two measurements of the primal objective and the gap; 0 for none before the end.
-    averaged : bool, default True
-        Whether to return the mean of the weights after every example.
+    averaged : bool, default False
+        Whether to return the mean of the weights after every example, instead of those that the gap is about.
     shuffle : bool, default True
         Whether to visit the examples in a new random order in each pass.
 
     Examples
     --------
-    >>> LaRank(C=0.1, reprocess=5)
-    LaRank(C=0.1, reprocess=5)
+    >>> LaRank(C=1.0, reprocess=5)
+    LaRank(C=1.0, reprocess=5)
     """
 
     def __init__(
         self,
-        C: float = 1.0,
+        C: float = 0.1,
         epochs: int = 1,
         *,
         k: int = 1,
@@ -257,7 +257,7 @@ class LaRank(_DualMethod):
         tol: float = 1e-3,
         growth: int | None = None,
         check: int = 1,
-        averaged: bool = True,
+        averaged: bool = False,
         shuffle: bool = True,
     ) -> None:
         self.C = C
@@ -288,7 +288,7 @@ class DualCoordinate(_DualMethod):
 
     Parameters
     ----------
-    C : float, default 1.0
+    C : float, default 0.1
         The weight of the losses beside the penalty.
     epochs : int, default 20
         Passes over the examples.
@@ -317,7 +317,7 @@ class DualCoordinate(_DualMethod):
 
     def __init__(
         self,
-        C: float = 1.0,
+        C: float = 0.1,
         epochs: int = 20,
         *,
         k: int = 1,
