@@ -11,7 +11,7 @@ import pytest
 
 import trelliswork as tw
 from trelliswork import _core
-from trelliswork.learners import CRF
+from trelliswork.learners.crf import CRF
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("TRELLISWORK_DATA", ROOT.parent / "shared" / "data"))
