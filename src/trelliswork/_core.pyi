@@ -308,7 +308,7 @@ class DevSet:
 class ChainOracle(Oracle):
     """The oracle of first-order chains."""
 
-    def __init__(self, examples: Examples, n_labels: int, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], min_count: int = 1, combinations: str = 'seen', transitions: bool = True, allowed_transitions: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, allowed_start: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, allowed_end: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, cost: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None, use: str = 'fast', n_jobs: int = 1) -> None: ...
+    def __init__(self, examples: Examples, n_labels: int, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], min_count: int = 1, combinations: str = 'seen', transitions: bool = True, allowed_transitions: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, allowed_start: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, allowed_end: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, cost: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None, use: str = 'fast') -> None: ...
 
     def export(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> dict:
         """The tensors of a model with these weights."""
@@ -450,6 +450,29 @@ class PassiveAggressive(Solver):
     """k-best PA, and restricted."""
 
     def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, k: int = 1, restricted: bool = False, averaged: bool = True, shuffle: bool = True, seed: int = 0) -> None: ...
+
+def solve_block(K: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], violations: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], constraints: str, C: float, tau: float = 0.0) -> tuple:
+    """The dual problem inside one example: lambda, gradient, lambda of gold."""
+
+class MIRA(Solver):
+    """k-best MIRA, separable or with slack."""
+
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = float('inf'), k: int = 5, averaged: bool = True, shuffle: bool = True, seed: int = 0) -> None: ...
+
+class SDM(Solver):
+    """The k-best sequential dual method, hinge or ramp."""
+
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, k: int = 1, loss: str = 'hinge', inner: int = 5, tau: float = 0.0001, tol: float = 0.001, growth: int = 0, skip: bool = False, check: int = 1, averaged: bool = False, shuffle: bool = True, seed: int = 0) -> None: ...
+
+class LaRank(Solver):
+    """k-best LaRank."""
+
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, k: int = 1, reprocess: int = 10, tau: float = 0.0001, tol: float = 0.001, growth: int = 0, check: int = 1, averaged: bool = False, shuffle: bool = True, seed: int = 0) -> None: ...
+
+class DualCoordinate(Solver):
+    """Dual coordinate ascent for the squared hinge."""
+
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, k: int = 1, tau: float = 0.0001, tol: float = 0.001, growth: int = 0, skip: bool = False, check: int = 1, averaged: bool = False, shuffle: bool = True, seed: int = 0) -> None: ...
 
 def checksum(data: object) -> int:
     """
