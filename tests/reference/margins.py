@@ -77,12 +77,18 @@ def step_size(rule, lam, t, gamma, alpha):
     }[rule]
 
 
-def hinge_direction(example, w, k, restricted):
-    """Minus the subgradient of eq. 6.11 without its regulariser, over B_n: the k worst wrong structures, or S_n."""
+def prediction_violation_set(example, w, k, restricted=True):
+    """B_n: of the k wrong structures that lose most, those that lose no less than the prediction."""
     chosen = [y for y in example.best(w, k + 1, 1.0) if y != example.gold][:k]
-    if restricted:
-        prediction = example.best(w, 1, 0.0)[0]
-        chosen = [y for y in chosen if example.hinge(w, y) >= example.hinge(w, prediction)]
+    if not restricted:
+        return chosen
+    prediction = example.best(w, 1, 0.0)[0]
+    return [y for y in chosen if example.hinge(w, y) >= example.hinge(w, prediction)]
+
+
+def hinge_direction(example, w, k, restricted):
+    """Minus the subgradient of eq. 6.11 without its regulariser."""
+    chosen = prediction_violation_set(example, w, k, restricted)
     out = np.zeros_like(w)
     for y in chosen:
         if example.hinge(w, y) > 0:
@@ -170,3 +176,44 @@ def least_objective(examples, lam, n_weights):
     assert found.success
     w = found.x[:n_weights]
     return lam / 2 * w @ w + sum(e.weight * max_margin(e, w) for e in examples) / n, w
+
+
+def confidence_weighted(examples, epochs, k, variant, *, r=1.0, phi=1.0, C=1.0, variance=1.0, start):
+    """AROW, CW and SCW with diagonal covariance, matrix by matrix; returns w and the diagonal."""
+    w, S = start.copy(), variance * np.eye(len(start))
+    for example in [e for _ in range(epochs) for e in examples]:
+        for y in [y for y in example.best(w, k, 1.0) if y != example.gold]:
+            d = example.differences[y]
+            m, v = w @ d - example.costs[y], d @ S @ d
+            if variant == "arow" and m < 0:
+                beta = 1 / (v + r / example.weight)
+                w = w + beta * -m * S @ d
+                S = np.diag(np.diag(S - beta * S @ np.outer(d, d) @ S))
+            elif variant == "cw" and m < phi * v:
+                root = ((1 + 2 * phi * m) ** 2 - 8 * phi * (m - phi * v)) ** 0.5
+                alpha = (-(1 + 2 * phi * m) + root) / (4 * phi * v)
+                w = w + alpha * S @ d
+                S = np.linalg.inv(np.linalg.inv(S) + 2 * alpha * phi * np.diag(d**2))
+            elif variant == "scw" and m < phi * v**0.5:
+                psi, zeta = 1 + phi**2 / 2, 1 + phi**2
+                alpha = (-m * psi + (m**2 * phi**4 / 4 + v * phi**2 * zeta) ** 0.5) / (v * zeta)
+                alpha = min(C * example.weight, max(0.0, alpha))
+                u = (-alpha * v * phi + (alpha**2 * v**2 * phi**2 + 4 * v) ** 0.5) ** 2 / 4
+                beta = alpha * phi / (u**0.5 + v * alpha * phi)
+                w = w + alpha * S @ d
+                S = np.diag(np.diag(S - beta * S @ np.outer(d, d) @ S))
+    return w, np.diag(S)
+
+
+def restricted_passive_aggressive(examples, w, C, k):
+    """One pass of algorithm 5 (RPA); returns w and, for each update, the example, the structure and the prediction."""
+    updates = []
+    for example in examples:
+        for y in [y for y in example.best(w, k, 1.0) if y != example.gold]:
+            prediction = example.best(w, 1, 0.0)[0]
+            loss = example.hinge(w, y)
+            if loss > 0 and loss >= example.hinge(w, prediction):
+                d = example.differences[y]
+                w = w + min(loss / (d @ d), C) * d
+                updates.append((example, y, prediction))
+    return w, updates
