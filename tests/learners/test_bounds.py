@@ -173,6 +173,6 @@ def test_theorems_4_and_5_and_corollary_2_bound_what_restricted_pegasos_suffers(
 
 @given(seed=seeds, lam=st.sampled_from([0.02, 0.1, 0.5]))
 def test_the_minimum_lies_in_the_ball_of_the_projection(seed, lam):
-    problem = Problem(seed, n=6, costs=True)
+    problem = Problem(seed, n=4, d=2, k=3, costs=True)
     _, w = margins.least_objective(problem.examples, lam, len(problem.rule))
     assert np.linalg.norm(w) <= lam**-0.5 * (1 + 1e-6)
