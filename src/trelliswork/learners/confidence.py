@@ -40,7 +40,7 @@ class AROW(EpochLearner):
         For ``"scw"``: the longest step.
     variance : float, default 1.0
         Of weights that have not been met yet.
-    averaged : bool, default False
+    averaged : bool, default True
         Whether to return the mean of the weights after every example.
     shuffle : bool, default True
         Whether to visit the examples in a new random order in each pass.
@@ -68,7 +68,7 @@ class AROW(EpochLearner):
         confidence: float = 0.9,
         C: float = 1.0,
         variance: float = 1.0,
-        averaged: bool = False,
+        averaged: bool = True,
         shuffle: bool = True,
     ) -> None:
         self.r = r

@@ -58,7 +58,7 @@ class Pegasos(EpochLearner):
         For the ramp losses: passes of one round of the concave-convex procedure.
     averaged : bool, default True
         Whether to return the mean of the weights after every step, which oscillates less.
-    average_from : int or float, default 1
+    average_from : int or float, default 0.5
         When averaging starts: after this many epochs, or if a float, after this fraction of all steps.
     shuffle : bool, default True
         Whether to visit the examples in a new random order in each pass.
@@ -92,7 +92,7 @@ class Pegasos(EpochLearner):
         alpha: float = 0.75,
         cccp: int = 5,
         averaged: bool = True,
-        average_from: float = 1,
+        average_from: float = 0.5,
         shuffle: bool = True,
     ) -> None:
         self.lam = lam
@@ -161,7 +161,8 @@ class Subgradient(EpochLearner):
     With ``loss="direct"`` the expected cost of the predictions itself goes down (McAllester, Hazan & Keshet 2010): the
     weights move by ``gamma / epsilon (f(x, prediction) - f(x, y))``, where ``y`` maximises ``score + epsilon cost``.
     ``epsilon`` above 0 moves away from outputs worse than the prediction; below 0, towards better ones. The cost is not
-    convex in the weights, so start from those of another learner.
+    convex in the weights: start from those of another learner, above all with ``epsilon`` above 0, which has nothing to
+    learn from a prediction that could hardly be worse.
 
     Parameters
     ----------
@@ -176,7 +177,7 @@ class Subgradient(EpochLearner):
     rescaling : str, default "margin"
         How the cost enters the hinge: ``"margin"``, cost - margin, or ``"slack"``, cost * (1 - margin), which does not
         ask for large margins against outputs that are very wrong.
-    epsilon : float, default 1.0
+    epsilon : float, default -1.0
         For ``"direct"``: how far towards worse (above 0) or better (below 0) outputs to look.
     epsilon_decay : float, default 0.0
         In pass ``p``, epsilon is divided by ``p ** epsilon_decay``; the gradient is exact for small epsilon only.
@@ -184,11 +185,11 @@ class Subgradient(EpochLearner):
         Examples of one step; None for all, the batch method. Batches are decoded in parallel (``n_jobs``).
     step : str, default "constant"
         The step size at step ``t``: ``"constant"`` gamma, ``"root"`` gamma / sqrt(t) or ``"pegasos"`` 1 / (lam t).
-    gamma : float, default 1.0
-        The step size, or the first.
+    gamma : float, default 0.1
+        The step size, or the first; 1 in the textbook's algorithm.
     averaged : bool, default True
         Whether to return the mean of the weights after every step.
-    average_from : int or float, default 0
+    average_from : int or float, default 0.5
         When averaging starts: after this many epochs, or if a float, after this fraction of all steps.
     shuffle : bool, default True
         Whether to visit the examples in a new random order in each pass.
@@ -211,13 +212,13 @@ class Subgradient(EpochLearner):
         lam: float | None = None,
         loss: str = "hinge",
         rescaling: str = "margin",
-        epsilon: float = 1.0,
+        epsilon: float = -1.0,
         epsilon_decay: float = 0.0,
         batch_size: int | None = 1,
         step: str = "constant",
-        gamma: float = 1.0,
+        gamma: float = 0.1,
         averaged: bool = True,
-        average_from: float = 0,
+        average_from: float = 0.5,
         shuffle: bool = True,
     ) -> None:
         self.C = C
