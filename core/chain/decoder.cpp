@@ -11,7 +11,8 @@
 namespace tw::chain {
 namespace {
 
-constexpr std::size_t kRoom = 8;  // numbers that a kernel may write behind a row
+constexpr std::size_t kMostCounted = std::size_t{1} << 22;  // places in a table of labels by wrong labels so far
+constexpr std::size_t kRoom = 8;                            // numbers that a kernel may write behind a row
 constexpr std::size_t kLongest = std::size_t{1}
                                  << 22;  // bytes of Viterbi scores kept at once; longer chains go in blocks
 
@@ -235,12 +236,10 @@ void Decoder::add_costs(std::size_t s, double nu, double* unary) const {
     }
 }
 
-std::vector<Found> Decoder::kbest(const ScaledWeights& weights, std::size_t s, std::size_t k, double nu) const {
+// Scores of labels with nu times their cost, and of transitions.
+void Decoder::put_scores(Scratch& space, const ScaledWeights& weights, std::size_t s, double nu) const {
     if (weights.stored.size() < growth_->n_weights()) throw std::invalid_argument("weights has the wrong size");
-    const Borrowed borrowed(*this);
-    Scratch& space = *borrowed;
-    const std::size_t length = set_.length(s);
-    space.unary.resize(length * K_ + kRoom);
+    space.unary.resize(set_.length(s) * K_ + kRoom);
     put_unit_scores(weights, s, space.unary.data());
     add_costs(s, nu, space.unary.data());
     space.moves.resize(std::max<std::size_t>(n_steps(s), 1) * K_ * K_);
@@ -249,6 +248,78 @@ std::vector<Found> Decoder::kbest(const ScaledWeights& weights, std::size_t s, s
     else
         put_transitions(weights, space.moves.data());
     forbid(space.moves.data(), n_steps(s));
+}
+
+double Decoder::gold_score(const Scratch& space, std::size_t s) const {
+    const std::uint16_t* gold = set_.gold.data() + set_.starts[s];
+    double total = 0.0;
+    for (std::size_t t = 0; t < set_.length(s); ++t) {
+        total += space.unary[t * K_ + gold[t]];
+        const std::size_t step = set_.has_pair_attributes() && t > 0 ? t - 1 : 0;
+        if (t > 0) total += space.moves[step * K_ * K_ + gold[t - 1] * K_ + gold[t]];
+    }
+    return total;
+}
+
+// Viterbi over (position, wrong labels so far, label); O(length^2 K^2).
+bool Decoder::slack_argmax(const ScaledWeights& weights, std::size_t s, Found& out) const {
+    const std::size_t length = set_.length(s), n_counts = length + 1;
+    const bool counts_wrong_labels = set_.settings.cost.empty() && set_.token_weights.empty();
+    if (!counts_wrong_labels || length * n_counts * K_ > kMostCounted) return false;
+    const Borrowed borrowed(*this);
+    Scratch& space = *borrowed;
+    put_scores(space, weights, s, 0.0);
+    const std::uint16_t* gold = set_.gold.data() + set_.starts[s];
+    std::vector<double> best(length * n_counts * K_, kLogZero);
+    std::vector<std::uint16_t> from(best.size(), 0);
+    const auto at = [&](std::size_t t, std::size_t wrong, std::size_t y) { return (t * n_counts + wrong) * K_ + y; };
+    for (std::size_t y = 0; y < K_; ++y) best[at(0, y != gold[0], y)] = start_[y] + space.unary[y];
+    for (std::size_t t = 1; t < length; ++t) {
+        const double* moves = space.moves.data() + (set_.has_pair_attributes() ? (t - 1) * K_ * K_ : 0);
+        for (std::size_t y = 0; y < K_; ++y) {
+            const std::size_t more = y != gold[t];
+            for (std::size_t wrong = more; wrong <= t + 1; ++wrong) {
+                double& top = best[at(t, wrong, y)];
+                for (std::size_t x = 0; x < K_; ++x) {
+                    const double score = best[at(t - 1, wrong - more, x)] + moves[x * K_ + y];
+                    if (score <= top) continue;
+                    top = score;
+                    from[at(t, wrong, y)] = static_cast<std::uint16_t>(x);
+                }
+                top += space.unary[t * K_ + y];
+            }
+        }
+    }
+    const double of_gold = gold_score(space, s);
+    double highest = kLogZero;
+    std::size_t last = 0, n_wrong = 0;
+    for (std::size_t wrong = 0; wrong <= length; ++wrong)
+        for (std::size_t y = 0; y < K_; ++y) {
+            const double score = best[at(length - 1, wrong, y)] + end_[y];
+            if (score == kLogZero) continue;
+            const double value = static_cast<double>(wrong) * (1.0 + score - of_gold);
+            if (value <= highest) continue;
+            highest = value;
+            last = y;
+            n_wrong = wrong;
+            out.score = score;
+        }
+    out.cost = static_cast<double>(n_wrong);
+    out.code.assign(length, 0);
+    for (std::size_t t = length, wrong = n_wrong; t-- > 0;) {
+        out.code[t] = static_cast<std::uint32_t>(last);
+        const std::size_t previous = from[at(t, wrong, last)];
+        wrong -= last != gold[t];
+        last = previous;
+    }
+    return true;
+}
+
+std::vector<Found> Decoder::kbest(const ScaledWeights& weights, std::size_t s, std::size_t k, double nu) const {
+    const Borrowed borrowed(*this);
+    Scratch& space = *borrowed;
+    const std::size_t length = set_.length(s);
+    put_scores(space, weights, s, nu);
     if (k == 1) return {best(space, s, nu)};
     Batch batch;
     batch.potentials = {K_, space.moves.data(), set_.has_pair_attributes(), start_.data(), end_.data()};
@@ -310,8 +381,8 @@ void Decoder::difference(std::size_t s, std::span<const std::uint32_t> labels, S
             for (std::size_t i = o.starts[token]; i < o.starts[token + 1]; ++i) {
                 const std::uint32_t unit = o.numbers[i];
                 const double x = factor(unit) * static_cast<double>(o.value(i));
-                sum_->add(growth_->of_unit(unit, gold[t]), x);
-                sum_->add(growth_->of_unit(unit, label), -x);
+                sum_->add(weight_of(unit, gold[t]), x);
+                sum_->add(weight_of(unit, label), -x);
             }
         }
         if (t == 0 || (label == gold[t] && labels[t - 1] == gold[t - 1])) continue;
@@ -384,7 +455,7 @@ void Decoder::difference_of_marginals(std::size_t s, std::span<const double> mar
             const double x = factor(unit) * static_cast<double>(o.value(i));
             for (std::uint32_t y = 0; y < K_; ++y) {
                 const double rest = (y == set_.gold[token] ? 1.0 : 0.0) - p[y];
-                if (rest != 0.0) sum_->add(growth_->of_unit(unit, y), x * rest);
+                if (rest != 0.0) sum_->add(weight_of(unit, y), x * rest);
             }
         }
         if (t == 0) continue;

@@ -26,6 +26,9 @@ public:
 
     std::vector<Found> kbest(const ScaledWeights& weights, std::size_t sequence, std::size_t k, double nu) const;
     void difference(std::size_t sequence, std::span<const std::uint32_t> labels, SparseVector& out);
+    // Exact where the cost counts wrong labels and the chain is not too long: the best labelling for every number of
+    // them. False elsewhere.
+    bool slack_argmax(const ScaledWeights& weights, std::size_t sequence, Found& best) const;
 
     // Parts: [length][K] labels, then [K][K] transitions, or [length - 1] of those where pairs of labels have
     // attributes. A marginal is the expected number of times that a part is used.
@@ -48,10 +51,20 @@ private:
     void put_transitions(const ScaledWeights& weights, double* moves) const;
     void forbid(double* moves, std::size_t n_steps) const;
     void add_costs(std::size_t sequence, double nu, double* unary) const;
+    // What Growth::of_unit() says, from what gathering scores has just brought into the cache.
+    std::uint32_t weight_of(std::uint32_t unit, std::uint32_t label) {
+        const UnitPlace& place = places_[unit];
+        if (place.size == K_) return place.begin + label;
+        for (std::uint32_t w = place.begin; w < place.begin + place.size; ++w)
+            if (labels_[w] == label) return w;
+        return growth_->of_unit(unit, label);
+    }
     double factor(std::uint32_t unit) const { return factors_[places_[unit].factor]; }
     double token_cost(std::size_t token, std::size_t label) const;
     std::size_t n_steps(std::size_t sequence) const;  // matrices of transitions
     std::size_t part_count(std::size_t sequence) const;
+    void put_scores(Scratch& space, const ScaledWeights& weights, std::size_t sequence, double nu) const;
+    double gold_score(const Scratch& space, std::size_t sequence) const;
     Found best(Scratch& space, std::size_t sequence, double nu) const;
     Found found(std::size_t sequence, const std::int32_t* labels, double total, double nu) const;
 

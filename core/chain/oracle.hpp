@@ -34,6 +34,7 @@ public:
     std::vector<Found> kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
                              double nu) const override;
     void difference(std::size_t example, const Found& found, SparseVector& out) override;
+    bool slack_argmax(const ScaledWeights& weights, std::size_t example, Found& best) const override;
     void part_scores(const ScaledWeights& weights, std::size_t example, std::vector<double>& out) const override;
     void part_costs(std::size_t example, std::vector<double>& out) const override;
     double marginals(std::size_t example, std::span<const double> scores, std::vector<double>& out) const override;
