@@ -185,6 +185,8 @@ def confidence_weighted(examples, epochs, k, variant, *, r=1.0, phi=1.0, C=1.0, 
         for y in [y for y in example.best(w, k, 1.0) if y != example.gold]:
             d = example.differences[y]
             m, v = w @ d - example.costs[y], d @ S @ d
+            if v == 0:
+                continue  # no weight tells it from gold
             if variant == "arow" and m < 0:
                 beta = 1 / (v + r / example.weight)
                 w = w + beta * -m * S @ d
