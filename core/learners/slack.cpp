@@ -66,16 +66,21 @@ private:
                 high = nu_;
             }
             if (left && right) {
-                if (!(right->cost > left->cost)) return;
+                if (!(right->cost > left->cost)) {  // one point, and nothing better to either side of it
+                    exact_ = true;
+                    return;
+                }
                 nu_ = (left->margin - right->margin) / (right->cost - left->cost);
-                if (!(nu_ > low && nu_ < high)) return restore(*left, low);
+                if (!(nu_ > low && nu_ < high)) return restore(*right, high);  // rounding: the two are neighbours
             } else if (left) {
                 nu_ = std::max(2.0 * nu_, point.cost > 0.0 ? point.margin / point.cost : 0.0);
                 if (nu_ > kSteepest) return restore(*left, low);  // whatever costs anything is far below gold
             } else {
                 nu_ = 0.0;
             }
-            point = see(oracle_.kbest(w_.view(), example_, 1, nu_).front());
+            const std::vector<Found> found = oracle_.kbest(w_.view(), example_, 1, nu_);
+            if (found.empty()) return;
+            point = see(found.front());
         }
     }
 
