@@ -381,8 +381,8 @@ void Decoder::difference(std::size_t s, std::span<const std::uint32_t> labels, S
             for (std::size_t i = o.starts[token]; i < o.starts[token + 1]; ++i) {
                 const std::uint32_t unit = o.numbers[i];
                 const double x = factor(unit) * static_cast<double>(o.value(i));
-                sum_->add(growth_->of_unit(unit, gold[t]), x);
-                sum_->add(growth_->of_unit(unit, label), -x);
+                sum_->add(weight_of(unit, gold[t]), x);
+                sum_->add(weight_of(unit, label), -x);
             }
         }
         if (t == 0 || (label == gold[t] && labels[t - 1] == gold[t - 1])) continue;
@@ -455,7 +455,7 @@ void Decoder::difference_of_marginals(std::size_t s, std::span<const double> mar
             const double x = factor(unit) * static_cast<double>(o.value(i));
             for (std::uint32_t y = 0; y < K_; ++y) {
                 const double rest = (y == set_.gold[token] ? 1.0 : 0.0) - p[y];
-                if (rest != 0.0) sum_->add(growth_->of_unit(unit, y), x * rest);
+                if (rest != 0.0) sum_->add(weight_of(unit, y), x * rest);
             }
         }
         if (t == 0) continue;

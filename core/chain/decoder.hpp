@@ -51,6 +51,14 @@ private:
     void put_transitions(const ScaledWeights& weights, double* moves) const;
     void forbid(double* moves, std::size_t n_steps) const;
     void add_costs(std::size_t sequence, double nu, double* unary) const;
+    // What Growth::of_unit() says, from what gathering scores has just brought into the cache.
+    std::uint32_t weight_of(std::uint32_t unit, std::uint32_t label) {
+        const UnitPlace& place = places_[unit];
+        if (place.size == K_) return place.begin + label;
+        for (std::uint32_t w = place.begin; w < place.begin + place.size; ++w)
+            if (labels_[w] == label) return w;
+        return growth_->of_unit(unit, label);
+    }
     double factor(std::uint32_t unit) const { return factors_[places_[unit].factor]; }
     double token_cost(std::size_t token, std::size_t label) const;
     std::size_t n_steps(std::size_t sequence) const;  // matrices of transitions

@@ -18,11 +18,12 @@ namespace tw::chain {
 
 class ChainOracle : public Oracle {
 public:
-    // What learners will ask for: sums over all labellings (loss, curvature, descend; fast where it can be), or the
-    // best labellings and parts. Either answers the other's questions too, but for kFast, whose layout has no room for
-    // them; kGeneral does the sums in the general way, for tests that compare the two.
+    // `n_jobs` threads lay the examples out; how does not depend on their number. `use`, what learners will ask for:
+    // sums over all labellings (loss, curvature, descend; fast where it can be), or the best labellings and parts.
+    // Either answers the other's questions too, but for kFast, whose layout has no room for them; kGeneral does the
+    // sums in the general way, for tests that compare the two.
     enum class Use { kFast, kGeneral, kBest };
-    ChainOracle(Examples&& examples, Settings settings, Use use = Use::kFast);
+    ChainOracle(Examples&& examples, Settings settings, std::size_t n_jobs, Use use);
 
     std::size_t n_examples() const override { return set_->n_examples; }
     std::size_t n_weights() const override { return growth_->n_weights(); }

@@ -451,31 +451,28 @@ class PassiveAggressive(Solver):
 
     def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, k: int = 1, restricted: bool = False, averaged: bool = True, shuffle: bool = True, seed: int = 0) -> None: ...
 
-class FrankWolfe(Solver):
-    """Block-coordinate Frank-Wolfe for max-margin."""
+def solve_block(K: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], violations: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], constraints: str, C: float, tau: float = 0.0) -> tuple:
+    """The dual problem inside one example: lambda, gradient, lambda of gold."""
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, tol: float = 0.001, averaged: str = 'weighted', line_search: bool = True, gap_every: int = 5, shuffle: bool = True, seed: int = 0) -> None: ...
+class MIRA(Solver):
+    """k-best MIRA, separable or with slack."""
 
-    def evaluate(self, n_jobs: int = 1) -> None:
-        """Make objective and gap exact."""
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = float('inf'), k: int = 5, averaged: bool = True, shuffle: bool = True, seed: int = 0) -> None: ...
 
-class CuttingPlane(Solver):
-    """1-slack cutting planes for max-margin."""
+class SDM(Solver):
+    """The k-best sequential dual method, hinge or ramp."""
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, tol: float = 0.01) -> None: ...
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, k: int = 1, loss: str = 'hinge', inner: int = 5, tau: float = 0.0001, tol: float = 0.001, growth: int = 0, skip: bool = False, check: int = 1, averaged: bool = False, shuffle: bool = True, seed: int = 0) -> None: ...
 
-class ExponentiatedGradient(Solver):
-    """Online EG on the dual."""
+class LaRank(Solver):
+    """k-best LaRank."""
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, loss: str = 'crf', kappa: float = 1.0, tol: float = 0.001, step: float = 0.5, gap_every: int = 5, averaged: bool = False, shuffle: bool = True, seed: int = 0) -> None: ...
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, k: int = 1, reprocess: int = 10, tau: float = 0.0001, tol: float = 0.001, growth: int = 0, check: int = 1, averaged: bool = False, shuffle: bool = True, seed: int = 0) -> None: ...
 
-    def evaluate(self, n_jobs: int = 1) -> None:
-        """Make objective and gap exact."""
+class DualCoordinate(Solver):
+    """Dual coordinate ascent for the squared hinge."""
 
-def hinge_sum(oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_jobs: int = 1) -> float:
-    """
-    Sum over the examples of weight * max over y of cost(y) - w . (f(gold) - f(y)).
-    """
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, k: int = 1, tau: float = 0.0001, tol: float = 0.001, growth: int = 0, skip: bool = False, check: int = 1, averaged: bool = False, shuffle: bool = True, seed: int = 0) -> None: ...
 
 def checksum(data: object) -> int:
     """
