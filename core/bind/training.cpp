@@ -104,7 +104,15 @@ chain::Combinations combinations_named(const std::string& name) {
     if (name == "seen") return chain::Combinations::kSeen;
     if (name == "transitions") return chain::Combinations::kTransitions;
     if (name == "all") return chain::Combinations::kAll;
-    throw std::invalid_argument("combinations must be 'seen', 'transitions' or 'all', found '" + name + "'");
+    if (name == "grown") return chain::Combinations::kGrown;
+    throw std::invalid_argument("combinations must be 'seen', 'transitions', 'all' or 'grown', found '" + name + "'");
+}
+
+ChainOracle::Use use_named(const std::string& name) {
+    if (name == "fast") return ChainOracle::Use::kFast;
+    if (name == "general") return ChainOracle::Use::kGeneral;
+    if (name == "best") return ChainOracle::Use::kBest;
+    throw std::invalid_argument("use must be 'fast', 'general' or 'best', found '" + name + "'");
 }
 
 std::vector<std::uint8_t> flags(const std::optional<Bytes>& array, std::size_t size, const char* message) {
@@ -116,7 +124,7 @@ std::vector<std::uint8_t> flags(const std::optional<Bytes>& array, std::size_t s
 void make_oracle(ChainOracle* self, Examples& examples, std::size_t n_labels, const Labels& order,
                  std::size_t min_count, const std::string& combinations, bool transitions,
                  const std::optional<Bytes>& allowed_transitions, const std::optional<Bytes>& allowed_start,
-                 const std::optional<Bytes>& allowed_end, const std::optional<Matrix>& cost, bool general) {
+                 const std::optional<Bytes>& allowed_end, const std::optional<Matrix>& cost, const std::string& use) {
     chain::Settings settings;
     settings.n_labels = n_labels;
     require(n_labels >= 1 && n_labels <= 65535, "n_labels must be between 1 and 65,535");
@@ -131,7 +139,7 @@ void make_oracle(ChainOracle* self, Examples& examples, std::size_t n_labels, co
             flags(allowed_end, n_labels, "allowed_end must have one entry per label")};
     if (cost) settings.cost.assign(cost->data(), cost->data() + cost->size());
     nb::gil_scoped_release unlocked;
-    new (self) ChainOracle(std::move(examples), std::move(settings), general);
+    new (self) ChainOracle(std::move(examples), std::move(settings), use_named(use));
 }
 
 template <class To, class From>
@@ -209,7 +217,7 @@ struct AttributeArrays {
     chain::AttributeView view() const { return {keys, slots, starts, labels, weights}; }
 };
 
-auto weights_from(const ChainOracle& oracle, const nb::dict& tensors) {
+auto weights_from(ChainOracle& oracle, const nb::dict& tensors) {
     const AttributeArrays attribute(tensors, "attribute."), pair(tensors, "pair.");
     const auto transitions = tensor<float, float>(tensors, "transitions");
     std::vector<double> weights;
@@ -292,7 +300,7 @@ void bind_training(nb::module_& m) {
         .def("__init__", make_oracle, nb::arg("examples"), nb::arg("n_labels"), nb::arg("order"),
              nb::arg("min_count") = 1, nb::arg("combinations") = "seen", nb::arg("transitions") = true,
              nb::arg("allowed_transitions") = nb::none(), nb::arg("allowed_start") = nb::none(),
-             nb::arg("allowed_end") = nb::none(), nb::arg("cost") = nb::none(), nb::arg("general") = false)
+             nb::arg("allowed_end") = nb::none(), nb::arg("cost") = nb::none(), nb::arg("use") = "fast")
         .def(
             "export",
             [](const ChainOracle& oracle, const Vector& weights) {

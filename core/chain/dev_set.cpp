@@ -35,8 +35,9 @@ std::vector<Key> table_of(const std::vector<Key>& keys, std::vector<std::uint32_
 
 }  // namespace
 
-DevSet::DevSet(std::shared_ptr<const TrainingSet> set, const Source& source, std::size_t n_jobs)
-    : set_(std::move(set)) {
+DevSet::DevSet(std::shared_ptr<const TrainingSet> set, std::shared_ptr<const Growth> growth, const Source& source,
+               std::size_t n_jobs)
+    : set_(std::move(set)), growth_(std::move(growth)) {
     for (std::size_t i = 0; i < source.n_sequences(); ++i) starts_.push_back(starts_.back() + source.length(i));
     std::vector<std::uint32_t> slots, pair_slots;
     const std::vector<Key> keys = table_of(set_->keys, slots), pair_keys = table_of(set_->pair_keys, pair_slots);
@@ -93,7 +94,7 @@ void DevSet::add(const AttributeList& list, bool pairs, std::span<const Key> key
 
 void DevSet::argmax(std::span<const double> weights, std::span<std::int32_t> labels, std::size_t n_jobs) const {
     // A matrix per step belongs to one sequence: with pair attributes every sequence is a block of its own.
-    const auto ends = block_ends(starts_, set_->has_pairs() ? 0 : kBlockTokens);
+    const auto ends = block_ends(starts_, set_->has_pair_attributes() ? 0 : kBlockTokens);
     parallel_for(ends.size(), n_jobs, [&](std::size_t i, std::size_t) {
         argmax_block(weights, i == 0 ? 0 : ends[i - 1], ends[i], labels.data());
     });
@@ -104,13 +105,17 @@ void DevSet::argmax_block(std::span<const double> weights, std::size_t first, st
     const std::size_t K = set_->n_labels(), begin = starts_[first], tokens = starts_[last] - begin;
     if (tokens == 0) return;
     std::vector<double> unary(tokens * K, 0.0), moves(K * K, 0.0), start(K, 0.0), end(K, 0.0);
-    const auto add_terms = [&](const Terms& terms, const WeightTable& table, std::size_t offset, std::size_t token,
-                               double* row) {
-        for (std::size_t i = terms.starts[token]; i < terms.starts[token + 1]; ++i)
+    const auto add_terms = [&](const Terms& terms, const WeightTable& table, const Additions& added, std::size_t offset,
+                               std::size_t token, double* row) {
+        for (std::size_t i = terms.starts[token]; i < terms.starts[token + 1]; ++i) {
+            const double x = terms.factors[i];
             for (std::size_t w = table.starts[terms.units[i]]; w < table.starts[terms.units[i] + 1]; ++w)
-                row[table.labels[w]] += static_cast<double>(terms.factors[i]) * weights[offset + w];
+                row[table.labels[w]] += x * weights[offset + w];
+            added.each(terms.units[i], [&](std::uint32_t code, std::uint32_t w) { row[code] += x * weights[w]; });
+        }
     };
-    for (std::size_t t = 0; t < tokens; ++t) add_terms(terms_, set_->unit_weights, 0, begin + t, unary.data() + t * K);
+    for (std::size_t t = 0; t < tokens; ++t)
+        add_terms(terms_, set_->unit_weights, growth_->units(), 0, begin + t, unary.data() + t * K);
     for (std::size_t i = 0; i < set_->transition_pairs.size(); ++i)
         moves[set_->transition_pairs[i]] = weights[set_->first_transition() + i];
     if (set_->constrained()) {
@@ -122,17 +127,17 @@ void DevSet::argmax_block(std::span<const double> weights, std::size_t first, st
             if (!c.end[y]) end[y] = kLogZero;
         }
     }
-    if (set_->has_pairs()) {
+    if (set_->has_pair_attributes()) {
         const std::vector<double> plain = moves;
         moves.resize(std::max<std::size_t>(tokens - 1, 1) * K * K);
         for (std::size_t t = 1; t < tokens; ++t) {
             double* step = moves.data() + (t - 1) * K * K;
             std::ranges::copy(plain, step);
-            add_terms(pair_terms_, set_->pair_weights, set_->n_unit_weights(), begin + t, step);
+            add_terms(pair_terms_, set_->pair_weights, growth_->pairs(), set_->n_unit_weights(), begin + t, step);
         }
     }
     Batch batch;
-    batch.potentials = {K, moves.data(), set_->has_pairs(), start.data(), end.data()};
+    batch.potentials = {K, moves.data(), set_->has_pair_attributes(), start.data(), end.data()};
     std::vector<std::int32_t*> out;
     for (std::size_t s = first; s < last; ++s) {
         batch.sequences.push_back({unary.data() + (starts_[s] - begin) * K, starts_[s + 1] - starts_[s]});

@@ -8,16 +8,18 @@
 #include <vector>
 
 #include "../features/attributes.hpp"
+#include "growth.hpp"
 #include "training_set.hpp"
 
 namespace tw::chain {
 
 class DevSet {
 public:
-    DevSet(std::shared_ptr<const TrainingSet> set, const Source& source, std::size_t n_jobs);
+    DevSet(std::shared_ptr<const TrainingSet> set, std::shared_ptr<const Growth> growth, const Source& source,
+           std::size_t n_jobs);
 
     std::size_t n_tokens() const { return starts_.back(); }
-    std::size_t n_weights() const { return set_->n_weights(); }
+    std::size_t n_weights() const { return growth_->n_weights(); }
 
     // The best labelling of every sequence, all one after the other.
     void argmax(std::span<const double> weights, std::span<std::int32_t> labels, std::size_t n_jobs) const;
@@ -32,6 +34,7 @@ private:
     void argmax_block(std::span<const double> weights, std::size_t first, std::size_t last, std::int32_t* labels) const;
 
     std::shared_ptr<const TrainingSet> set_;
+    std::shared_ptr<const Growth> growth_;
     std::vector<std::uint64_t> starts_{0};
     Terms terms_, pair_terms_;
 };

@@ -42,6 +42,33 @@ AttributeTensors expand(const Units& units, const WeightTable& table, const std:
     return out;
 }
 
+// The weights of units with the added ones among them, and their labels; without zeros.
+struct Merged {
+    WeightTable table;
+    std::vector<double> weights;
+};
+
+Merged merged(const WeightTable& own, std::size_t offset, const Additions& added, std::span<const double> weights) {
+    Merged out;
+    std::vector<std::pair<std::uint32_t, double>> row;
+    for (std::size_t unit = 0; unit < added.n_units(); ++unit) {
+        row.clear();
+        for (std::size_t w = own.starts[unit]; w < own.starts[unit + 1]; ++w)
+            row.emplace_back(own.labels[w], weights[offset + w]);
+        added.each(unit, [&](std::uint32_t code, std::uint32_t w) {
+            if (w < weights.size()) row.emplace_back(code, weights[w]);
+        });
+        std::ranges::sort(row);
+        for (const auto& [code, weight] : row) {
+            if (weight == 0.0) continue;
+            out.table.labels.push_back(code);
+            out.weights.push_back(weight);
+        }
+        out.table.starts.push_back(static_cast<std::uint32_t>(out.table.labels.size()));
+    }
+    return out;
+}
+
 void check(const AttributeView& view, bool hashed) {
     const auto require = [](bool holds) {
         if (!holds) throw std::invalid_argument("the tensors of the earlier model do not fit together");
@@ -53,8 +80,9 @@ void check(const AttributeView& view, bool hashed) {
 }
 
 // Members of a unit that the model gives different weights: the nearest equal ones are their mean, z = sum / sqrt(g).
-void read(const Units& units, const WeightTable& table, const std::vector<Key>& keys, const AttributeView& view,
-          bool hashed, std::span<double> out) {
+template <class Weight>
+void read(const Units& units, const std::vector<Key>& keys, const AttributeView& view, bool hashed, std::size_t n_codes,
+          Weight weight_of, std::vector<double>& out) {
     if (view.starts.empty()) return;
     check(view, hashed);
     if (hashed && view.starts.size() != units.of_attribute.size() + 1)
@@ -65,21 +93,31 @@ void read(const Units& units, const WeightTable& table, const std::vector<Key>& 
         const std::size_t number = hashed ? a : KeyTable{view.keys, view.slots}.find(keys[a]);
         if (number == kNoAttribute) continue;
         const double factor = 1.0 / std::sqrt(static_cast<double>(units.n_members[unit]));
-        for (std::size_t i = view.starts[number]; i < view.starts[number + 1]; ++i)
-            for (std::size_t w = table.starts[unit]; w < table.starts[unit + 1]; ++w)
-                if (table.labels[w] == view.labels[i]) out[w] += factor * static_cast<double>(view.weights[i]);
+        for (std::size_t i = view.starts[number]; i < view.starts[number + 1]; ++i) {
+            if (view.labels[i] >= n_codes || view.weights[i] == 0.0f) continue;
+            const std::uint32_t w = weight_of(unit, view.labels[i]);
+            if (w == kNoWeight) continue;
+            if (w >= out.size()) out.resize(w + std::size_t{1}, 0.0);
+            out[w] += factor * static_cast<double>(view.weights[i]);
+        }
     }
 }
 
 }  // namespace
 
-ModelTensors tensors(const TrainingSet& set, std::span<const double> weights) {
+ModelTensors tensors(const TrainingSet& set, const Growth& growth, std::span<const double> weights) {
     const bool hashed = set.hash_bits != 0;
+    const auto of = [&](const Units& units, const WeightTable& table, std::size_t offset, const Additions& added,
+                        const std::vector<Key>& keys, const Names& names) {
+        if (!growth.grows()) return expand(units, table, keys, names, weights.subspan(offset), hashed);
+        const Merged all = merged(table, offset, added, weights);
+        return expand(units, all.table, keys, names, all.weights, hashed);
+    };
     ModelTensors out;
-    out.attribute = expand(set.units, set.unit_weights, set.keys, set.names, weights, hashed);
-    if (set.pair_units.size() > 0)
-        out.pair = expand(set.pair_units, set.pair_weights, set.pair_keys, set.pair_names,
-                          weights.subspan(set.n_unit_weights()), hashed);
+    out.attribute = of(set.units, set.unit_weights, 0, growth.units(), set.keys, set.names);
+    if (set.has_pair_attributes())
+        out.pair =
+            of(set.pair_units, set.pair_weights, set.n_unit_weights(), growth.pairs(), set.pair_keys, set.pair_names);
     out.transitions.assign(set.n_labels() * set.n_labels(), 0.0f);
     for (std::size_t i = 0; i < set.transition_pairs.size(); ++i)
         out.transitions[set.transition_pairs[i]] = static_cast<float>(weights[set.first_transition() + i]);
@@ -87,14 +125,18 @@ ModelTensors tensors(const TrainingSet& set, std::span<const double> weights) {
     return out;
 }
 
-std::vector<double> weights_from(const TrainingSet& set, const ModelView& model) {
+std::vector<double> weights_from(const TrainingSet& set, Growth& growth, const ModelView& model) {
     const bool hashed = set.hash_bits != 0;
-    std::vector<double> out(set.n_weights(), 0.0);
-    const std::span<double> all(out);
-    read(set.units, set.unit_weights, set.keys, model.attribute, hashed, all);
-    read(set.pair_units, set.pair_weights, set.pair_keys, model.pair, hashed, all.subspan(set.n_unit_weights()));
-    if (model.transitions.size() != set.n_labels() * set.n_labels())
+    const std::size_t K = set.n_labels();
+    if (model.transitions.size() != K * K)
         throw std::invalid_argument("the earlier model has another number of labels");
+    std::vector<double> out(growth.n_weights(), 0.0);
+    read(
+        set.units, set.keys, model.attribute, hashed, K,
+        [&](std::uint32_t unit, std::uint32_t label) { return growth.of_unit(unit, label); }, out);
+    read(
+        set.pair_units, set.pair_keys, model.pair, hashed, K * K,
+        [&](std::uint32_t unit, std::uint32_t pair) { return growth.of_pair(unit, pair); }, out);
     for (std::size_t i = 0; i < set.transition_pairs.size(); ++i)
         out[set.first_transition() + i] = model.transitions[set.transition_pairs[i]];
     return out;

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "growth.hpp"
 #include "training_set.hpp"
 
 namespace tw::chain {
@@ -28,7 +29,8 @@ struct ModelTensors {
 };
 
 // The weights of a training set with every unit taken apart again: each of g members has z / sqrt(g).
-ModelTensors tensors(const TrainingSet& set, std::span<const double> weights);
+// Added weights are among them; where there may be such, zeros are left out.
+ModelTensors tensors(const TrainingSet& set, const Growth& growth, std::span<const double> weights);
 
 // Tensors of another model, checked here.
 struct AttributeView {
@@ -42,6 +44,7 @@ struct ModelView {
 };
 
 // The weights of a model as a starting point: attributes are matched by key, those it does not know get 0.
-std::vector<double> weights_from(const TrainingSet& set, const ModelView& model);
+// Where weights may be added, those of the model are.
+std::vector<double> weights_from(const TrainingSet& set, Growth& growth, const ModelView& model);
 
 }  // namespace tw::chain

@@ -29,13 +29,15 @@ Settings checked(Settings settings) {
 
 }  // namespace
 
-ChainOracle::ChainOracle(Examples&& examples, Settings settings, bool general) : fast_(false) {
+ChainOracle::ChainOracle(Examples&& examples, Settings settings, Use use) : fast_(false) {
     const auto set = std::make_shared<TrainingSet>(std::move(examples), checked(std::move(settings)));
     set_ = set;
-    fast_ = !general && has_fast_path(*set);
+    growth_ = std::make_shared<Growth>(*set);
+    fast_ = use == Use::kFast && has_fast_path(*set);
+    if (!fast_ && !set->partly_labelled()) decoder_ = std::make_unique<Decoder>(*set, growth_);
     path_ = fast_ ? fast_path(*set) : general_path(*set);
     if (fast_) set->occurrences = {};  // the layout has lists of its own
-    l1_factors_.resize(n_weights(), 1.0);
+    l1_factors_.resize(set_->n_weights(), 1.0);
     for (std::size_t u = 0; u < set_->units.size(); ++u)
         for (std::size_t w = set_->unit_weights.starts[u]; w < set_->unit_weights.starts[u + 1]; ++w)
             l1_factors_[w] = set_->factor(u);
@@ -64,6 +66,59 @@ double ChainOracle::descend(WorkingWeights& weights, std::span<const std::uint32
     return sequences.empty() ? 0.0 : path_->descend(weights, sequences, step, cost_scale_);
 }
 
+std::uint32_t ChainOracle::sequence(std::size_t example) const {
+    if (!decoder_)
+        throw std::invalid_argument(set_->partly_labelled()
+                                        ? "labels that are known only in part give no best labelling to compare with"
+                                        : "this oracle was made for sums; make it with use='best'");
+    if (example >= n_examples()) throw std::invalid_argument("there is no example " + std::to_string(example));
+    return set_->sequence[example];
+}
+
+double ChainOracle::example_weight(std::size_t example) const {
+    const std::uint32_t s = set_->sequence[example];
+    return s == kNoAttribute ? 0.0 : set_->weight(s);
+}
+
+std::vector<Found> ChainOracle::kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
+                                      double nu) const {
+    const std::uint32_t s = sequence(example);
+    if (s == kNoAttribute) return {Found{}};
+    return decoder_->kbest(weights, s, k, nu);
+}
+
+void ChainOracle::difference(std::size_t example, const Found& found, SparseVector& out) {
+    const std::uint32_t s = sequence(example);
+    out.clear();
+    if (s == kNoAttribute) return;
+    if (found.code.size() != set_->length(s)) throw std::invalid_argument("this structure is of another example");
+    decoder_->difference(s, found.code, out);
+}
+
+void ChainOracle::part_scores(const ScaledWeights& weights, std::size_t example, std::vector<double>& out) const {
+    const std::uint32_t s = sequence(example);
+    out.clear();
+    if (s != kNoAttribute) decoder_->part_scores(weights, s, out);
+}
+
+void ChainOracle::part_costs(std::size_t example, std::vector<double>& out) const {
+    const std::uint32_t s = sequence(example);
+    out.clear();
+    if (s != kNoAttribute) decoder_->part_costs(s, out);
+}
+
+double ChainOracle::marginals(std::size_t example, std::span<const double> scores, std::vector<double>& out) const {
+    const std::uint32_t s = sequence(example);
+    out.clear();
+    return s == kNoAttribute ? 0.0 : decoder_->marginals(s, scores, out);
+}
+
+void ChainOracle::difference_of_marginals(std::size_t example, std::span<const double> marginals, SparseVector& out) {
+    const std::uint32_t s = sequence(example);
+    out.clear();
+    if (s != kNoAttribute) decoder_->difference_of_marginals(s, marginals, out);
+}
+
 std::size_t ChainOracle::n_parameters() const {
     std::size_t total = set_->n_pair_weights() + set_->transition_pairs.size();
     for (std::size_t u = 0; u < set_->units.size(); ++u)
@@ -73,7 +128,8 @@ std::size_t ChainOracle::n_parameters() const {
 }
 
 std::size_t ChainOracle::memory_bytes() const {
-    return set_->memory_bytes() + path_->memory_bytes() + l1_factors_.capacity() * sizeof(double);
+    return set_->memory_bytes() + growth_->memory_bytes() + path_->memory_bytes() +
+           l1_factors_.capacity() * sizeof(double);
 }
 
 }  // namespace tw::chain

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "../oracle.hpp"
+#include "decoder.hpp"
 #include "dev_set.hpp"
+#include "growth.hpp"
 #include "model_tensors.hpp"
 #include "path.hpp"
 #include "training_set.hpp"
@@ -16,13 +18,26 @@ namespace tw::chain {
 
 class ChainOracle : public Oracle {
 public:
-    // `general`: the general path even where the fast one would do; for tests that compare them.
-    ChainOracle(Examples&& examples, Settings settings, bool general = false);
+    // What learners will ask for: sums over all labellings (loss, curvature, descend; fast where it can be), or the
+    // best labellings and parts. Either answers the other's questions too, but for kFast, whose layout has no room for
+    // them; kGeneral does the sums in the general way, for tests that compare the two.
+    enum class Use { kFast, kGeneral, kBest };
+    ChainOracle(Examples&& examples, Settings settings, Use use = Use::kFast);
 
     std::size_t n_examples() const override { return set_->n_examples; }
-    std::size_t n_weights() const override { return set_->n_weights(); }
+    std::size_t n_weights() const override { return growth_->n_weights(); }
     std::size_t n_labels() const { return set_->n_labels(); }
-    bool answers(Question question) const override { return question == Question::kExpectations; }
+    bool answers(Question question) const override { return decoder_ || question == Question::kExpectations; }
+    double example_weight(std::size_t example) const override;
+    std::vector<double> grown() const override { return growth_->list(); }
+    void grow_again(std::span<const double> list) override { growth_->set_to(list); }
+    std::vector<Found> kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
+                             double nu) const override;
+    void difference(std::size_t example, const Found& found, SparseVector& out) override;
+    void part_scores(const ScaledWeights& weights, std::size_t example, std::vector<double>& out) const override;
+    void part_costs(std::size_t example, std::vector<double>& out) const override;
+    double marginals(std::size_t example, std::span<const double> scores, std::vector<double>& out) const override;
+    void difference_of_marginals(std::size_t example, std::span<const double> marginals, SparseVector& out) override;
     void set_cost_scale(double nu) override;
     std::span<const double> l1_factors() const override { return l1_factors_; }
     double loss(std::span<const double> weights, std::span<double> gradient, std::size_t n_jobs, bool precise) override;
@@ -34,14 +49,19 @@ public:
     std::size_t n_parameters() const;  // weights as users count them: one per attribute and label
     std::size_t memory_bytes() const;
     bool fast() const { return fast_; }
-    ModelTensors export_tensors(std::span<const double> weights) const { return tensors(*set_, weights); }
-    std::vector<double> weights_from(const ModelView& model) const { return tw::chain::weights_from(*set_, model); }
-    DevSet dev(const Source& source, std::size_t n_jobs) const { return DevSet(set_, source, n_jobs); }
+    ModelTensors export_tensors(std::span<const double> weights) const { return tensors(*set_, *growth_, weights); }
+    std::vector<double> weights_from(const ModelView& model) { return tw::chain::weights_from(*set_, *growth_, model); }
+    DevSet dev(const Source& source, std::size_t n_jobs) const { return DevSet(set_, growth_, source, n_jobs); }
 
 private:
+    // The sequence of an example that is asked about; kNoAttribute when it is empty.
+    std::uint32_t sequence(std::size_t example) const;
+
     std::shared_ptr<const TrainingSet> set_;
+    std::shared_ptr<Growth> growth_;
     bool fast_;
     std::unique_ptr<Path> path_;
+    std::unique_ptr<Decoder> decoder_;  // or null
     std::vector<double> l1_factors_;
     double cost_scale_ = 0.0;
 };

@@ -21,6 +21,8 @@ std::size_t shard_count(std::size_t n_tokens) {
     return std::clamp<std::size_t>(n_tokens / kTokensPerShard, 1, most);
 }
 
+constexpr std::size_t kFullRow = 4;  // a unit seen with more than a fourth of the labels soon meets the others
+
 [[noreturn]] void refuse(const std::string& message) { throw std::invalid_argument(message); }
 
 // Labels seen with each of n things, as sets of bits.
@@ -210,8 +212,14 @@ void TrainingSet::find_weights() {
         for (const std::uint16_t y : allowed(t))
             for (std::size_t i = occurrences.starts[t]; i < occurrences.starts[t + 1]; ++i)
                 seen.add(occurrences.numbers[i], y);
+    const bool grown = settings.combinations == Combinations::kGrown;
     for (std::size_t u = 0; u < units.size(); ++u) {
+        const std::size_t before = table.labels.size();
         seen.each(u, [&](std::uint32_t y) { table.labels.push_back(y); });
+        if (grown && table.labels.size() - before > K / kFullRow) {
+            table.labels.resize(before);
+            for (std::uint32_t y = 0; y < K; ++y) table.labels.push_back(y);
+        }
         table.starts.push_back(static_cast<std::uint32_t>(table.labels.size()));
     }
 }

@@ -21,7 +21,9 @@ namespace tw::chain {
 
 inline constexpr std::size_t kMostShards = 16;
 
-enum class Combinations { kSeen, kTransitions, kAll };  // which (attribute, label) and (label, label) pairs get weights
+// Which (attribute, label) and (label, label) pairs get weights. kGrown: all label pairs, the attributes' seen labels,
+// all labels of attributes that have many, and what learners meet later (growth.hpp).
+enum class Combinations { kSeen, kTransitions, kAll, kGrown };
 
 struct Constraints {  // all empty, or all there: non-zero where allowed
     std::vector<std::uint8_t> transitions, start, end;
@@ -61,6 +63,7 @@ public:
     }
     double weight(std::size_t i) const { return weights.empty() ? 1.0 : weights[i]; }
     bool partly_labelled() const { return !allowed_starts.empty(); }
+    bool has_pair_attributes() const { return pair_units.size() > 0; }
     bool has_pairs() const { return !pair_weights.labels.empty(); }
     bool constrained() const { return !settings.constraints.transitions.empty(); }
     bool valued() const { return !occurrences.values.empty(); }

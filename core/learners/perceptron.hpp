@@ -15,9 +15,10 @@ protected:
     // One after the other, the k best structures that score no less than gold push the weights away from themselves.
     void visit(std::size_t example) override {
         const double weight = oracle_.example_weight(example);
+        if (weight == 0.0) return;
         for (const Rival& rival : rivals(example, k_, 0.0)) {
             const double margin = w_.dot(rival.difference);
-            if (margin > 0.0 || rival.difference.empty() || weight == 0.0) continue;
+            if (margin > 0.0 || rival.difference.empty()) continue;
             met(-weight * margin);
             w_.add(rival.difference, weight);
             changed();

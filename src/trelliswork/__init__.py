@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from trelliswork.estimators.labeler import SequenceLabeler, load
     from trelliswork.features.templates import Templates
     from trelliswork.learners.crf import CRF
+    from trelliswork.learners.online import PassiveAggressive, Perceptron
     from trelliswork.structures import semirings as semirings
     from trelliswork.structures.batch import ChainBatch
     from trelliswork.structures.beam import beam_search
@@ -53,6 +54,8 @@ _HOME = {
     "InvalidModel": "errors",
     "Labeling": "structures.results",
     "NGramChain": "structures.ngram",
+    "PassiveAggressive": "learners.online",
+    "Perceptron": "learners.online",
     "Program": "structures.program",
     "SchemeConstraints": "structures.schemes",
     "SegmentChain": "structures.segments",
@@ -85,6 +88,8 @@ __all__ = [
     "InvalidModel",
     "Labeling",
     "NGramChain",
+    "PassiveAggressive",
+    "Perceptron",
     "Program",
     "SchemeConstraints",
     "SegmentChain",

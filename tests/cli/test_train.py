@@ -6,13 +6,12 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
 
 import trelliswork as tw
-from trelliswork import store
+from trelliswork import learners, store
 from trelliswork.cli import train as train_module
 from trelliswork.cli.train import learner_from, train
 from trelliswork.estimators.sequence_labeler import Labeler
@@ -178,6 +177,51 @@ def test_values_of_parameters_are_numbers_names_and_nothing():
     assert (learner.l2, learner.max_iter, learner.solver, learner.step_size) == (0.001, 7, "lbfgs", None)
 
 
+class Rote(tw.CRF):
+    """Learn by heart.
+
+    Parameters
+    ----------
+    times : int, default 3
+        How often to repeat.
+    """
+
+    def __init__(self, times=3):
+        super().__init__()
+        self.times = times
+
+
+def test_help_tells_of_every_learner_and_of_the_parameters_of_one(run, monkeypatch):
+    monkeypatch.setitem(learners._LEARNERS, "rote", Rote)
+    code, out, _ = run("train", "--help")
+    assert code == 0
+    for name in learners.names():
+        assert re.search(rf"^  {name} +{re.escape(learners.summary(name)[:20])}", out, re.MULTILINE)
+    assert "--learner crf, parameters for --set:" in out
+    assert "times" not in out
+    assert "The parameters of another: trelliswork train --learner NAME --help" in out
+    for asked in (("--learner", "rote", "--help"), ("--help", "--learner=rote")):
+        code, out, _ = run("train", *asked)
+        assert code == 0
+        assert re.search(r"--learner rote, parameters for --set:\n  times: int +How often to repeat.  \[3\]", out)
+        assert "solver" not in out
+
+
+@pytest.mark.parametrize("name", learners.names())
+def test_the_help_of_every_learner_has_its_parameters(run, name):
+    out = run("train", "--learner", name, "--help").out.partition(f"--learner {name}, parameters for --set:")[2]
+    shown = re.findall(r"^  (\w+)(?:: |  )", out, re.MULTILINE)
+    assert [word for word in shown if word != "Example"] == [each.name for each in learners.parameters(name)]
+
+
+def test_help_with_a_learner_that_nobody_knows_lists_the_others(run):
+    code, out, _ = run("train", "--learner", "nobody", "--help")
+    assert code == 0
+    assert "Learners:\n  crf " in out
+    assert "parameters for --set:" not in out
+    assert run("train", "--learner").code == 2
+
+
 class Stop(Exception):
     pass
 
@@ -264,42 +308,6 @@ def test_resuming_without_a_checkpoint_starts_at_the_beginning(run, small, tmp_p
     code, _, err = run("train", small, "-o", tmp_path / "m.tw", "--checkpoint", tmp_path / "state", "--resume")
     assert code == 0
     assert "training starts at the beginning" in err
-
-
-@pytest.fixture
-def endless(recipes, tmp_path):
-    """A training run that goes on for long, as a program of its own; it has begun when this returns."""
-    command = [sys.executable, "-m", "trelliswork", "train", recipes[0], "-o", str(tmp_path / "m.tw"), "--verbose"]
-    command += ["--set", "solver=lbfgs", "--set", "tol=0", "--set", "l2=1e-9", "--set", "max_iter=1000000"]
-    process = subprocess.Popen(
-        [*command, "--checkpoint", str(tmp_path / "state")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    for line in process.stderr:
-        if " 5: " in line:
-            break
-    yield process
-    process.kill()
-    process.stdout.close()
-    process.stderr.close()
-    process.wait()
-
-
-def test_an_interrupt_keeps_the_best_model_so_far(endless, tmp_path):
-    os.kill(endless.pid, signal.SIGINT)
-    out, err = endless.communicate(timeout=60)
-    assert endless.returncode == 130
-    assert f"interrupted: the best model so far is in {tmp_path / 'm.tw'}" in err
-    assert "Traceback" not in err
-    assert "stopped" in out
-    assert tw.load(tmp_path / "m.tw").predict([["2", "eggs"]])[0][0] == "B-QTY"
-    assert sorted(item.name for item in tmp_path.iterdir()) == ["m.tw", "state"]
-
-
-def test_a_killed_run_leaves_no_half_written_file(endless, tmp_path):
-    time.sleep(0.2)
-    endless.kill()
-    endless.wait()
-    assert {item.name for item in tmp_path.iterdir()} <= {"state"}
 
 
 def test_a_full_disk_is_an_error_of_the_work(run, monkeypatch, small, tmp_path):

@@ -15,8 +15,8 @@ from trelliswork.corpora import (
     suggest_scheme,
     validate_labels,
 )
-from trelliswork.corpora.labels import SCHEMES
 from trelliswork.errors import InvalidInput
+from trelliswork.scheme_table import SCHEME_NAMES
 
 PREFIXES = {"BIO": "BI", "IOB1": "BI", "IOE1": "IE", "IOE2": "IE", "IOBES": "BIES", "BILOU": "BILU", "BMES": "BMES"}
 
@@ -108,7 +108,7 @@ def test_strict_reading_counts_only_what_is_well_written(scheme, labels, expecte
     assert spans(labels.split(), scheme, lenient=False) == expected
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("scheme", SCHEME_NAMES)
 def test_labels_are_valid_when_the_scheme_allows_every_step(scheme):
     longest = 4 if len(PREFIXES[scheme]) == 2 else 3
     names = ["O", *(f"{prefix}-{kind}" for prefix in PREFIXES[scheme] for kind in "AB")]
@@ -122,7 +122,7 @@ def test_labels_are_valid_when_the_scheme_allows_every_step(scheme):
         assert (spans(labels, scheme) == spans(labels, scheme, lenient=False)) >= valid
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("scheme", SCHEME_NAMES)
 @given(given=span_lists())
 def test_spans_written_as_labels_are_read_back(scheme, given):
     found, length = given
@@ -132,7 +132,7 @@ def test_spans_written_as_labels_are_read_back(scheme, given):
     assert spans(labels, scheme) == spans(labels, scheme.lower(), lenient=False) == found
 
 
-@given(given=span_lists(), source=st.sampled_from(SCHEMES), target=st.sampled_from(SCHEMES))
+@given(given=span_lists(), source=st.sampled_from(SCHEME_NAMES), target=st.sampled_from(SCHEME_NAMES))
 def test_conversion_there_and_back_changes_nothing(given, source, target):
     labels = labels_from_spans(*given, source)
     assert convert_labels(convert_labels(labels, source, target), target, source) == labels
@@ -175,7 +175,7 @@ def test_validation_names_the_place_the_label_and_the_reason():
 
 
 def test_several_schemes_may_fit_or_none():
-    assert suggest_scheme([["O"], []]) == list(SCHEMES)
+    assert suggest_scheme([["O"], []]) == list(SCHEME_NAMES)
     assert suggest_scheme(iter([["I-A", "B-A"], ["I-B"]])) == ["IOB1"]
     assert suggest_scheme([["S-A", "B-A", "E-A"]]) == ["IOBES", "BMES"]
     assert suggest_scheme([["NOUN", "VERB"]]) == []

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trelliswork.corpora import Span, align_spans, find_offsets, read_text, spans_from_labels, token_offsets
-from trelliswork.corpora.labels import SCHEMES, spans
+from trelliswork.corpora.labels import spans
 from trelliswork.errors import InvalidInput
+from trelliswork.scheme_table import SCHEME_NAMES
 
 TEXT = "Anna Lee met Bob."
 OFFSETS = [(0, 4), (5, 8), (9, 12), (13, 16), (16, 17)]
@@ -133,14 +134,14 @@ marks = st.lists(st.tuples(st.sampled_from(["PER", "LOC"]), st.integers(-1, 21),
 policies = st.sampled_from(["strict", "expand", "contract"])
 
 
-@given(text=texts, marked=marks, policy=policies, scheme=st.sampled_from(SCHEMES))
+@given(text=texts, marked=marks, policy=policies, scheme=st.sampled_from(SCHEME_NAMES))
 def test_every_span_is_in_the_labels_or_reported(text, marked, policy, scheme):
     offsets = token_offsets(text)
     labels, misaligned = align_spans(text, marked, offsets, policy, scheme)
     assert len(spans(labels, scheme, lenient=False)) + len(misaligned) == len(marked)
 
 
-@given(text=texts, marked=marks, policy=policies, scheme=st.sampled_from(SCHEMES))
+@given(text=texts, marked=marks, policy=policies, scheme=st.sampled_from(SCHEME_NAMES))
 def test_aligned_spans_come_back_and_align_again(text, marked, policy, scheme):
     offsets = token_offsets(text)
     labels, misaligned = align_spans(text, marked, offsets, policy, scheme)

@@ -5,8 +5,10 @@ import itertools
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
 
 import trelliswork as tw
 from reference.labelers import every_answer, every_template_answer
@@ -239,6 +241,41 @@ class TestExplain:
         why = tw.SequenceLabeler(tw.CRF(l2=0.1)).fit(X, [["A", "B"]]).explain(X[0])
         assert [c.attribute for c in why.contributions(1)][-1] in ("x[1]", None)
         assert len(why.tokens) == 2
+
+
+class TestChain:
+    @given(cases())
+    def test_it_has_the_scores_of_the_model(self, case):
+        model, x, every = case
+        chain = model.chain(x)
+        assert [model.classes_[label] for label in chain.argmax().labels] == model.predict([x])[0]
+        np.testing.assert_allclose(chain.log_partition(), every.log_partition(), **TOLERANCE)
+        np.testing.assert_allclose(chain.marginals(), every.marginals(), **TOLERANCE)
+
+    @given(cases(constrained="BIO"))
+    def test_it_keeps_to_the_constraints(self, case):
+        model, x, every = case
+        found = model.chain(x).kbest(len(every.scores))
+        assert len(found) == np.isfinite(every.scores).sum()
+
+    def test_a_matrix_has_one(self):
+        X = [np.array([[1.0, 0.0], [0.0, 2.0]])]
+        model = tw.SequenceLabeler().fit(X, [["A", "B"]])
+        for x in (X[0], scipy.sparse.csr_array(X[0])):
+            np.testing.assert_array_equal(model.chain(x).marginals(), model.predict_marginals(X)[0])
+
+    def test_an_empty_sequence_has_one(self):
+        assert labeler(0).chain([]).marginals().shape == (0, 3)
+
+    def test_other_features_warn(self):
+        with pytest.warns(UnknownAttributes, match="the model knows 0 of"):
+            labeler(0).chain([["never-seen"]])
+
+    def test_there_is_none_before_training_nor_of_a_set(self):
+        with pytest.raises(NotFittedError):
+            tw.SequenceLabeler().chain(["a"])
+        with pytest.raises(InvalidInput, match="expected a sequence of tokens"):
+            labeler(0).chain({"a", "b"})
 
 
 class TestLimits:

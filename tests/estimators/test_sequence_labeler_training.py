@@ -12,6 +12,7 @@ from reference.labelers import every_labelling_by_weights
 from reference.token_attributes import attributes_of
 from trelliswork.corpora.tables import TokenTable, read_table
 from trelliswork.errors import ConvergenceWarning, InvalidInput
+from trelliswork.estimators.job import Job
 from trelliswork.features.templates import Templates
 
 EXACT = {"tol": 1e-12, "max_iter": 2000, "solver": "lbfgs"}
@@ -385,6 +386,20 @@ class TestStopping:
             model = tw.SequenceLabeler().fit(*self.PART[:2], callback=interrupt)
         whole = tw.SequenceLabeler().fit(*self.PART[:2], callback=lambda progress: progress.number == 2)
         assert model.weights() == whole.weights()
+
+    def test_an_interrupt_while_the_model_is_made_keeps_it(self, monkeypatch):
+        original = Job.model
+
+        def interrupted(*arguments):
+            monkeypatch.setattr(Job, "model", original)
+            raise KeyboardInterrupt
+
+        whole = tw.SequenceLabeler().fit(*self.PART)
+        monkeypatch.setattr(Job, "model", interrupted)
+        with pytest.warns(ConvergenceWarning, match="training was interrupted"):
+            model = tw.SequenceLabeler().fit(*self.PART)
+        assert model.weights() == whole.weights()
+        assert not model.converged_
 
     def test_too_few_iterations_warn(self):
         with pytest.warns(ConvergenceWarning, match="max_iter=2"):

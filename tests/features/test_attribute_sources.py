@@ -250,7 +250,7 @@ class TestObjectsThatChangeWhatIsRead:
         thread.start()
         try:
             for _ in range(200):
-                AttributeSource([[token] * 20])
+                assert AttributeSource([[token] * 20]).lengths().tolist() == [20]
         finally:
             stop.set()
             thread.join()

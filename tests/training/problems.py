@@ -142,7 +142,7 @@ def examples(problem, n_jobs=1):
     return made
 
 
-def oracle(problem, general=False, n_jobs=1):
+def oracle(problem, general=False, n_jobs=1, best=False):
     moves, start, end = problem.constraints or (None, None, None)
     made = _core.ChainOracle(
         examples(problem, n_jobs),
@@ -155,7 +155,7 @@ def oracle(problem, general=False, n_jobs=1):
         None if start is None else start.astype(np.uint8),
         None if end is None else end.astype(np.uint8),
         problem.cost,
-        general=general,
+        "best" if best else "general" if general else "fast",
     )
     made.set_cost_scale(problem.scale)
     return made
@@ -181,7 +181,7 @@ def features(problem):
                 for key in {key_of(problem, key) for key, _ in token}:
                     if counts[key] < problem.min_count:
                         continue
-                    every = problem.combinations == "all"
+                    every = problem.combinations in ("all", "grown")
                     if kind == "label":
                         found |= {("label", key, y) for y in (range(n) if every else labels[t])}
                     elif every or t > 0:

@@ -26,7 +26,7 @@ def chain_of(length, n_labels=3, n_keys=5, seed=0):
 
 @pytest.mark.parametrize("general", [False, True])
 def test_a_sequence_of_a_hundred_thousand_tokens(general):
-    made = _core.ChainOracle(chain_of(100_000), 3, np.arange(3, dtype=np.int32), general=general)
+    made = _core.ChainOracle(chain_of(100_000), 3, np.arange(3, dtype=np.int32), use="general" if general else "fast")
     weights = np.random.default_rng(0).normal(size=made.n_weights)
     value, gradient = loss(made, weights)
     step = 1e-6 * gradient / np.linalg.norm(gradient)
@@ -45,7 +45,9 @@ def test_long_sequences_beside_short_ones():
     for general in (False, True):
         several = _core.Examples()
         several.add(_core.KeySource(lengths, np.arange(n + 1), keys[codes + np.arange(n) % 5]), codes)
-        made[general] = _core.ChainOracle(several, 4, np.arange(4, dtype=np.int32), general=general)
+        made[general] = _core.ChainOracle(
+            several, 4, np.arange(4, dtype=np.int32), use="general" if general else "fast"
+        )
     weights = rng.normal(size=made[True].n_weights)
     expected, gradient = loss(made[True], weights)
     np.testing.assert_allclose(loss(made[False], weights)[0], expected, rtol=1e-12)
@@ -155,7 +157,7 @@ def test_labels_that_do_not_fit_the_source_are_refused(arguments, message):
         (dict(order=np.array([0], np.int32)), "order has 1 entries but code 1 was used"),
         (dict(order=np.array([0, 2], np.int32)), "out of range"),
         (dict(n_labels=0), "n_labels"),
-        (dict(combinations="some"), "'seen', 'transitions' or 'all'"),
+        (dict(combinations="some"), "'seen', 'transitions', 'all' or 'grown'"),
         (dict(allowed_transitions=np.ones(3, np.uint8)), "allowed_transitions"),
         (dict(allowed_transitions=np.zeros((2, 2), np.uint8)), "example 0 break the constraints at its token 1"),
         (dict(cost=np.ones((2, 2))), "gold label itself"),

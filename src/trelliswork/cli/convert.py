@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trelliswork.cli.reading import CONLLU_COLUMNS, FORMATS, SCHEMES, Layout, format_of, layout_options, read_sentences
+from trelliswork.cli.reading import CONLLU_COLUMNS, FORMATS, Layout, format_of, layout_options, read_sentences
 from trelliswork.errors import InvalidInput
+from trelliswork.scheme_table import SCHEME_NAMES
 
 if TYPE_CHECKING:
     from trelliswork.corpora.columns import Sentence
@@ -27,10 +28,12 @@ JSON_FORMS = ("tokens", "doccano", "doccano-entities", "prodigy")
 @click.argument("source", metavar="[INPUT]", default="-")
 @click.argument("target", metavar="[OUTPUT]", default="-")
 @click.option("--to", type=click.Choice(FORMATS), help="The format to write. By default the name of OUTPUT decides.")
-@click.option("--from-scheme", type=click.Choice(SCHEMES, case_sensitive=False), help="How labels spell spans.  [BIO]")
+@click.option(
+    "--from-scheme", type=click.Choice(SCHEME_NAMES, case_sensitive=False), help="How labels spell spans.  [BIO]"
+)
 @click.option(
     "--to-scheme",
-    type=click.Choice(SCHEMES, case_sensitive=False),
+    type=click.Choice(SCHEME_NAMES, case_sensitive=False),
     help="How they shall spell them. By default labels stay as they are.",
 )
 @click.option("--lenient", is_flag=True, help="Read invalid labels as conlleval does, instead of refusing them.")

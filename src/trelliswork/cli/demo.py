@@ -105,7 +105,7 @@ def tag(crf: tw.SequenceLabeler) -> None:
 def draw(crf: tw.SequenceLabeler, folder: Path) -> None:
     """Write the trellis of the second fresh line as a picture."""
     tokens = FRESH_LINES[1].split()
-    axes = chain_of(crf, tokens).plot(
+    axes = crf.chain(tokens).plot(
         labels=list(crf.classes_),
         tokens=tokens,
         marginals=True,
@@ -115,16 +115,6 @@ def draw(crf: tw.SequenceLabeler, folder: Path) -> None:
     path = folder / "trellis.png"
     axes.figure.savefig(path, dpi=150)  # type: ignore[union-attr]
     print(f"\nThe trellis of the second line is in {path}.")
-
-
-def chain_of(crf: tw.SequenceLabeler, tokens: list[str]) -> tw.Chain:
-    """Return the scores of a line as a chain, with everything forbidden that is not BIO."""
-    import trelliswork as tw
-
-    model = crf._model
-    (source,) = model.inputs.sources([tokens])
-    unary, transitions = model.core.scores(source, 1)
-    return tw.Chain(unary, transitions, start=model.start, end=model.end)
 
 
 if __name__ == "__main__":

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trelliswork.cli.reading import SCHEMES, Layout, format_of, layout_options, read_labelled
+from trelliswork.cli.reading import Layout, format_of, layout_options, read_labelled
 from trelliswork.errors import InvalidInput
+from trelliswork.scheme_table import SCHEME_NAMES
 
 if TYPE_CHECKING:
     from trelliswork.estimators.sequence_labeler import Labeler
@@ -25,7 +26,9 @@ __all__ = ["calibration_of_model", "command", "evaluate_model", "evaluate_tagged
 @click.argument("model", metavar="[MODEL]", required=False)
 @click.argument("test", metavar="TEST", default="-")
 @click.option("--tagged", is_flag=True, help="TEST is tagged: its last two columns are the gold label and the guess.")
-@click.option("--scheme", type=click.Choice([*SCHEMES, "none"], case_sensitive=False), help="How labels spell spans.")
+@click.option(
+    "--scheme", type=click.Choice([*SCHEME_NAMES, "none"], case_sensitive=False), help="How labels spell spans."
+)
 @click.option(
     "--strict", is_flag=True, help="Count valid spans only; by default invalid labels are read as conlleval does."
 )

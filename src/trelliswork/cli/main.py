@@ -7,10 +7,12 @@ failed, 2 the command or its input was wrong, 130 interrupted, 141 nobody reads 
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 import warnings
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import click
@@ -84,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     trelliswork 0.1.0
     0
     """
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _noticing_interrupts() as interrupts:
         if not sys.warnoptions:  # what the user said with -W counts
             warnings.simplefilter("default")
         warnings.showwarning = _show_warning  # type: ignore[assignment]
@@ -92,8 +94,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
             code = cli.main(args=None if arguments is None else list(arguments), prog_name="trelliswork", **_QUIETLY)
             sys.stdout.flush()  # here, where a full disk is an error with a name, and not when the interpreter ends
         except BaseException as error:
-            return _exit_code(error)
+            # An interrupt while modules are loaded may come out as an ImportError, or worse.
+            return _exit_code(KeyboardInterrupt() if interrupts else error)
         return code if isinstance(code, int) else 0
+
+
+@contextmanager
+def _noticing_interrupts() -> Iterator[list[int]]:
+    """Let Ctrl-C raise `KeyboardInterrupt` as ever, and remember that it came."""
+    seen: list[int] = []
+
+    def notice(number: int, frame: Any) -> None:
+        seen.append(number)
+        raise KeyboardInterrupt
+
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:  # ignored, or somebody else's
+        yield seen
+        return
+    signal.signal(signal.SIGINT, notice)
+    try:
+        yield seen
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 _QUIETLY: dict[str, Any] = {"standalone_mode": False}  # errors come here instead of ending the process
@@ -171,7 +194,3 @@ def _forget_output() -> None:
     """Let the interpreter's last flush go nowhere, or it would complain about the broken pipe again."""
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -32,14 +32,14 @@ class TrainingProgress:
     n_tokens : int
         Tokens in the training data.
     learner : learner
-        Its ``max_iter`` and ``tol``, where it has them, say when training ends.
+        Its ``max_iter`` (or ``epochs``) and ``tol``, where it has them, say when training ends.
     bar, lines : bool
         Whether to draw a bar, and whether to write a line for each iteration.
     """
 
     def __init__(self, n_tokens: int, learner: Any, bar: bool, lines: bool) -> None:
         self._n_tokens = n_tokens
-        self._most: int | None = getattr(learner, "max_iter", None)
+        self._most: int | None = getattr(learner, "max_iter", getattr(learner, "epochs", None))
         self._tolerance: float = getattr(learner, "tol", 0.0)
         self._bar = bar
         self._lines = lines

@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     from trelliswork.corpora.conllu import ConlluSentence
     from trelliswork.corpora.jsonlines import Example
 
-__all__ = ["FORMATS", "SCHEMES", "Labelled", "Layout", "format_of", "layout_options", "read_labelled", "read_sentences"]
+__all__ = ["FORMATS", "Labelled", "Layout", "format_of", "layout_options", "read_labelled", "read_sentences"]
 
 FORMATS = ("columns", "conllu", "jsonl", "text")
-SCHEMES = ("BIO", "IOB1", "IOE1", "IOE2", "IOBES", "BILOU", "BMES")
 CONLLU_COLUMNS = ("form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 
 _SUFFIXES = {".conllu": "conllu", ".conll-u": "conllu", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}

@@ -7,36 +7,53 @@ same model, bit for bit, as if it had never stopped.
 from __future__ import annotations
 
 import ast
-import inspect
 import json
 import os
-import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from trelliswork.cli.checkpoint import Checkpoint, fingerprint
+from trelliswork.cli.interrupt import interruptible
 from trelliswork.cli.progress import TrainingProgress, on_terminal
-from trelliswork.cli.reading import SCHEMES, Labelled, Layout, layout_options, read_labelled
+from trelliswork.cli.reading import Labelled, Layout, layout_options, read_labelled
 from trelliswork.errors import InvalidInput
+from trelliswork.scheme_table import SCHEME_NAMES
+
+if TYPE_CHECKING:
+    from trelliswork.learners import Parameter
 
 __all__ = ["command", "learner_from", "templates_from", "train"]
 
 PRESETS = ("words", "chunking", "ner", "pos", "thesis")
 CHECKPOINT_SECONDS = 5.0
+DEFAULT_LEARNER = "crf"
+_LEARNER = "trelliswork.learner"  # where a click context keeps which learner's help is wanted
 
 
 class _TrainCommand(click.Command):
-    """A command whose help lists the learners, which are not loaded for anything else."""
+    """A command whose help lists the learners, and the parameters of the one that ``--learner`` names."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        context.meta[_LEARNER] = _learner_in(args)  # help is shown before any option is read
+        return super().parse_args(context, args)
 
     def format_epilog(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        for name, documented in learner_parameters().items():
-            with formatter.section(f"--learner {name}, parameters for --set"):
-                formatter.write_dl(documented)
+        from trelliswork import learners
+
+        known = learners.names()
+        shown = context.meta.get(_LEARNER, DEFAULT_LEARNER)
+        with formatter.section("Learners"):
+            formatter.write_dl([(name, learners.summary(name)) for name in known])
+        if shown in known:
+            with formatter.section(f"--learner {shown}, parameters for --set"):
+                formatter.write_dl([_as_option(parameter) for parameter in learners.parameters(shown)])
+        if len(known) > 1:
+            formatter.write_paragraph()
+            formatter.write_text("The parameters of another: trelliswork train --learner NAME --help")
         super().format_epilog(context, formatter)
 
 
@@ -52,10 +69,14 @@ class _TrainCommand(click.Command):
 @click.option(
     "--features", metavar="NAME|FILE", default="auto", help=f"{', '.join(PRESETS)}, or a template file.  [auto]"
 )
-@click.option("--learner", metavar="NAME", default="crf", show_default=True, help="The training algorithm; see below.")
+@click.option(
+    "--learner", metavar="NAME", default=DEFAULT_LEARNER, show_default=True, help="The training algorithm; see below."
+)
 @click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="A parameter of the learner; see below.")
 @click.option(
-    "--scheme", type=click.Choice(SCHEMES, case_sensitive=False), help="Never predict what this label scheme forbids."
+    "--scheme",
+    type=click.Choice(SCHEME_NAMES, case_sensitive=False),
+    help="Never predict what this label scheme forbids.",
 )
 @click.option("--min-count", type=click.IntRange(min=1), default=1, show_default=True, help="Drop rarer attributes.")
 @click.option(
@@ -63,8 +84,8 @@ class _TrainCommand(click.Command):
 )
 @click.option(
     "--combinations",
-    type=click.Choice(["seen", "transitions", "all"]),
-    default="seen",
+    type=click.Choice(["auto", "seen", "transitions", "all", "grown"]),
+    default="auto",
     show_default=True,
     help="Which pairs of attribute and label have a weight.",
 )
@@ -85,9 +106,13 @@ def command(source: str, model: str, as_json: bool, quiet: bool, **how: Any) -> 
     """Train on the labelled file TRAIN ("-" is the standard input) and write MODEL.
 
     By default a file has columns, parted by spaces or tabs: the tokens first and the labels last, a blank line after
-    each sentence. The first Ctrl-C ends training after the iteration, keeps the best model so far and exits with 130.
+    each sentence. Ctrl-C ends training after the iteration, keeps the best model so far and exits with 130.
     """
-    facts = train(source, model, quiet=quiet, **how)
+    try:
+        facts = train(source, model, quiet=quiet, **how)
+    except KeyboardInterrupt:
+        click.echo("interrupted before a model was written", err=True)
+        raise click.exceptions.Exit(130) from None
     if as_json:
         click.echo(json.dumps(facts, ensure_ascii=False))
     elif not quiet:
@@ -103,12 +128,12 @@ def train(
     layout: Layout | None = None,
     dev: str | None = None,
     features: str = "auto",
-    learner: str = "crf",
+    learner: str = DEFAULT_LEARNER,
     settings: Sequence[str] = (),
     scheme: str | None = None,
     min_count: int = 1,
     hash_bits: int | None = None,
-    combinations: str = "seen",
+    combinations: str = "auto",
     patience: int | None = None,
     jobs: int | None = None,
     seed: int = 0,
@@ -155,14 +180,9 @@ def train(
 
     layout = layout or Layout()
     _check_paths(model, checkpoint, resume)
-    chosen = learner_from(learner, settings)
-    templates = templates_from(features)
-    began = time.perf_counter()
-    corpus = read_labelled(source, layout)
-    held_out = None if dev is None else read_labelled(dev, layout)
     labeler = Labeler(
-        chosen,
-        templates,
+        learner_from(learner, settings),
+        templates_from(features),
         min_count=min_count,
         hash_bits=hash_bits,
         combinations=combinations,
@@ -171,22 +191,15 @@ def train(
         n_jobs=jobs or -1,
         random_state=seed,
     )
+    began = time.perf_counter()
+    corpus = read_labelled(source, layout)
+    held_out = None if dev is None else read_labelled(dev, layout)
     keeper = Checkpoint(checkpoint, _run_of(labeler, source, dev) if checkpoint else {}, CHECKPOINT_SECONDS)
     resumed = _resumed(keeper, checkpoint, quiet) if resume else None
-    progress = TrainingProgress(n_tokens(corpus.X), chosen, on_terminal() and not quiet and not verbose, verbose)
-    with progress.showing(), _interruptible() as interrupt:
-
-        def callback(iteration: Any) -> bool:
-            progress.update(iteration)
-            keeper.offer(iteration.state, at_once=interrupt.asked)
-            interrupt.armed = True
-            return interrupt.asked
-
-        _fit(labeler, corpus, held_out, callback, resumed)
-    labeler.save(model)
-    if labeler.converged_:
-        keeper.remove()
-    return _facts(labeler, model, corpus.X, time.perf_counter() - began, interrupt.asked)
+    bar = on_terminal() and not quiet and not verbose
+    progress = TrainingProgress(n_tokens(corpus.X), labeler.learner, bar, verbose)
+    interrupted = _fit_and_save(labeler, corpus, held_out, model, keeper, resumed, progress)
+    return _facts(labeler, model, corpus.X, time.perf_counter() - began, interrupted)
 
 
 def learner_from(name: str, settings: Sequence[str] = ()) -> Any:
@@ -197,10 +210,10 @@ def learner_from(name: str, settings: Sequence[str] = ()) -> Any:
     >>> learner_from("crf", ["l2=0.5", "solver=lbfgs"])
     CRF(l2=0.5, solver='lbfgs')
     """
-    from trelliswork.learners import by_name
+    from trelliswork import learners
 
-    learner: Any = by_name(name)
-    known = learner.get_params()
+    known = {parameter.name: parameter.default for parameter in learners.parameters(name)}
+    params = {}
     try:
         for setting in settings:
             parameter, equals, value = setting.partition("=")
@@ -208,19 +221,11 @@ def learner_from(name: str, settings: Sequence[str] = ()) -> Any:
                 raise InvalidInput(f"--set {setting}: expected NAME=VALUE.")
             if parameter not in known:
                 raise InvalidInput(f"--set {setting}: the learner {name} has no parameter {parameter!r}.")
-            learner.set_params(**{parameter: _value(value)})
-        learner._check()  # now, not after the corpus has been read
+            params[parameter] = _value(value)
+        return learners.by_name(name, **params)  # checked now, not after the corpus has been read
     except InvalidInput as error:
         listed = ", ".join(f"{parameter}={default!r}" for parameter, default in known.items())
         raise InvalidInput(f"{str(error).rstrip('.')}. Its parameters are {listed}.") from error
-    return learner
-
-
-def learner_parameters() -> dict[str, list[tuple[str, str]]]:
-    """Return every learner's parameters with what its documentation says of them, for `train --help`."""
-    from trelliswork.learners import _LEARNERS
-
-    return {name: _documented(learner) for name, learner in _LEARNERS.items()}
 
 
 def templates_from(features: str) -> Any:
@@ -250,19 +255,20 @@ def _value(text: str) -> Any:
     return value if isinstance(value, int | float | str) else text
 
 
-def _documented(learner: type) -> list[tuple[str, str]]:
-    """The parameters of a class from the Parameters section of its docstring, each in one sentence or two."""
-    lines = inspect.cleandoc(learner.__doc__ or "").splitlines()
-    found: list[tuple[str, list[str]]] = []
-    start = next((i + 2 for i, line in enumerate(lines) if line == "Parameters"), len(lines))
-    for i, line in enumerate(lines[start:], start):
-        if i + 1 < len(lines) and lines[i + 1].startswith("---"):
-            break
-        if line and not line[0].isspace():
-            found.append((line.replace(" : ", ": ", 1), []))
-        elif found and line.strip():
-            found[-1][1].append(line.strip())
-    return [(name, " ".join(said).replace("``", "")) for name, said in found]
+def _learner_in(args: Sequence[str]) -> str:
+    """The value of ``--learner`` among arguments that are not parsed yet."""
+    for i, argument in enumerate(args):
+        option, _, value = argument.partition("=")
+        if option == "--learner" and (value or args[i + 1 : i + 2]):
+            return value or args[i + 1]
+    return DEFAULT_LEARNER
+
+
+def _as_option(parameter: Parameter) -> tuple[str, str]:
+    """A parameter as `--help` shows it, with its default behind what it does."""
+    head = f"{parameter.name}: {parameter.type}" if parameter.type else parameter.name
+    default = "none" if parameter.default is None else parameter.default
+    return head, f"{parameter.description}  [{default}]".lstrip()
 
 
 def _check_paths(model: str, checkpoint: str | None, resume: bool) -> None:
@@ -277,33 +283,32 @@ def _check_paths(model: str, checkpoint: str | None, resume: bool) -> None:
             raise InvalidInput(f"{option} {path}: this must be a file in a folder that can be written to.")
 
 
-class _Interrupt:
-    """Whether the user has asked to stop."""
+def _fit_and_save(
+    labeler: Any,
+    corpus: Labelled,
+    dev: Labelled | None,
+    model: str,
+    keeper: Checkpoint,
+    resumed: dict[str, Any] | None,
+    progress: TrainingProgress,
+) -> bool:
+    """Learn and write the model, whatever Ctrl-C says meanwhile; return whether it said something."""
+    with interruptible() as interrupt:
 
-    armed = False  # before training has begun, Ctrl-C ends the program
-    asked = False
+        def callback(iteration: Any) -> bool:
+            interrupt.kept = True
+            progress.update(iteration)
+            stop = interrupt.asked
+            keeper.offer(iteration.state, at_once=stop)
+            return stop
 
-
-@contextmanager
-def _interruptible() -> Iterator[_Interrupt]:
-    """Let the first Ctrl-C ask for an end after the iteration; the second one does not wait for it."""
-    interrupt = _Interrupt()
-
-    def ask(number: int, frame: Any) -> None:
-        if not interrupt.armed or interrupt.asked:
-            raise KeyboardInterrupt
-        interrupt.asked = True
-        print("stopping after this iteration; once more to stop at once", file=sys.stderr, flush=True)
-
-    try:
-        before = signal.signal(signal.SIGINT, ask)
-    except ValueError:  # not in the main thread, where no signal arrives
-        yield interrupt
-        return
-    try:
-        yield interrupt
-    finally:
-        signal.signal(signal.SIGINT, before)
+        with progress.showing():
+            _fit(labeler, corpus, dev, callback, resumed)
+        interrupt.kept = True  # also if there was no iteration to do
+        labeler.save(model)
+        if labeler.converged_:
+            keeper.remove()
+    return interrupt.asked
 
 
 def _fit(
@@ -325,7 +330,8 @@ def _run_of(labeler: Any, source: str, dev: str | None) -> dict[str, Any]:
     """What a resumed run must have in common with the one before, ready for JSON."""
     learner = labeler.learner
     # How far to go may change; how many threads go there does not matter.
-    parameters = {name: value for name, value in learner.get_params().items() if name not in ("max_iter", "tol")}
+    free = ("tol", "max_iter" if hasattr(learner, "max_iter") else "epochs")
+    parameters = {name: value for name, value in learner.get_params().items() if name not in free}
     options = ("min_count", "hash_bits", "combinations", "constraints", "patience", "random_state")
     features = labeler.features
     return {

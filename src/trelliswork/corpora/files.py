@@ -337,9 +337,8 @@ def replacing(path: str) -> Iterator[IO[bytes]]:
     """A new file that takes the place of the path when all went well, and disappears when not."""
     folder, base = os.path.split(path)
     temporary = os.path.join(folder, f".{base}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
-    file = open(temporary, "xb")  # noqa: SIM115 - closed below; not tempfile, whose files no one else may read
-    try:
-        with file:
+    try:  # from here on, not only after opening: an interrupt may come between the two
+        with open(temporary, "xb") as file:  # not tempfile, whose files no one else may read
             yield file
             file.flush()
             os.fsync(file.fileno())

@@ -13,9 +13,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from trelliswork.errors import InvalidInput
+from trelliswork.scheme_table import MEANING, SCHEMES, Scheme, scheme_of
 
 __all__ = [
-    "SCHEMES",
     "LabelProblem",
     "Span",
     "convert_labels",
@@ -96,7 +96,7 @@ def spans(labels: Sequence[str], scheme: str = "BIO", lenient: bool = True) -> l
     >>> spans(["B-PER", "I-PER", "O", "I-LOC"], lenient=False)
     [Span(type='PER', start=0, stop=2)]
     """
-    rules = _scheme(scheme)
+    rules = scheme_of(scheme)
     found = _read(_parsed(labels, rules))
     return found if lenient else [span for span, well_written in _judged(labels, found, rules) if well_written]
 
@@ -118,7 +118,7 @@ def labels_from_spans(spans: Iterable[tuple[str, int, int]], length: int, scheme
     >>> labels_from_spans([("PER", 0, 2), ("LOC", 3, 4)], length=4, scheme="IOBES")
     ['B-PER', 'E-PER', 'O', 'S-LOC']
     """
-    rules = _scheme(scheme)
+    rules = scheme_of(scheme)
     ordered = _checked_spans(spans, length)
     labels = ["O"] * length
     for i, span in enumerate(ordered):
@@ -170,7 +170,7 @@ def validate_labels(labels: Sequence[str], scheme: str = "BIO") -> list[LabelPro
     1 'I-PER' is a span of one token here, and BIO writes that 'B-PER'
     2 'S-LOC' is not of the scheme BIO, which has B-TYPE, I-TYPE and O; 'S' belongs to IOBES and BMES
     """
-    rules = _scheme(scheme)
+    rules = scheme_of(scheme)
     names = _checked_labels(labels)
     strangers = {i: _stranger(label, rules) for i, label in enumerate(names) if _parse(label, rules) is None}
     known = ["O" if i in strangers else label for i, label in enumerate(names)]
@@ -204,7 +204,7 @@ def suggest_scheme(sequences: Iterable[Sequence[str]]) -> list[str]:
     """
     if isinstance(sequences, str):
         raise InvalidInput(f"sequences must be a list of label lists, found the string {sequences!r}.")
-    left = list(_SCHEMES)
+    left = list(SCHEMES)
     for labels in sequences:
         names = _checked_labels(labels)
         left = [rules for rules in left if _is_valid(names, rules)]
@@ -213,61 +213,16 @@ def suggest_scheme(sequences: Iterable[Sequence[str]]) -> list[str]:
     return [rules.names[0] for rules in left]
 
 
-class _Scheme(NamedTuple):
-    """One scheme: its names, and the prefix of the first, inner and last token of a span and of a span of one.
-
-    If ``only_between``, the prefix that differs from the inner one is written only where two spans of one type touch.
-    """
-
-    names: tuple[str, ...]
-    begin: str
-    inside: str
-    end: str
-    single: str
-    only_between: bool = False
-
-
-_SCHEMES = (
-    _Scheme(("BIO", "IOB2"), begin="B", inside="I", end="I", single="B"),
-    _Scheme(("IOB1",), begin="B", inside="I", end="I", single="B", only_between=True),
-    _Scheme(("IOE2",), begin="I", inside="I", end="E", single="E"),
-    _Scheme(("IOE1",), begin="I", inside="I", end="E", single="E", only_between=True),
-    _Scheme(("IOBES", "BIOES"), begin="B", inside="I", end="E", single="S"),
-    _Scheme(("BILOU", "BILUO", "BIOLU"), begin="B", inside="I", end="L", single="U"),
-    _Scheme(("BMES", "BMESO"), begin="B", inside="M", end="E", single="S"),
-)
-SCHEMES = tuple(rules.names[0] for rules in _SCHEMES)  # of two names of one scheme, the first
-
-# What conlleval would call the prefix: L and U of BILOU are E and S, M of BMES is I.
-_MEANING = {"B": "B", "I": "I", "M": "I", "E": "E", "L": "E", "S": "S", "U": "S", "O": "O"}
-
-
-def _scheme(name: str) -> _Scheme:
-    known = ", ".join(other for rules in _SCHEMES for other in rules.names)
-    if not isinstance(name, str):
-        raise InvalidInput(f"scheme must be a name, found {name!r}. Known are {known}.")
-    for rules in _SCHEMES:
-        if name.upper() in rules.names:
-            return rules
-    if name.upper() == "IOB":
-        raise InvalidInput("scheme 'IOB' may mean two things: say 'IOB1', or 'IOB2' if B begins every span.")
-    raise InvalidInput(f"scheme {name!r} is not known. Use one of {known}.")
-
-
-def _prefixes(rules: _Scheme) -> list[str]:
-    return list(dict.fromkeys([rules.begin, rules.inside, rules.end, rules.single]))
-
-
 @lru_cache(maxsize=4096)
-def _parse(label: str, rules: _Scheme) -> tuple[str, str] | None:
+def _parse(label: str, rules: Scheme) -> tuple[str, str] | None:
     """The meaning of the prefix and the type, or None if the label is not of the scheme."""
     prefix, dash, kind = label.partition("-")
-    if label == "O" or (prefix in _prefixes(rules) and bool(dash) == bool(kind)):
-        return _MEANING[prefix], kind
+    if label == "O" or (prefix in rules.prefixes and bool(dash) == bool(kind)):
+        return MEANING[prefix], kind
     return None
 
 
-def _parsed(labels: Sequence[str], rules: _Scheme) -> list[tuple[str, str]]:
+def _parsed(labels: Sequence[str], rules: Scheme) -> list[tuple[str, str]]:
     parsed = []
     for i, label in enumerate(_checked_labels(labels)):
         meaning = _parse(label, rules)
@@ -302,7 +257,7 @@ def _read(parsed: Sequence[tuple[str, str]]) -> list[Span]:
     return found
 
 
-def _judged(labels: Sequence[str], found: Sequence[Span], rules: _Scheme) -> list[tuple[Span, bool]]:
+def _judged(labels: Sequence[str], found: Sequence[Span], rules: Scheme) -> list[tuple[Span, bool]]:
     """Each span that was read, and whether it is written as the scheme would write it among its neighbours."""
     judged = []
     for i, span in enumerate(found):
@@ -316,7 +271,7 @@ def _touch(left: Span, right: Span) -> bool:
     return left.stop == right.start and left.type == right.type
 
 
-def _written(span: Span, rules: _Scheme, touches_before: bool, touches_after: bool) -> list[str]:
+def _written(span: Span, rules: Scheme, touches_before: bool, touches_after: bool) -> list[str]:
     """The labels of a span, given whether spans of its type touch it."""
     _, begin, inside, end, single, only_between = rules
     if only_between and not (touches_before if begin != inside else touches_after):
@@ -346,7 +301,7 @@ def _checked_spans(spans: Iterable[tuple[str, int, int]], length: int) -> list[S
     return ordered
 
 
-def _is_valid(labels: Sequence[str], rules: _Scheme) -> bool:
+def _is_valid(labels: Sequence[str], rules: Scheme) -> bool:
     parsed = [_parse(label, rules) for label in labels]
     known = [meaning for meaning in parsed if meaning is not None]
     return len(known) == len(labels) and all(good for _, good in _judged(labels, _read(known), rules))
@@ -361,27 +316,27 @@ def _refuse_problems(labels: Sequence[str], scheme: str) -> None:
         raise InvalidInput(f"labels[{first.position}]: {first.message}{others}. Check the labels, or {advice}.")
 
 
-def _stranger(label: str, rules: _Scheme) -> str:
+def _stranger(label: str, rules: Scheme) -> str:
     """Why a label is not of the scheme, and what was probably meant."""
-    prefixes = ", ".join(f"{prefix}-TYPE" for prefix in _prefixes(rules))
+    prefixes = ", ".join(f"{prefix}-TYPE" for prefix in rules.prefixes)
     return f"{label!r} is not of the scheme {rules.names[0]}, which has {prefixes} and O{_hint(label, rules)}"
 
 
-def _hint(label: str, rules: _Scheme) -> str:
+def _hint(label: str, rules: Scheme) -> str:
     first, dash, kind = label.partition("-")
-    others = [other.names[0] for other in _SCHEMES if first in _prefixes(other)]
+    others = [other.names[0] for other in SCHEMES if first in other.prefixes]
     if first == "O":
         return "; O has no type"
-    if first in _prefixes(rules) and dash and not kind:
+    if first in rules.prefixes and dash and not kind:
         return "; the type after the dash is missing"
-    if others and first not in _prefixes(rules):
+    if others and first not in rules.prefixes:
         return f"; {first!r} belongs to {' and '.join(others)}"
-    if label.rpartition("-")[2] in _prefixes(rules):
+    if label.rpartition("-")[2] in rules.prefixes:
         return "; the prefix comes first"
     return ""
 
 
-def _why(position: int, span: Span, found: str, expected: str, rules: _Scheme) -> str:
+def _why(position: int, span: Span, found: str, expected: str, rules: Scheme) -> str:
     if span.stop - span.start == 1:
         place = "is a span of one token"
     elif position == span.start:

@@ -72,7 +72,8 @@ class Job:
 
     def model(self, oracle: _core.ChainOracle, weights: FloatArray, settings: dict[str, Any]) -> TrainedModel:
         """Return the model with these weights."""
-        tensors = oracle.export(weights)
+        added = oracle.n_weights - len(weights)  # since the best iteration
+        tensors = oracle.export(np.concatenate([weights, np.zeros(added)]) if added else weights)
         if self._keep_all and self._tensors is not None:
             tensors = merged(self._tensors, tensors, self._hash_bits)
         model = TrainedModel(tensors, settings)
@@ -126,18 +127,33 @@ class Job:
             (None, None, None) if constraints is None else (part.astype(np.uint8) for part in constraints)
         )
         cost = checks.as_cost(labeler.cost, len(self.classes))
+        learner = labeler._learner()
+        combinations = labeler.combinations
+        if combinations == "auto":
+            combinations = "grown" if learner.grows else "seen"
+        if not learner.sums and not self._gold.complete:
+            raise InvalidInput(
+                f"{type(learner).__name__} compares outputs with gold, so every token needs one label: "
+                "y has tokens with several allowed labels or none. CRF learns from such data."
+            )
+        if learner.sums and combinations == "grown":
+            raise InvalidInput(
+                f"{type(learner).__name__} sums over all outputs, so no weight is met later than others: "
+                "combinations must be 'seen', 'transitions' or 'all' for it."
+            )
         try:
             return _core.ChainOracle(
                 examples,
                 len(self.classes),
                 order,
                 labeler.min_count,
-                labeler.combinations,
+                combinations,
                 transitions,
                 allowed_transitions,
                 allowed_start,
                 allowed_end,
-                cost if getattr(labeler._learner(), "margin", 0.0) else None,
+                cost if getattr(learner, "margin", 1.0) else None,
+                "fast" if learner.sums else "best",
             )
         except ValueError as error:
             raise InvalidInput(str(error)) from None

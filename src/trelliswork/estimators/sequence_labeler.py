@@ -29,6 +29,7 @@ from trelliswork.estimators.weighting import Weighting
 from trelliswork.learners.training import FloatArray, Learner, Trained
 from trelliswork.structures import checks
 from trelliswork.structures.batch import ChainBatch
+from trelliswork.structures.chain import Chain
 from trelliswork.structures.schemes import SchemeConstraints
 
 __all__ = ["Labeler", "PredictedSpan", "loaded"]
@@ -55,9 +56,11 @@ class Labeler:
         Attributes seen less often get no weights.
     hash_bits : int, optional
         Hash attributes into ``2 ** hash_bits`` places: a model of a fixed size, whose attributes have no names.
-    combinations : {"seen", "transitions", "all"}, default "seen"
-        Which weights there are: of attributes and labels that were seen together; also of all pairs of labels; or of
-        every attribute with every label.
+    combinations : {"auto", "seen", "transitions", "all", "grown"}, default "auto"
+        Which weights there are: of attributes and labels that were seen together; also of all pairs of labels; of
+        every attribute with every label; or ``"grown"``, those seen and those that a wrong prediction meets while
+        learning. ``"auto"`` is ``"grown"`` for learners that look at the best outputs only, ``"seen"`` for those that
+        sum over all of them.
     constraints : str, callable, (K, K) array of bool or SchemeConstraints, optional
         Which label may follow which, in training and in every answer: the name of a scheme such as ``"BIO"`` or
         ``"IOBES"``; a function of a label and the next one, either of which is None at the ends of a sequence; or an
@@ -135,7 +138,7 @@ class Labeler:
         *,
         min_count: int = 1,
         hash_bits: int | None = None,
-        combinations: str = "seen",
+        combinations: str = "auto",
         constraints: Any = None,
         class_weight: Any = None,
         cost: Any = "hamming",
@@ -278,7 +281,10 @@ class Labeler:
             if not monitor.began:
                 raise
             trained = None
-        self._keep(job, oracle, monitor, trained)
+        try:
+            self._keep(job, oracle, monitor, trained)
+        except KeyboardInterrupt:  # one that comes a moment later must not cost the model either
+            self._keep(job, oracle, monitor, None)
         return self
 
     def _keep(self, job: Job, oracle: _core.ChainOracle, monitor: Monitor, trained: Trained | None) -> None:
@@ -304,7 +310,10 @@ class Labeler:
             "labels": job.classes,
             "hash_bits": self.hash_bits or 0,
             **job.inputs.as_settings(),
-            "learner": {"name": _learner_name(learner), "parameters": _plain(getattr(learner, "get_params", dict)())},
+            "learner": {
+                "name": learners.name_of(learner),
+                "parameters": _plain(getattr(learner, "get_params", dict)()),
+            },
             "parameters": self._saved_parameters(),
             "training": {
                 "n_sequences": job.n_sequences,
@@ -506,14 +515,41 @@ class Labeler:
         >>> [contribution.attribute for contribution in why.contributions(1)]
         [None, 'noun-like']
         """
-        check_is_fitted(self, "classes_")
-        if not hasattr(x, "tocsr"):
-            refuse_unordered(x, "x")
-        tokens = x.tocsr() if hasattr(x, "tocsr") else list(x)
-        (source,) = self._model.inputs.sources([tokens], "x", names=True)
+        tokens, source = self._one(x, names=True)
         rows = [tokens[t] for t in range(source.length(0))]
         with _placed(0, "x"):
             return explained(self._model, source, rows)
+
+    def chain(self, x: Any) -> Chain:
+        """Return the scores of this model for one sequence as a chain, to ask it whatever a chain can answer.
+
+        Its labels are numbered in the order of `classes_`; what the constraints forbid scores ``-inf``.
+
+        Parameters
+        ----------
+        x : sequence of tokens
+            One sequence, not a list of them.
+
+        Returns
+        -------
+        Chain
+            Ready for marginals, k-best, samples, entropy, further constraints, pictures.
+
+        Examples
+        --------
+        >>> import trelliswork as tw
+        >>> tagger = tw.SequenceLabeler().fit([["the", "dog"], ["a", "dog", "barks"]], [["D", "N"], ["D", "N", "V"]])
+        >>> chain = tagger.chain(["the", "dog"])
+        >>> tagger.classes_[chain.argmax().labels].tolist()
+        ['D', 'N']
+        >>> chain.marginals().shape
+        (2, 3)
+        """
+        _, source = self._one(x)
+        self._warn_of_unknown([source])
+        unary, transitions = self._model.core.scores(source, 1)
+        steps = transitions if transitions.ndim == 2 else transitions[1:]
+        return Chain(unary, steps, self._model.start, self._model.end)
 
     def weights(self) -> list[Weight]:
         """Return all weights with the names of what they belong to, the largest first.
@@ -574,7 +610,10 @@ class Labeler:
         if self.patience is not None:
             checks.as_count("patience", self.patience)
         checks.as_jobs(self.n_jobs)
-        for name, choices in (("combinations", ("seen", "transitions", "all")), ("decoder", ("argmax", "mbr"))):
+        for name, choices in (
+            ("combinations", ("auto", "seen", "transitions", "all", "grown")),
+            ("decoder", ("argmax", "mbr")),
+        ):
             value = getattr(self, name)
             if not isinstance(value, str) or value not in choices:
                 raise InvalidInput(f"{name} is {value!r}; expected one of {', '.join(map(repr, choices))}.")
@@ -595,6 +634,15 @@ class Labeler:
     def _names(self, labels: npt.NDArray[Any]) -> list[str]:
         names: list[str] = self.classes_[labels].tolist()
         return names
+
+    def _one(self, x: Any, names: bool = False) -> tuple[Any, _core.Source]:
+        """Return the tokens of one sequence, and their attributes."""
+        check_is_fitted(self, "classes_")
+        if not hasattr(x, "tocsr"):
+            refuse_unordered(x, "x")
+        tokens = x.tocsr() if hasattr(x, "tocsr") else list(x)
+        (source,) = self._model.inputs.sources([tokens], "x", names=names)
+        return tokens, source
 
     def _sources(self, X: Any, at_a_time: int | None) -> Iterator[tuple[int, _core.Source]]:
         """Yield the attributes of X, and the number of their first sequence, after a look at whether they are known."""
@@ -765,7 +813,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     return None if isinstance(value, float) and not np.isfinite(value) else value
-
-
-def _learner_name(learner: Any) -> str:
-    return str(getattr(learner, "name", type(learner).__name__.lower()))

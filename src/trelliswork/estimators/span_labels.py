@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from trelliswork.corpora.labels import spans
 from trelliswork.errors import InvalidInput
+from trelliswork.scheme_table import MEANING
 
 __all__ = ["SpanLabels"]
 
@@ -61,13 +62,13 @@ class SpanLabels:
             except InvalidInput:
                 continue
             types = sorted({kind for kind in kinds if kind is not None})
-            prefixes = [label.partition("-")[0] for label in labels]
+            meanings = [MEANING[label.partition("-")[0]] for label in labels]
             if types:
                 return cls(
                     types,
                     np.array([-1 if kind is None else types.index(kind) for kind in kinds], dtype=np.int64),
-                    np.array([prefix in ("I", "M", "E", "L") for prefix in prefixes]),
-                    np.array([prefix in ("B", "I", "M") for prefix in prefixes]),
+                    np.array([meaning in "IE" for meaning in meanings]),
+                    np.array([meaning in "BI" for meaning in meanings]),
                 )
         return None
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trelliswork.errors import InvalidInput
+from trelliswork.scheme_table import SCHEMES, Scheme, scheme_of
 
 __all__ = ["SchemeConstraints", "scheme_constraints"]
 
@@ -78,15 +79,16 @@ def scheme_constraints(labels: Sequence[str], scheme: str = "BIO") -> SchemeCons
     >>> chain.constrained(**bio._asdict()).argmax().labels.tolist()
     [0, 1]
     """
-    rules = _rules(scheme)
+    coding = scheme_of(scheme)
     names = _checked(labels)
-    parsed = [_parse(name, rules) for name in names]
+    parsed = [_parse(name, coding) for name in names]
+    rules = _rules(coding)
     constraints = SchemeConstraints(
         transitions=np.array([[_may_follow(before, after, rules) for after in parsed] for before in parsed]),
         start=np.array([prefix in rules.start for prefix, _ in parsed]),
         end=np.array([prefix in rules.end for prefix, _ in parsed]),
     )
-    _warn_of_unusable(names, constraints, rules)
+    _warn_of_unusable(names, constraints, coding)
     return constraints
 
 
@@ -98,71 +100,41 @@ class _Follow(NamedTuple):
 
 
 class _Rules(NamedTuple):
-    """One scheme. ``O`` is a prefix without a type."""
+    """What may begin and end a sequence, and what may come after each prefix. ``O`` is a prefix without a type."""
 
-    names: tuple[str, ...]
     start: str
     end: str
     after: dict[str, _Follow]
 
 
-_SCHEMES = (
-    _Rules(
-        names=("BIO", "IOB2"),
-        start="BO",
-        end="BIO",
-        after={"B": _Follow("I", "BO"), "I": _Follow("I", "BO"), "O": _Follow("", "BO")},
-    ),
-    _Rules(
-        names=("IOB1",),
-        start="IO",
-        end="BIO",
-        after={"B": _Follow("B", "IO"), "I": _Follow("B", "IO"), "O": _Follow("", "IO")},
-    ),
-    _Rules(
-        names=("IOE2",),
-        start="IEO",
-        end="EO",
-        after={"I": _Follow("IE", ""), "E": _Follow("", "IEO"), "O": _Follow("", "IEO")},
-    ),
-    _Rules(
-        names=("IOE1",),
-        start="IEO",
-        end="IO",
-        after={"I": _Follow("", "IEO"), "E": _Follow("IE", ""), "O": _Follow("", "IEO")},
-    ),
-    *(
-        _Rules(
-            names=names,
-            start=f"BO{single}",
-            end=f"O{last}{single}",
-            after={
-                "B": _Follow(f"{inside}{last}", ""),
-                inside: _Follow(f"{inside}{last}", ""),
-                last: _Follow("", f"BO{single}"),
-                single: _Follow("", f"BO{single}"),
-                "O": _Follow("", f"BO{single}"),
-            },
-        )
-        for names, inside, last, single in (
-            (("IOBES", "BIOES"), "I", "E", "S"),
-            (("BILOU", "BILUO", "BIOLU"), "I", "L", "U"),
-            (("BMES", "BMESO"), "M", "E", "S"),
-        )
-    ),
-)
+def _rules(scheme: Scheme) -> _Rules:
+    return _rules_between(scheme) if scheme.only_between else _rules_everywhere(scheme)
 
 
-def _rules(scheme: str) -> _Rules:
-    known = ", ".join(name for rules in _SCHEMES for name in rules.names)
-    if not isinstance(scheme, str):
-        raise InvalidInput(f"scheme must be a name, found {scheme!r}. Known are {known}.")
-    for rules in _SCHEMES:
-        if scheme.upper() in rules.names:
-            return rules
-    if scheme.upper() == "IOB":
-        raise InvalidInput("scheme 'IOB' may mean two things: say 'IOB1', or 'IOB2' if B begins every span.")
-    raise InvalidInput(f"scheme {scheme!r} is not known. Use one of {known}.")
+def _rules_everywhere(scheme: Scheme) -> _Rules:
+    """Of a scheme that writes every span alike: a span goes on after some prefixes, and may be over after some."""
+    _, begin, inside, end, single, _ = scheme
+    opening, closing = f"{begin}{single}O", f"{end}{single}O"
+    after = {
+        prefix: _Follow(
+            same_type=inside + end if prefix in (begin, inside) else "", any_type=opening if prefix in closing else ""
+        )
+        for prefix in (*scheme.prefixes, "O")
+    }
+    return _Rules(opening, closing, after)
+
+
+def _rules_between(scheme: Scheme) -> _Rules:
+    """Of a scheme that marks a span only where another of its type touches it, at its begin (IOB1) or end (IOE1)."""
+    inside = scheme.inside
+    if scheme.begin != inside:
+        mark, free = scheme.begin, f"{inside}O"
+        after = {prefix: _Follow(mark, free) for prefix in (mark, inside)}
+        return _Rules(free, mark + free, {**after, "O": _Follow("", free)})
+    mark, free = scheme.end, f"{inside}{scheme.end}O"
+    return _Rules(
+        free, f"{inside}O", {inside: _Follow("", free), mark: _Follow(inside + mark, ""), "O": _Follow("", free)}
+    )
 
 
 def _checked(labels: Iterable[str]) -> list[str]:
@@ -179,29 +151,28 @@ def _checked(labels: Iterable[str]) -> list[str]:
     return names
 
 
-def _parse(label: str, rules: _Rules) -> tuple[str, str]:
+def _parse(label: str, scheme: Scheme) -> tuple[str, str]:
     """The prefix and the type, which is empty for ``O`` and for labels without a type."""
     prefix, dash, kind = label.partition("-")
-    if prefix in rules.after and bool(dash) == bool(kind) and not (prefix == "O" and kind):
+    if label == "O" or (prefix in scheme.prefixes and bool(dash) == bool(kind)):
         return prefix, kind
-    prefixes = ", ".join(f"{known}-TYPE" for known in rules.after if known != "O")
+    prefixes = ", ".join(f"{known}-TYPE" for known in scheme.prefixes)
     raise InvalidInput(
-        f"label {label!r} is not of the scheme {rules.names[0]}, which has {prefixes} and O.{_hint(label, rules)}"
+        f"label {label!r} is not of the scheme {scheme.names[0]}, which has {prefixes} and O.{_hint(label, scheme)}"
     )
 
 
-def _hint(label: str, rules: _Rules) -> str:
+def _hint(label: str, scheme: Scheme) -> str:
     """What was probably meant: the same label written otherwise, or another scheme."""
     first, _, rest = label.replace("_", "-").replace(":", "-").partition("-")
     rest_reversed, _, last = label.replace("_", "-").rpartition("-")
-    spans = set(rules.after) - {"O"}
     if first.upper() == "O":
         return " Write 'O', without a type."
-    if first.upper() in spans:
+    if first.upper() in scheme.prefixes:
         return f" Write {first.upper() + '-' * bool(rest) + rest!r}."
-    if last.upper() in spans:
+    if last.upper() in scheme.prefixes:
         return f" Write {last.upper() + '-' + rest_reversed!r}: the prefix comes first."
-    others = [other.names[0] for other in _SCHEMES if first in other.after]
+    others = [other.names[0] for other in SCHEMES if first in other.prefixes]
     if others:
         return f" {first!r} belongs to {' and '.join(others)}: choose the scheme that fits all labels."
     return " Use 'O' for what is in no span."
@@ -213,13 +184,13 @@ def _may_follow(before: tuple[str, str], after: tuple[str, str], rules: _Rules) 
     return prefix_after in follow.any_type or (prefix_after in follow.same_type and type_before == type_after)
 
 
-def _warn_of_unusable(names: Sequence[str], constraints: SchemeConstraints, rules: _Rules) -> None:
+def _warn_of_unusable(names: Sequence[str], constraints: SchemeConstraints, scheme: Scheme) -> None:
     transitions, start, end = constraints
     usable = _reached(start, transitions) & _reached(end, transitions.T)
     if not usable.all():
         unusable = ", ".join(name for name, ok in zip(names, usable, strict=True) if not ok)
         warnings.warn(
-            f"No valid {rules.names[0]} sequence of these labels can contain {unusable}. "
+            f"No valid {scheme.names[0]} sequence of these labels can contain {unusable}. "
             "Add the labels of the same type that are missing, or check the scheme.",
             stacklevel=3,
         )

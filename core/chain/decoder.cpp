@@ -1,0 +1,360 @@
+#include "decoder.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <stdexcept>
+
+#include "../semiring.hpp"
+
+namespace tw::chain {
+namespace {
+
+constexpr std::size_t kLongest = std::size_t{1}
+                                 << 22;  // bytes of Viterbi scores kept at once; longer chains go in blocks
+
+}  // namespace
+
+// Space for one call. The transitions are packed for the recursion only when they have changed since the last one.
+struct Decoder::Scratch {
+    std::vector<double> unary, moves, packed_from, forward, backward, scores;
+    std::vector<std::int32_t> labels;
+};
+
+class Decoder::Borrowed {
+public:
+    explicit Borrowed(const Decoder& decoder) : decoder_(decoder) {
+        const std::lock_guard guard(decoder.lock_);
+        if (decoder.free_.empty()) {
+            space_ = std::make_unique<Scratch>();
+        } else {
+            space_ = std::move(decoder.free_.back());
+            decoder.free_.pop_back();
+        }
+    }
+    ~Borrowed() {
+        const std::lock_guard guard(decoder_.lock_);
+        decoder_.free_.push_back(std::move(space_));
+    }
+    Borrowed(const Borrowed&) = delete;
+    Borrowed& operator=(const Borrowed&) = delete;
+    Scratch& operator*() const { return *space_; }
+
+private:
+    const Decoder& decoder_;
+    std::unique_ptr<Scratch> space_;
+};
+
+// Adds to a vector with few non-zeros: a table from weight to place, whose old entries are told by their stamp.
+class Decoder::Sum {
+public:
+    void begin(SparseVector& out) {
+        out_ = &out;
+        out.clear();
+        if (++stamp_ == 0) {
+            std::ranges::fill(table_, Slot{});
+            stamp_ = 1;
+        }
+    }
+    void add(std::uint32_t weight, double value) {
+        if (weight == kNoWeight) return;
+        if (2 * (out_->size() + 1) > table_.size()) enlarge();
+        Slot& slot = place(weight);
+        if (slot.stamp == stamp_) {
+            out_->values[slot.at] += value;
+            return;
+        }
+        slot = {stamp_, weight, static_cast<std::uint32_t>(out_->size())};
+        out_->indices.push_back(weight);
+        out_->values.push_back(value);
+    }
+    void end() {  // what cancelled is left out
+        std::size_t n = 0;
+        for (std::size_t i = 0; i < out_->size(); ++i) {
+            if (out_->values[i] == 0.0) continue;
+            out_->indices[n] = out_->indices[i];
+            out_->values[n++] = out_->values[i];
+        }
+        out_->indices.resize(n);
+        out_->values.resize(n);
+    }
+
+private:
+    struct Slot {
+        std::uint32_t stamp = 0, weight = 0, at = 0;
+    };
+    Slot& place(std::uint32_t weight) {
+        const std::size_t mask = table_.size() - 1;
+        std::size_t i = (weight * 0x9e3779b97f4a7c15ULL) >> shift_;
+        while (table_[i].stamp == stamp_ && table_[i].weight != weight) i = (i + 1) & mask;
+        return table_[i];
+    }
+    void enlarge() {
+        const std::size_t size = std::max<std::size_t>(256, 2 * table_.size());
+        table_.assign(size, Slot{});
+        shift_ = 64 - static_cast<unsigned>(std::countr_zero(size));
+        stamp_ = 1;
+        for (std::size_t i = 0; i < out_->size(); ++i)
+            place(out_->indices[i]) = {stamp_, out_->indices[i], static_cast<std::uint32_t>(i)};
+    }
+
+    SparseVector* out_ = nullptr;
+    std::vector<Slot> table_;
+    std::uint32_t stamp_ = 0;
+    unsigned shift_ = 0;
+};
+
+Decoder::Decoder(const TrainingSet& set, std::shared_ptr<Growth> growth)
+    : set_(set), growth_(std::move(growth)), K_(set.n_labels()), start_(K_, 0.0), end_(K_, 0.0) {
+    const std::size_t unit = std::max<std::size_t>(kernels().width, 4);
+    padded_ = (K_ + unit - 1) / unit * unit;
+    for (std::size_t y = 0; y < K_ && set.constrained(); ++y) {
+        if (!set.settings.constraints.start[y]) start_[y] = kLogZero;
+        if (!set.settings.constraints.end[y]) end_[y] = kLogZero;
+    }
+    for (std::size_t u = 0; u < set.units.size(); ++u) factors_.push_back(set.factor(u));
+    sum_ = std::make_unique<Sum>();
+}
+
+Decoder::~Decoder() = default;
+
+std::size_t Decoder::n_steps(std::size_t s) const { return set_.has_pair_attributes() ? set_.length(s) - 1 : 1; }
+
+std::size_t Decoder::part_count(std::size_t s) const { return set_.length(s) * K_ + n_steps(s) * K_ * K_; }
+
+void Decoder::add_unit_scores(const ScaledWeights& weights, std::size_t s, double* unary) const {
+    const Occurrences& o = set_.occurrences;
+    const WeightTable& table = set_.unit_weights;
+    const double* v = weights.stored.data();
+    const bool plain = o.values.empty();
+    for (std::size_t t = set_.starts[s]; t < set_.starts[s + 1]; ++t, unary += K_) {
+        for (std::size_t i = o.starts[t]; i < o.starts[t + 1]; ++i) {
+            const std::uint32_t unit = o.numbers[i];
+            const double x = plain ? factors_[unit] : factors_[unit] * static_cast<double>(o.values[i]);
+            const std::size_t begin = table.starts[unit], end = table.starts[unit + 1];
+            if (end - begin == K_)
+                for (std::size_t y = 0; y < K_; ++y) unary[y] += x * v[begin + y];
+            else
+                for (std::size_t w = begin; w < end; ++w) unary[table.labels[w]] += x * v[w];
+            growth_->units().each(unit, [&](std::uint32_t label, std::uint32_t w) { unary[label] += x * v[w]; });
+        }
+        if (weights.scale != 1.0)
+            for (std::size_t y = 0; y < K_; ++y) unary[y] *= weights.scale;
+    }
+}
+
+void Decoder::put_transitions(const ScaledWeights& weights, double* moves) const {
+    std::fill_n(moves, K_ * K_, 0.0);
+    const double* v = weights.stored.data() + set_.first_transition();
+    for (std::size_t i = 0; i < set_.transition_pairs.size(); ++i)
+        moves[set_.transition_pairs[i]] = weights.scale * v[i];
+}
+
+void Decoder::add_pair_scores(const ScaledWeights& weights, std::size_t s, double* moves) const {
+    const Occurrences& o = set_.pair_occurrences;
+    const WeightTable& table = set_.pair_weights;
+    const double* v = weights.stored.data();
+    const std::size_t size = K_ * K_, offset = set_.n_unit_weights();
+    for (std::size_t t = set_.starts[s] + 1; t < set_.starts[s + 1]; ++t, moves += size) {
+        put_transitions(weights, moves);
+        for (std::size_t i = o.starts[t]; i < o.starts[t + 1]; ++i) {
+            const std::uint32_t unit = o.numbers[i];
+            const double x = weights.scale * static_cast<double>(o.value(i));
+            for (std::size_t w = table.starts[unit]; w < table.starts[unit + 1]; ++w)
+                moves[table.labels[w]] += x * v[offset + w];
+            growth_->pairs().each(unit, [&](std::uint32_t pair, std::uint32_t w) { moves[pair] += x * v[w]; });
+        }
+    }
+}
+
+void Decoder::forbid(double* moves, std::size_t steps) const {
+    if (!set_.constrained()) return;
+    const auto& allowed = set_.settings.constraints.transitions;
+    for (std::size_t step = 0; step < steps; ++step, moves += K_ * K_)
+        for (std::size_t i = 0; i < K_ * K_; ++i)
+            if (!allowed[i]) moves[i] = kLogZero;
+}
+
+double Decoder::token_cost(std::size_t token, std::size_t label) const {
+    return set_.cost(set_.gold[token], label) * (set_.token_weights.empty() ? 1.0 : set_.token_weights[token]);
+}
+
+void Decoder::add_costs(std::size_t s, double nu, double* unary) const {
+    if (nu == 0.0) return;
+    for (std::size_t t = set_.starts[s]; t < set_.starts[s + 1]; ++t, unary += K_) {
+        if (set_.settings.cost.empty()) {
+            const double cost = nu * (set_.token_weights.empty() ? 1.0 : set_.token_weights[t]);
+            for (std::size_t y = 0; y < K_; ++y) unary[y] += y == set_.gold[t] ? 0.0 : cost;
+        } else {
+            for (std::size_t y = 0; y < K_; ++y) unary[y] += nu * token_cost(t, y);
+        }
+    }
+}
+
+std::vector<Found> Decoder::kbest(const ScaledWeights& weights, std::size_t s, std::size_t k, double nu) const {
+    const Borrowed borrowed(*this);
+    Scratch& space = *borrowed;
+    const std::size_t length = set_.length(s);
+    space.unary.assign(length * K_, 0.0);
+    add_unit_scores(weights, s, space.unary.data());
+    add_costs(s, nu, space.unary.data());
+    space.moves.resize(std::max<std::size_t>(n_steps(s), 1) * K_ * K_);
+    if (set_.has_pair_attributes())
+        add_pair_scores(weights, s, space.moves.data());
+    else
+        put_transitions(weights, space.moves.data());
+    forbid(space.moves.data(), n_steps(s));
+    if (k == 1) return {best(space, s, nu)};
+    Batch batch;
+    batch.potentials = {K_, space.moves.data(), set_.has_pair_attributes(), start_.data(), end_.data()};
+    batch.sequences.push_back({space.unary.data(), length});
+    const KBestResult result = std::move(tw::chain::kbest(batch, k, KBestMethod::kAstar).front());
+    std::vector<Found> out;
+    for (std::size_t i = 0; i < result.scores.size(); ++i)
+        out.push_back(found(s, result.labels.get() + i * length, result.scores[i], nu));
+    return out;
+}
+
+// The kernels without the batch around them, which costs more than a short chain does.
+Found Decoder::best(Scratch& space, std::size_t s, double nu) const {
+    const Sequence sequence{space.unary.data(), set_.length(s)};
+    const bool per_step = set_.has_pair_attributes();
+    const Potentials potentials{K_, space.moves.data(), per_step, start_.data(), end_.data()};
+    space.labels.resize(sequence.length);
+    double total = 0.0;
+    if (sequence.length * padded_ * sizeof(double) > kLongest) {
+        std::int32_t* labels = space.labels.data();
+        tw::chain::argmax({potentials, {sequence}, 1}, {&labels, 1}, &total);
+        return found(s, labels, total, nu);
+    }
+    space.forward.resize(padded_ * padded_);
+    space.backward.resize(padded_ * padded_);
+    PackedTransitions packed{space.forward.data(), space.backward.data(), 0.0, Bound::kLower, false};
+    if (!per_step && space.packed_from != space.moves) {
+        kernels().pack_max(potentials, 0, padded_, packed);
+        space.packed_from = space.moves;
+    }
+    space.scores.resize(std::max(space.scores.size(), sequence.length * padded_));
+    const Rows rows{space.scores.data(), kKeepAll};
+    kernels().max_forward(potentials, packed, padded_, &sequence, &rows, 1, 0, sequence.length);
+    total = kernels().max_last(potentials, padded_, sequence, rows, space.labels.data());
+    if (total == kLogZero) throw std::invalid_argument("the constraints forbid every labelling of a sequence");
+    kernels().max_trace(potentials, packed, padded_, sequence, rows, space.labels.data(), 1, sequence.length);
+    return found(s, space.labels.data(), total, nu);
+}
+
+Found Decoder::found(std::size_t s, const std::int32_t* labels, double total, double nu) const {
+    Found out;
+    out.code.assign(labels, labels + set_.length(s));
+    for (std::size_t t = 0; t < out.code.size(); ++t) {
+        const std::size_t token = set_.starts[s] + t;
+        if (out.code[t] != set_.gold[token]) out.cost += token_cost(token, out.code[t]);
+    }
+    out.score = total - nu * out.cost;
+    return out;
+}
+
+void Decoder::difference(std::size_t s, std::span<const std::uint32_t> labels, SparseVector& out) {
+    sum_->begin(out);
+    const std::uint16_t* gold = set_.gold.data() + set_.starts[s];
+    for (std::size_t t = 0; t < set_.length(s); ++t) {
+        const std::size_t token = set_.starts[s] + t;
+        const std::uint32_t label = labels[t];
+        if (label != gold[t]) {
+            const Occurrences& o = set_.occurrences;
+            for (std::size_t i = o.starts[token]; i < o.starts[token + 1]; ++i) {
+                const std::uint32_t unit = o.numbers[i];
+                const double x = factors_[unit] * static_cast<double>(o.value(i));
+                sum_->add(growth_->of_unit(unit, gold[t]), x);
+                sum_->add(growth_->of_unit(unit, label), -x);
+            }
+        }
+        if (t == 0 || (label == gold[t] && labels[t - 1] == gold[t - 1])) continue;
+        const auto right = static_cast<std::uint32_t>(gold[t - 1] * K_ + gold[t]);
+        const auto wrong = static_cast<std::uint32_t>(labels[t - 1] * K_ + label);
+        sum_->add(growth_->of_transition(right), 1.0);
+        sum_->add(growth_->of_transition(wrong), -1.0);
+        if (!set_.has_pair_attributes()) continue;
+        const Occurrences& o = set_.pair_occurrences;
+        for (std::size_t i = o.starts[token]; i < o.starts[token + 1]; ++i) {
+            const double x = o.value(i);
+            sum_->add(growth_->of_pair(o.numbers[i], right), x);
+            sum_->add(growth_->of_pair(o.numbers[i], wrong), -x);
+        }
+    }
+    sum_->end();
+}
+
+void Decoder::part_scores(const ScaledWeights& weights, std::size_t s, std::vector<double>& out) const {
+    out.assign(part_count(s), 0.0);
+    add_unit_scores(weights, s, out.data());
+    double* moves = out.data() + set_.length(s) * K_;
+    if (set_.has_pair_attributes())
+        add_pair_scores(weights, s, moves);
+    else
+        put_transitions(weights, moves);
+}
+
+void Decoder::part_costs(std::size_t s, std::vector<double>& out) const {
+    out.assign(part_count(s), 0.0);
+    add_costs(s, 1.0, out.data());
+}
+
+double Decoder::marginals(std::size_t s, std::span<const double> scores, std::vector<double>& out) const {
+    if (scores.size() != part_count(s)) throw std::invalid_argument("part scores have the wrong size");
+    const std::size_t length = set_.length(s);
+    const bool per_step = set_.has_pair_attributes();
+    std::vector<double> moves(scores.begin() + static_cast<std::ptrdiff_t>(length * K_), scores.end());
+    forbid(moves.data(), n_steps(s));
+    const Batch batch{{K_, moves.data(), per_step, start_.data(), end_.data()}, {{scores.data(), length}}, 1};
+    out.resize(scores.size());
+    double* const nodes = out.data();
+    double* const edges = out.data() + length * K_;
+    double total = 0.0;
+    log_partition(batch, &total);
+    tw::chain::marginals(batch, {&nodes, 1});
+    if (per_step)
+        edge_marginals(batch, {&edges, 1});
+    else
+        total_edge_marginals(batch, edges);
+    return total;
+}
+
+void Decoder::difference_of_marginals(std::size_t s, std::span<const double> marginals, SparseVector& out) {
+    if (marginals.size() != part_count(s)) throw std::invalid_argument("marginals have the wrong size");
+    sum_->begin(out);
+    const std::size_t length = set_.length(s), size = K_ * K_;
+    const double* edges = marginals.data() + length * K_;
+    std::vector<double> moves(edges, edges + (length > 1 ? n_steps(s) * size : 0));
+    for (double& p : moves) p = -p;
+    for (std::size_t t = 0; t < length; ++t) {
+        const std::size_t token = set_.starts[s] + t;
+        const Occurrences& o = set_.occurrences;
+        const double* p = marginals.data() + t * K_;
+        for (std::size_t i = o.starts[token]; i < o.starts[token + 1]; ++i) {
+            const std::uint32_t unit = o.numbers[i];
+            const double x = factors_[unit] * static_cast<double>(o.value(i));
+            for (std::uint32_t y = 0; y < K_; ++y) {
+                const double rest = (y == set_.gold[token] ? 1.0 : 0.0) - p[y];
+                if (rest != 0.0) sum_->add(growth_->of_unit(unit, y), x * rest);
+            }
+        }
+        if (t == 0) continue;
+        const std::size_t right = set_.gold[token - 1] * K_ + set_.gold[token];
+        double* step = moves.data() + (set_.has_pair_attributes() ? (t - 1) * size : 0);
+        step[right] += 1.0;
+        if (!set_.has_pair_attributes()) continue;
+        const Occurrences& pairs = set_.pair_occurrences;
+        for (std::uint32_t pair = 0; pair < size; ++pair) {
+            if (step[pair] == 0.0) continue;
+            for (std::size_t i = pairs.starts[token]; i < pairs.starts[token + 1]; ++i)
+                sum_->add(growth_->of_pair(pairs.numbers[i], pair), step[pair] * static_cast<double>(pairs.value(i)));
+        }
+    }
+    for (std::size_t i = 0; i < moves.size(); ++i)
+        if (moves[i] != 0.0) sum_->add(growth_->of_transition(i % size), moves[i]);
+    sum_->end();
+}
+
+}  // namespace tw::chain

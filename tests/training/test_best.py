@@ -1,0 +1,175 @@
+"""What learners are told of the best labellings is what enumeration says: scores, costs, differences of features, parts."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from training.problems import FLAGS, as_tensors, features, key_of, oracle, problems, random_weights, score
+from trelliswork.learners.online import PassiveAggressive, Perceptron
+
+WHOLE = [flag for flag in FLAGS if flag != "partial"]
+CLOSE = dict(rtol=1e-9, atol=1e-9)
+
+
+@st.composite
+def questions(draw):
+    """A problem with whole gold labels, its oracle, weights in both forms, and an example."""
+    problem = draw(problems(WHOLE))
+    if draw(st.booleans()):
+        problem.combinations = "grown"
+    problem = replace(problem, scale=0.0)
+    weights = random_weights(problem, draw(st.integers(0, 2**31)))
+    made = oracle(problem, best=True)
+    vector = made.weights_from(as_tensors(problem, weights))
+    return problem, made, weights, vector, draw(st.integers(0, len(problem.label) - 1))
+
+
+def gold_of(problem, s):
+    return [next(iter(labels)) for labels in problem.allowed[s]]
+
+
+def cost_of(problem, s, path):
+    v = np.ones(len(path)) if problem.token_weight is None else problem.token_weight[s]
+    table = problem.cost if problem.cost is not None else 1.0 - np.eye(problem.n_labels)
+    return sum(v[t] * table[g, y] for t, (g, y) in enumerate(zip(gold_of(problem, s), path, strict=True)))
+
+
+def labellings(problem, s, weights):
+    """Every possible labelling with its score and cost."""
+    paths = itertools.product(range(problem.n_labels), repeat=len(problem.label[s]))
+    scored = [(path, score(problem, s, path, weights), cost_of(problem, s, path)) for path in paths]
+    return [entry for entry in scored if entry[1] > -np.inf]
+
+
+def counts(problem, s, path):
+    """The features of a labelling, by what they belong to; only those that have weights."""
+    known, out = set(features(problem)), {}
+
+    def add(feature, value):
+        if feature in known:
+            out[feature] = out.get(feature, 0.0) + value
+
+    for t, y in enumerate(path):
+        for key, value in problem.label[s][t]:
+            add(("label", key_of(problem, key), y), value)
+        if t > 0:
+            add(("move", path[t - 1], y), 1.0)
+            for key, value in problem.pair[s][t]:
+                add(("pair", key_of(problem, key), path[t - 1], y), value)
+    return out
+
+
+@given(questions(), st.integers(1, 100), st.sampled_from([0.0, 1.0, -1.0, 0.3]))
+def test_k_best_are_what_enumeration_says(question, k, nu):
+    problem, made, weights, vector, s = question
+    found = made.kbest(vector, s, k, nu)
+    expected = labellings(problem, s, weights)
+    values = sorted((value + nu * cost for _, value, cost in expected), reverse=True)[:k]
+    np.testing.assert_allclose([value + nu * cost for _, value, cost, _, _ in found], values, **CLOSE)
+    assert len({tuple(code) for code, *_ in found}) == len(found)
+    by_path = {path: (value, cost) for path, value, cost in expected}
+    for code, value, cost, _, _ in found:
+        np.testing.assert_allclose((value, cost), by_path[tuple(code)], **CLOSE)
+
+
+@given(questions())
+def test_differences_tell_the_margin_to_gold(question):
+    problem, made, weights, vector, s = question
+    gold = score(problem, s, gold_of(problem, s), weights)
+    for _, value, _, indices, values in made.kbest(vector, s, 100):
+        vector = np.concatenate([vector, np.zeros(made.n_weights - len(vector))])
+        np.testing.assert_allclose(vector[indices] @ values, gold - value, **CLOSE)
+        assert len(set(indices.tolist())) == len(indices)
+
+
+@given(questions())
+def test_differences_are_as_long_as_those_of_single_attributes(question):
+    problem, made, weights, vector, s = question
+    gold = counts(problem, s, gold_of(problem, s))
+    for code, _, _, _, values in made.kbest(vector, s, 100):
+        found = counts(problem, s, code)
+        expected = sum((gold.get(f, 0.0) - found.get(f, 0.0)) ** 2 for f in gold.keys() | found.keys())
+        np.testing.assert_allclose(values @ values, expected, rtol=1e-6, atol=1e-9)
+
+
+@given(questions())
+def test_marginals_of_parts_are_what_enumeration_says(question):
+    problem, made, weights, vector, s = question
+    scores = made.part_scores(vector, s)
+    total, marginals, indices, values = made.marginals(scores, s)
+    expected = labellings(problem, s, weights)
+    all_scores = np.array([value for _, value, _ in expected])
+    np.testing.assert_allclose(total, np.logaddexp.reduce(all_scores), **CLOSE)
+    p = np.exp(all_scores - np.logaddexp.reduce(all_scores))
+    np.testing.assert_allclose(scores @ marginals, p @ all_scores, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(made.part_costs(s) @ marginals, p @ [cost for *_, cost in expected], **CLOSE)
+    gold = score(problem, s, gold_of(problem, s), weights)
+    vector = np.concatenate([vector, np.zeros(made.n_weights - len(vector))])
+    np.testing.assert_allclose(vector[indices] @ values, gold - p @ all_scores, rtol=1e-8, atol=1e-8)
+
+
+def naive_perceptron(problem, weights, epochs, k, C):
+    """Passive-aggressive if C is given; all structures enumerated, all weights in one dictionary."""
+    for _ in range(epochs):
+        for s in range(len(problem.label)):
+            factor = 1.0 if problem.sequence_weight is None else problem.sequence_weight[s]
+            if not problem.label[s] or factor == 0:
+                continue
+            nu = 0.0 if C is None else 1.0
+            gold = counts(problem, s, gold_of(problem, s))
+            ranked = sorted(labellings(problem, s, weights), key=lambda entry: -entry[1] - nu * entry[2])
+            for path, _, cost in ranked[:k]:
+                found = counts(problem, s, path)
+                difference = {f: gold.get(f, 0.0) - found.get(f, 0.0) for f in gold.keys() | found.keys()}
+                norm = sum(x * x for x in difference.values())
+                margin = sum(weights.get(f, 0.0) * x for f, x in difference.items())
+                if norm == 0 or (margin > 0 if C is None else cost - margin <= 0):
+                    continue
+                step = factor if C is None else min((cost - margin) / norm, C * factor)
+                for f, x in difference.items():
+                    weights[f] = weights.get(f, 0.0) + step * x
+    return weights
+
+
+@pytest.mark.parametrize("C", [None, 0.7])
+@given(questions(), st.integers(1, 3), st.integers(1, 3))
+def test_learning_is_what_a_dictionary_of_weights_does(C, question, epochs, k):
+    problem, made, weights, vector, s = question
+    options = dict(epochs=epochs, k=k, averaged=False, shuffle=False)
+    learner = Perceptron(**options) if C is None else PassiveAggressive(C, **options)
+    trained = learner.train(made, weights=vector)
+    expected = naive_perceptron(problem, dict(weights), epochs, k, C)
+    found = made.kbest(trained.weights, s, 100)
+    by_path = {path: value for path, value, _ in labellings(problem, s, expected)}
+    for code, value, *_ in found:
+        np.testing.assert_allclose(value, by_path[tuple(code)], rtol=1e-5, atol=1e-5)
+
+
+@given(questions(), st.integers(1, 3))
+def test_a_resumed_run_ends_with_the_identical_weights(question, first):
+    problem, made, weights, vector, _ = question
+    states = []
+    whole = PassiveAggressive(epochs=4).train(
+        made, weights=vector, seed=3, on_iteration=lambda it: states.append(it.state()) and None
+    )
+    if len(states) < first:
+        return
+    again = oracle(problem, best=True)
+    resumed = PassiveAggressive(epochs=4).train(again, state=states[first - 1], seed=3)
+    assert np.array_equal(resumed.weights, whole.weights)
+
+
+@given(questions())
+def test_added_weights_reach_the_model_and_come_back(question):
+    problem, made, _, vector, s = question
+    trained = Perceptron(epochs=2, averaged=False).train(made, weights=vector)
+    tensors = made.export(trained.weights)
+    again = oracle(problem, best=True)
+    read = again.weights_from(tensors)
+    before = {tuple(code): value for code, value, *_ in made.kbest(trained.weights, s, 100)}
+    for code, value, *_ in again.kbest(read, s, 100):
+        np.testing.assert_allclose(value, before[tuple(code)], rtol=1e-5, atol=1e-5)
