@@ -23,13 +23,22 @@ from trelliswork.structures import checks
 if TYPE_CHECKING:
     from trelliswork.structures.user import Structure
 
-__all__ = ["Asked", "Listed", "Vector", "key_of", "listed", "oracle_of", "vector_of"]
+__all__ = [
+    "Asked",
+    "Listed",
+    "Vector",
+    "checked_sample_weight",
+    "key_of",
+    "listed",
+    "oracle_of",
+    "predicted",
+    "vector_of",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 _MOST_OUTPUTS = 1_000_000  # of one example that are written down
-_MOST_FEATURES = 2**32 - 1
 _TOLERANCE = 1e-6  # relative to what was added up: user's code may compute in single precision
 
 
@@ -64,8 +73,17 @@ class _Scored(NamedTuple):
 def oracle_of(structure: Structure, X: Iterable[Any], Y: Iterable[Any], sample_weight: Any = None) -> _core.Oracle:
     """Return the examples as learners see them: written down if the structure lists its outputs, else asked about."""
     asked = Asked(structure, X, Y)
-    weights = _checked_sample_weight(sample_weight, len(asked.X))
+    weights = checked_sample_weight(sample_weight, len(asked.X))
     return asked.enumerated(weights) if "parts" in structure.answers else asked.oracle(weights)
+
+
+def predicted(structure: Structure, X: Iterable[Any], weights: FloatArray) -> list[Any]:
+    """Return the best output of each input."""
+    weights = np.array(weights, dtype=np.float64)
+    weights.flags.writeable = False
+    if weights.shape != (structure.n_features,):
+        raise InvalidInput(f"there are {weights.size} weights, but n_features is {structure.n_features}.")
+    return [_predicted(structure, x, i, weights) for i, x in enumerate(_listed("X", X))]
 
 
 class Asked:
@@ -90,7 +108,7 @@ class Asked:
         self.gold = [self._vector(i, y) for i, y in enumerate(self.Y)]
         for i, y in enumerate(self.Y):
             self._require_valid("Y", i, y)
-            if (cost := self._cost(i, y)) != 0.0:
+            if (cost := self.cost(i, y)) != 0.0:
                 raise InvalidInput(
                     f"{self.name}.cost of Y[{i}] against itself is {cost:g}; the right output must cost 0."
                 )
@@ -117,7 +135,7 @@ class Asked:
             found = listed(self.structure, x, f"X[{i}]", i)
             gold.append(self._place_of_gold(i, y, found.outputs))
             features += found.features
-            costs += [self._cost(i, output) for output in found.outputs]
+            costs += [self.cost(i, output) for output in found.outputs]
             starts.append(len(features))
         return _core.EnumeratedOracle.make(
             np.array(starts),
@@ -146,7 +164,9 @@ class Asked:
 
     # ---- questions of the core -----------------------------------------------------------------------------------
 
-    def kbest(self, weights: FloatArray, example: int, k: int, nu: float) -> list[tuple[IntArray, FloatArray, float, float]]:
+    def kbest(
+        self, weights: FloatArray, example: int, k: int, nu: float
+    ) -> list[tuple[IntArray, FloatArray, float, float]]:
         """Return the k best outputs under ``score + nu * cost``: indices and values of features, score, cost."""
         question = "argmax" if k == 1 and self.structure.defines("argmax") else "kbest"
         outputs = self._best(question, weights, example, k, nu)
@@ -187,8 +207,8 @@ class Asked:
             keywords = {"gold": self.Y[example], "cost_scale": nu}
             if not _takes(method, self.X[example], *arguments, **keywords):
                 raise InvalidInput(
-                    f"this learner asks for {question} with a cost, which {self.name}.{question} does not take: give it "
-                    "the arguments gold=None and cost_scale=0.0, and maximise score + cost_scale * cost(gold, y)."
+                    f"this learner asks for {question} with a cost, which {self.name}.{question} does not take: give "
+                    "it the arguments gold=None and cost_scale=0.0, and maximise score + cost_scale * cost(gold, y)."
                 )
         return _called(method, example, f"{self.name}.{question}", self.X[example], *arguments, **keywords)
 
@@ -203,7 +223,9 @@ class Asked:
         else:
             answer = self._ask("kbest", example, weights, k, nu=nu)
             if isinstance(answer, (str, bytes, Mapping, Set)) or not isinstance(answer, Iterable):
-                raise InvalidInput(f"{self.name}.kbest(X[{example}]) returned {_shown(answer)}; expected a list of outputs.")
+                raise InvalidInput(
+                    f"{self.name}.kbest(X[{example}]) returned {_shown(answer)}; expected a list of outputs."
+                )
             outputs = list(answer)
             if not 1 <= len(outputs) <= k:
                 raise InvalidInput(
@@ -224,7 +246,7 @@ class Asked:
         score, size = features.dot(weights)
         if not np.isfinite(score):
             raise InvalidInput(f"what {self.name}.{question}(X[{example}]) returned has the score {score}.")
-        return _Scored(features, score, self._cost(example, output), _TOLERANCE * (1.0 + size))
+        return _Scored(features, score, self.cost(example, output), _TOLERANCE * (1.0 + size))
 
     def _require_order(self, question: str, example: int, found: list[_Scored], nu: float) -> None:
         for first, second in itertools.pairwise(found):
@@ -258,10 +280,10 @@ class Asked:
                 f"{self.name}.{question}(X[{example}], k={k}) returned {len(found)} outputs, and Y[{example}] is not "
                 "among them: there are more outputs than that."
             )
+        value = worst.score + nu * worst.cost
         raise InvalidInput(
-            f"{self.name}.{question}(X[{example}]) returned an output of {worst.score + nu * worst.cost:g}, but Y[{example}]"
-            f" has {gold:g} ({_meaning(nu)}): it is not the best. Set exact = False in the class if it searches "
-            "approximately."
+            f"{self.name}.{question}(X[{example}]) returned an output of {value:g}, but Y[{example}] has {gold:g} "
+            f"({_meaning(nu)}): it is not the best. Set exact = False in the class if it searches approximately."
         )
 
     def _require_valid(self, question: str, example: int, output: Any) -> None:
@@ -274,7 +296,8 @@ class Asked:
     def _vector(self, example: int, output: Any) -> Vector:
         return _features(self.structure, self.X[example], output, f"X[{example}]", example)
 
-    def _cost(self, example: int, output: Any) -> float:
+    def cost(self, example: int, output: Any) -> float:
+        """Return the cost of an output of an example, checked."""
         name = f"{self.name}.cost(Y[{example}], {_shown(output)})"
         cost = _number(_called(self.structure.cost, example, f"{self.name}.cost", self.Y[example], output), name)
         if cost < 0.0:
@@ -282,12 +305,25 @@ class Asked:
         return cost
 
 
+def _predicted(structure: Structure, x: Any, i: int, weights: FloatArray) -> Any:
+    if structure.defines("outputs"):
+        found = listed(structure, x, f"X[{i}]", i)
+        return found.outputs[int(np.argmax([vector.dot(weights)[0] for vector in found.features]))]
+    name = f"{type(structure).__name__}.argmax"
+    output = _called(structure.argmax, i, name, x, weights)
+    if output is None:
+        raise InvalidInput(f"{name}(X[{i}]) returned None; expected an output.")
+    return output
+
+
 def listed(structure: Structure, x: Any, place: str, example: int | None = None) -> Listed:
     """Return all outputs of an input, checked, with their features; ``place`` is what errors call it."""
     name = f"{type(structure).__name__}.outputs"
     answer = _called(structure.outputs, example, name, x)
     if not isinstance(answer, Iterable):
-        raise InvalidInput(f"{name}({place}) returned {_shown(answer)}; expected all outputs, as a list or a generator.")
+        raise InvalidInput(
+            f"{name}({place}) returned {_shown(answer)}; expected all outputs, as a list or a generator."
+        )
     outputs = _called(lambda: list(itertools.islice(answer, _MOST_OUTPUTS + 1)), example, name)
     if not outputs:
         raise InvalidInput(f"{name}({place}) lists no output; every input needs at least one.")
@@ -383,7 +419,9 @@ def _sparse(indices: npt.NDArray[Any], values: npt.NDArray[Any], n_features: int
         raise InvalidInput(f"{place} have indices of type {indices.dtype}; expected whole numbers.")
     if int(indices.min()) < 0 or int(indices.max()) >= n_features:
         wrong = indices[(indices < 0) | (indices >= n_features)][0]
-        raise InvalidInput(f"{place} have the index {wrong}; expected 0 to {n_features - 1}, since n_features is {n_features}.")
+        raise InvalidInput(
+            f"{place} have the index {wrong}; expected 0 to {n_features - 1}, since n_features is {n_features}."
+        )
     indices, values = indices.astype(np.int64), values.astype(np.float64)
     if not np.isfinite(values).all():
         raise InvalidInput(f"{place} hold {values[~np.isfinite(values)][0]}; features must be finite.")
@@ -422,7 +460,7 @@ def _listed(name: str, values: Iterable[Any]) -> list[Any]:
     return list(values)
 
 
-def _checked_sample_weight(sample_weight: Any, n: int) -> FloatArray:
+def checked_sample_weight(sample_weight: Any, n: int) -> FloatArray:
     if sample_weight is None:
         return np.ones(n)
     weights = checks.as_numbers("sample_weight", sample_weight)

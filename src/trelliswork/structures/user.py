@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from trelliswork import _core
 from trelliswork.errors import InvalidInput
-from trelliswork.learners.parameters import checked_integer
-from trelliswork.structures import asking
+from trelliswork.structures import asking, checks
 from trelliswork.structures.asking import key_of
 
 __all__ = ["Structure"]
@@ -30,17 +29,17 @@ class Structure:
     """Base class of structures of your own.
 
     A subclass says how many features there are (``n_features``), what the features of an output are, and how the best
-    output is found. For the last there are two ways. One is to list all outputs of an input, in `outputs`: every question
-    is then answered by going through them. The other is to define `argmax`, and, for learners that ask for more, `kbest`
-    and `expectations`.
+    output is found. For the last there are two ways. One is to list all outputs of an input, in `outputs`: every
+    question is then answered by going through them. The other is to define `argmax`, and, for learners that ask for
+    more, `kbest` and `expectations`.
 
     Attributes
     ----------
     n_features : int
         How many features, and so weights, there are. To be set by the subclass.
     exact : bool, default True
-        Whether `argmax`, `kbest` and `expectations` are exact. Answers that cannot be are refused as errors; with False,
-        an answer that is worse than gold is accepted.
+        Whether `argmax`, `kbest` and `expectations` are exact. Answers that cannot be are refused as errors; with
+        False, an answer that is worse than gold is accepted.
 
     Notes
     -----
@@ -113,16 +112,16 @@ class Structure:
             May be negative.
         """
         if self.defines("kbest"):
-            return self.kbest(x, weights, 1, **({} if cost_scale == 0.0 else {"gold": gold, "cost_scale": cost_scale}))[0]
+            return self.kbest(x, weights, 1, **({} if cost_scale == 0.0 else {"gold": gold, "cost_scale": cost_scale}))[
+                0
+            ]
         return self._best(x, weights, 1, gold, cost_scale, "argmax")[0]
 
     def kbest(self, x: Any, weights: FloatArray, k: int, gold: Any = None, cost_scale: float = 0.0) -> list[Any]:
         """Return the ``k`` best outputs, best first and distinct; fewer where fewer exist. See `argmax`."""
         return self._best(x, weights, k, gold, cost_scale, "kbest")
 
-    def expectations(
-        self, x: Any, weights: FloatArray, gold: Any = None, cost_scale: float = 0.0
-    ) -> tuple[float, Any]:
+    def expectations(self, x: Any, weights: FloatArray, gold: Any = None, cost_scale: float = 0.0) -> tuple[float, Any]:
         """Return log Z and the expected features under ``p(y) = exp(score + cost_scale * cost(gold, y)) / Z``."""
         found, values = self._values(x, weights, gold, cost_scale, "expectations")
         highest = values.max()
@@ -143,8 +142,8 @@ class Structure:
     def answers(self) -> tuple[str, ...]:
         """The questions that this structure answers.
 
-        ``"argmax"``, ``"kbest"``, ``"expectations"``; and ``"parts"`` and ``"local"``, which only structures do that list
-        their outputs: an output is then a part, and choosing it one decision.
+        ``"argmax"``, ``"kbest"``, ``"expectations"``; and ``"parts"`` and ``"local"``, which only structures do that
+        list their outputs: an output is then a part, and choosing it one decision.
         """
         if self.defines("outputs"):
             return (*_QUESTIONS, "parts", "local")
@@ -160,13 +159,14 @@ class Structure:
         name = type(self).__name__
         if not hasattr(self, "n_features"):
             raise InvalidInput(f"class {name} must set n_features, the number of its features.")
-        checked_integer(f"{name}.n_features", self.n_features, least=1, most=2**32 - 1)
+        if checks.as_count(f"{name}.n_features", self.n_features) >= 2**32:
+            raise InvalidInput(f"{name}.n_features is {self.n_features}; there may be fewer than 2**32.")
         if not self.defines("features"):
             raise InvalidInput(f"class {name} must define features(x, y).")
         own = [question for question in _QUESTIONS if self.defines(question)]
         if self.defines("outputs") and own:
             raise InvalidInput(
-                f"class {name} defines outputs, from which every answer follows, and {', '.join(own)}, too: keep either."
+                f"class {name} defines outputs, from which every answer follows, and {', '.join(own)}, too: keep one."
             )
         if "argmax" not in self.answers:
             raise InvalidInput(
