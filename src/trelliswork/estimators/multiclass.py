@@ -364,17 +364,16 @@ class MulticlassPerceptron(_Multiclass):
 
     Examples
     --------
-    The classes of 000, 17.1: music and movies share what they have in common, which is all that the single example of
-    movies cannot teach.
+    The classes of 000, 17.1: music and movies are related, and share a copy of the features.
 
     >>> import trelliswork as tw
-    >>> X = [{"stage": 1, "song": 1}, {"stage": 1, "song": 1}, {"scene": 1}, {"cell": 1}, {"cell": 1}]
-    >>> y = ["music", "music", "movies", "oncology", "oncology"]
+    >>> X = [{"stage": 1, "song": 1}, {"stage": 1, "scene": 1}, {"cell": 1}, {"cell": 1, "stage": 1}]
+    >>> y = ["music", "movies", "oncology", "oncology"]
     >>> perceptron = tw.MulticlassPerceptron(hierarchy={"music": ["arts"], "movies": ["arts"]}).fit(X, y)
     >>> perceptron.groups_
     ['movies', 'music', 'oncology', 'arts']
-    >>> perceptron.predict([{"stage": 1, "scene": 1}]).tolist()
-    ['movies']
+    >>> perceptron.predict([{"song": 1}, {"cell": 1}]).tolist()
+    ['music', 'oncology']
     """
 
     def __init__(
