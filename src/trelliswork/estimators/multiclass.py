@@ -25,7 +25,7 @@ from trelliswork import _core, learners
 from trelliswork.errors import InvalidInput
 from trelliswork.estimators.dict_columns import DictColumns, are_dicts
 from trelliswork.estimators.learning import checked_learner, learned, require_dev, seed_of
-from trelliswork.estimators.monitor import Monitor
+from trelliswork.estimators.monitor import Callback, Monitor
 from trelliswork.estimators.sequences import shown
 from trelliswork.learners.online import Perceptron
 from trelliswork.learners.training import FloatArray, Learner
@@ -61,7 +61,14 @@ class _Multiclass(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     verbose: int
 
     def fit(
-        self, X: Any, y: Any, X_dev: Any = None, y_dev: Any = None, *, sample_weight: npt.ArrayLike | None = None
+        self,
+        X: Any,
+        y: Any,
+        X_dev: Any = None,
+        y_dev: Any = None,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        callback: Callback | None = None,
     ) -> Self:
         """Learn from rows and their classes.
 
@@ -75,9 +82,16 @@ class _Multiclass(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Development data, scored after each pass. The weights with the best score are kept.
         sample_weight : (n,) array-like, optional
             How much each row counts.
+        callback : callable, optional
+            Called with a `Progress` after each pass; training stops when it returns True.
+
+        Returns
+        -------
+        classifier
+            The estimator itself. An interrupt (Ctrl-C) ends training and keeps the best weights so far.
         """
         earlier = getattr(self, "_shape", None) if self.warm_start else None
-        return self._learn(X, y, None, X_dev, y_dev, sample_weight, earlier)
+        return self._learn(X, y, None, X_dev, y_dev, sample_weight, callback, earlier)
 
     def partial_fit(
         self,
@@ -91,7 +105,7 @@ class _Multiclass(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         ``classes`` in the first call has all classes that will ever occur; left out, they are those of ``y``.
         """
-        return self._learn(X, y, classes, None, None, sample_weight, getattr(self, "_shape", None))
+        return self._learn(X, y, classes, None, None, sample_weight, None, getattr(self, "_shape", None))
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the score of each class (n, K); of two classes, how much higher that of the second is (n,)."""
@@ -119,7 +133,15 @@ class _Multiclass(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # ---- learning ------------------------------------------------------------------------------------------------
 
     def _learn(
-        self, X: Any, y: Any, classes: Any, X_dev: Any, y_dev: Any, sample_weight: Any, earlier: _Shape | None
+        self,
+        X: Any,
+        y: Any,
+        classes: Any,
+        X_dev: Any,
+        y_dev: Any,
+        sample_weight: Any,
+        callback: Callback | None,
+        earlier: _Shape | None,
     ) -> Self:
         learner = self._make_learner()
         checks.as_jobs(self.n_jobs)
@@ -146,7 +168,7 @@ class _Multiclass(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             shape, start = earlier._replace(columns=columns), earlier.grown(self._weights, X.shape[1]).ravel()
         oracle = self._oracle(shape, X, y, weights)
         score = self._dev_score(shape, X_dev, y_dev) if has_dev else None
-        monitor = Monitor(score, self.patience, None, self.verbose)
+        monitor = Monitor(score, self.patience, callback, self.verbose)
         result = learned(learner, oracle, start, monitor, self.n_jobs, seed_of(self.random_state))
         self._shape, self._weights = shape, shape.folded(result.weights)
         self.classes_, self.groups_ = shape.classes, shape.groups
