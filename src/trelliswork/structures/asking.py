@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import itertools
+import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -37,6 +38,7 @@ __all__ = [
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+Place = Callable[[], str]  # what an error calls the thing that is wrong
 
 _MOST_OUTPUTS = 1_000_000  # of one example that are written down
 _TOLERANCE = 1e-6  # relative to what was added up: user's code may compute in single precision
@@ -188,8 +190,8 @@ class Asked:
         answer = self._ask("expectations", example, weights, nu=nu)
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise InvalidInput(f"{place} returned {_shown(answer)}; expected (log Z, expected features).")
-        total = _number(answer[0], f"{place}: log Z")
-        expected = vector_of(answer[1], self.n_features, f"{place}: expected features")
+        total = _number(answer[0], lambda: f"{place}: log Z")
+        expected = vector_of(answer[1], self.n_features, lambda: f"{place}: expected features")
         gold, size = self.gold[example].dot(weights)
         if self.structure.exact and total < gold - _TOLERANCE * (1.0 + size):
             raise InvalidInput(
@@ -298,10 +300,12 @@ class Asked:
 
     def cost(self, example: int, output: Any) -> float:
         """Return the cost of an output of an example, checked."""
-        name = f"{self.name}.cost(Y[{example}], {_shown(output)})"
-        cost = _number(_called(self.structure.cost, example, f"{self.name}.cost", self.Y[example], output), name)
+        answer = _called(self.structure.cost, example, f"{self.name}.cost", self.Y[example], output)
+        cost = _number(answer, lambda: f"{self.name}.cost(Y[{example}], {_shown(output)})")
         if cost < 0.0:
-            raise InvalidInput(f"{name} is {cost:g}; costs must not be negative.")
+            raise InvalidInput(
+                f"{self.name}.cost(Y[{example}], {_shown(output)}) is {cost:g}; costs must not be negative."
+            )
         return cost
 
 
@@ -332,16 +336,16 @@ def listed(structure: Structure, x: Any, place: str, example: int | None = None)
     return Listed(outputs, [_features(structure, x, output, place, example) for output in outputs])
 
 
-def vector_of(answer: Any, n_features: int, place: str) -> Vector:
-    """Return features, however they were written down, as rising indices and values; ``place`` is what errors call it.
+def vector_of(answer: Any, n_features: int, place: Place) -> Vector:
+    """Return features, however they were written down, as rising indices and values; errors call them ``place()``.
 
     Examples
     --------
-    >>> vector_of({3: 1.0, 0: 2.0}, 5, "f")
+    >>> vector_of({3: 1.0, 0: 2.0}, 5, str)
     Vector(indices=array([0, 3]), values=array([2., 1.]))
-    >>> vector_of(([3, 0, 3], [1.0, 2.0, 1.0]), 5, "f")
+    >>> vector_of(([3, 0, 3], [1.0, 2.0, 1.0]), 5, str)
     Vector(indices=array([0, 3]), values=array([2., 2.]))
-    >>> vector_of([2.0, 0.0, 0.0, 2.0, 0.0], 5, "f")
+    >>> vector_of([2.0, 0.0, 0.0, 2.0, 0.0], 5, str)
     Vector(indices=array([0, 3]), values=array([2., 2.]))
     """
     if isinstance(answer, Mapping):
@@ -352,7 +356,7 @@ def vector_of(answer: Any, n_features: int, place: str) -> Vector:
         values = _numbers(answer, place)
         if values.shape != (n_features,):
             raise InvalidInput(
-                f"{place} have the shape {values.shape}; expected {n_features} numbers (n_features), a dict from "
+                f"{place()} have the shape {values.shape}; expected {n_features} numbers (n_features), a dict from "
                 "indices to numbers, or (indices, numbers)."
             )
         indices = np.flatnonzero(values)
@@ -390,7 +394,7 @@ def key_of(output: Any) -> Hashable:
 def _features(structure: Structure, x: Any, output: Any, place: str, example: int | None) -> Vector:
     name = f"{type(structure).__name__}.features"
     answer = _called(structure.features, example, name, x, output)
-    return vector_of(answer, int(structure.n_features), f"{name}({place}, {_shown(output)})")
+    return vector_of(answer, int(structure.n_features), lambda: f"{name}({place}, {_shown(output)})")
 
 
 def _called(method: Callable[..., Any], example: int | None, name: str, *arguments: Any, **keywords: Any) -> Any:
@@ -410,40 +414,46 @@ def _takes(method: Callable[..., Any], *arguments: Any, **keywords: Any) -> bool
     return True
 
 
-def _sparse(indices: npt.NDArray[Any], values: npt.NDArray[Any], n_features: int, place: str) -> Vector:
+def _sparse(indices: npt.NDArray[Any], values: npt.NDArray[Any], n_features: int, place: Place) -> Vector:
     if indices.ndim != 1 or indices.shape != values.shape:
-        raise InvalidInput(f"{place} have indices of shape {indices.shape} but numbers of shape {values.shape}.")
+        raise InvalidInput(f"{place()} have indices of shape {indices.shape} but numbers of shape {values.shape}.")
     if not len(indices):
         return Vector(np.zeros(0, dtype=np.int64), np.zeros(0))
     if indices.dtype.kind not in "iu":
-        raise InvalidInput(f"{place} have indices of type {indices.dtype}; expected whole numbers.")
-    if int(indices.min()) < 0 or int(indices.max()) >= n_features:
-        wrong = indices[(indices < 0) | (indices >= n_features)][0]
+        raise InvalidInput(f"{place()} have indices of type {indices.dtype}; expected whole numbers.")
+    order = np.argsort(indices, kind="stable")
+    indices, values = indices[order], values[order].astype(np.float64, copy=False)
+    lowest, highest = int(indices[0]), int(indices[-1])
+    if lowest < 0 or highest >= n_features:
         raise InvalidInput(
-            f"{place} have the index {wrong}; expected 0 to {n_features - 1}, since n_features is {n_features}."
+            f"{place()} have the index {lowest if lowest < 0 else highest}; expected 0 to {n_features - 1}, since "
+            f"n_features is {n_features}."
         )
-    indices, values = indices.astype(np.int64), values.astype(np.float64)
-    if not np.isfinite(values).all():
-        raise InvalidInput(f"{place} hold {values[~np.isfinite(values)][0]}; features must be finite.")
-    if len(indices) > 1 and not (indices[1:] > indices[:-1]).all():
-        indices, where = np.unique(indices, return_inverse=True)
-        values = np.bincount(where, values, minlength=len(indices))
-    return Vector(np.ascontiguousarray(indices), np.ascontiguousarray(values))
+    if not math.isfinite(values.sum()) and not np.isfinite(values).all():  # one sum says it of nearly all
+        raise InvalidInput(f"{place()} hold {values[~np.isfinite(values)][0]}; features must be finite.")
+    new = indices[1:] != indices[:-1]
+    if not new.all():
+        firsts = np.flatnonzero(np.concatenate([[True], new]))
+        indices, values = indices[firsts], np.add.reduceat(values, firsts)
+    return Vector(indices.astype(np.int64, copy=False), values)
 
 
-def _numbers(values: Any, place: str) -> npt.NDArray[Any]:
-    """Return an array of numbers; an empty one has no type to speak of."""
-    array = checks.as_array(place, values)
-    if array.dtype.kind not in "fiub" or (array.dtype.kind == "b" and array.size):
-        raise InvalidInput(f"{place} are {_shown(values)}; expected numbers.")
+def _numbers(values: Any, place: Place) -> npt.NDArray[Any]:
+    """Return an array of numbers."""
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError, OverflowError):
+        array = np.asarray(None)
+    if array.dtype.kind not in "fiub":
+        raise InvalidInput(f"{place()} are {_shown(values)}; expected numbers.")
     return array
 
 
-def _number(value: Any, name: str) -> float:
+def _number(value: Any, name: Place) -> float:
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
-    if not isinstance(value, Real) or not np.isfinite(float(value)):
-        raise InvalidInput(f"{name} is {_shown(value)}; expected a finite number.")
+    if not isinstance(value, (float, Real)) or not math.isfinite(value):
+        raise InvalidInput(f"{name()} is {_shown(value)}; expected a finite number.")
     return float(value)
 
 

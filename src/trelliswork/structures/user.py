@@ -187,7 +187,8 @@ class Structure:
 
     def score(self, x: Any, y: Any, weights: FloatArray) -> float:
         """Return the score of an output, ``weights . features(x, y)``."""
-        vector = asking.vector_of(self.features(x, y), int(self.n_features), f"{type(self).__name__}.features(x, y)")
+        place = f"{type(self).__name__}.features(x, y)"
+        vector = asking.vector_of(self.features(x, y), int(self.n_features), lambda: place)
         return vector.dot(np.asarray(weights, dtype=np.float64))[0]
 
     # ---- by going through all outputs ----------------------------------------------------------------------------
