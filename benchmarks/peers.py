@@ -18,7 +18,7 @@ from chunking import C2, attribute_dicts, attribute_lists, labels, read_sentence
 
 def main(arguments: list[str]) -> None:
     """Run what was asked for."""
-    print(json.dumps({"crfsuite": crfsuite, "chaine": chaine}[arguments[0]](*arguments[1:])))
+    print(json.dumps({f.__name__: f for f in (crfsuite, crfsuite_online, chaine)}[arguments[0]](*arguments[1:])))
 
 
 def crfsuite(path: str, iterations: str, how: str, model: str, most: str = "all") -> dict[str, object]:
@@ -51,6 +51,23 @@ def crfsuite(path: str, iterations: str, how: str, model: str, most: str = "all"
         "weights": trainer.logparser.featgen_num_features,
         "model_mib": os.path.getsize(model) / 2**20,
     }
+
+
+def crfsuite_online(path: str, algorithm: str, epochs: str) -> dict[str, object]:
+    """Train python-crfsuite with an online algorithm; the time of its epochs is the difference of two runs."""
+    import pycrfsuite
+
+    trainer = pycrfsuite.Trainer(algorithm=algorithm, verbose=False)
+    for sentence in read_sentences(Path(path)):
+        trainer.append(attribute_lists(sentence), labels(sentence))
+    seconds = []
+    with tempfile.TemporaryDirectory() as folder:
+        for count in (2, 2 + int(epochs)):
+            trainer.set_params({"max_iterations": count, "epsilon": 0.0})
+            began = time.perf_counter()
+            trainer.train(f"{folder}/model")
+            seconds.append(time.perf_counter() - began)
+    return {"seconds_per_epoch": (seconds[1] - seconds[0]) / int(epochs)}
 
 
 def chaine(path: str, iterations: str) -> dict[str, object]:

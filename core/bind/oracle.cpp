@@ -36,6 +36,13 @@ nb::list kbest(Oracle& oracle, const Vector& weights, std::size_t example, std::
     return out;
 }
 
+// (code, score, cost) of the structure that maximises cost * (1 + score - score of gold); None without an exact way.
+nb::object slack_argmax(const Oracle& oracle, const Vector& weights, std::size_t example) {
+    Found found;
+    if (!oracle.slack_argmax(weights_of(oracle, weights, example), example, found)) return nb::none();
+    return nb::make_tuple(found.code, found.score, found.cost);
+}
+
 auto part_scores(const Oracle& oracle, const Vector& weights, std::size_t example) {
     std::vector<double> out;
     oracle.part_scores(weights_of(oracle, weights, example), example, out);
@@ -82,6 +89,8 @@ void bind_oracle(nb::module_& m) {
             "How much each weight counts in |w|_1.")
         .def("kbest", kbest, nb::arg("weights"), nb::arg("example"), nb::arg("k") = 1, nb::arg("nu") = 0.0,
              "The k best structures under score + nu * cost: (code, score, cost, indices, values of f(gold) - f(y)).")
+        .def("slack_argmax", slack_argmax, nb::arg("weights"), nb::arg("example"),
+             "(code, score, cost) of the structure with the highest cost * (1 + score - score of gold), or None.")
         .def("part_scores", part_scores, nb::arg("weights"), nb::arg("example"), "Scores of the parts of an example.")
         .def("part_costs", part_costs, nb::arg("example"), "Costs of the parts of an example.")
         .def("marginals", marginals, nb::arg("scores"), nb::arg("example"),

@@ -11,6 +11,8 @@
 namespace tw::chain {
 namespace {
 
+constexpr std::size_t kMostCounted = std::size_t{1} << 22;  // places in a table of labels by wrong labels so far
+constexpr std::size_t kRoom = 8;                            // numbers that a kernel may write behind a row
 constexpr std::size_t kLongest = std::size_t{1}
                                  << 22;  // bytes of Viterbi scores kept at once; longer chains go in blocks
 
@@ -105,7 +107,7 @@ private:
     unsigned shift_ = 0;
 };
 
-Decoder::Decoder(const TrainingSet& set, std::shared_ptr<Growth> growth)
+Decoder::Decoder(TrainingSet& set, std::shared_ptr<Growth> growth)
     : set_(set), growth_(std::move(growth)), K_(set.n_labels()), start_(K_, 0.0), end_(K_, 0.0) {
     const std::size_t unit = std::max<std::size_t>(kernels().width, 4);
     padded_ = (K_ + unit - 1) / unit * unit;
@@ -113,8 +115,58 @@ Decoder::Decoder(const TrainingSet& set, std::shared_ptr<Growth> growth)
         if (!set.settings.constraints.start[y]) start_[y] = kLogZero;
         if (!set.settings.constraints.end[y]) end_[y] = kLogZero;
     }
-    for (std::size_t u = 0; u < set.units.size(); ++u) factors_.push_back(set.factor(u));
+    place_units();
+    put_full_rows_first(set);
     sum_ = std::make_unique<Sum>();
+}
+
+void Decoder::place_units() {
+    const WeightTable& table = set_.unit_weights;
+    labels_.assign(table.labels.begin(), table.labels.end());
+    labels_.resize(labels_.size() + 1);  // fetched ahead even where a unit has no weights
+    for (std::uint32_t u = 0; u < set_.units.size(); ++u) {
+        const std::uint32_t members = set_.units.n_members[u];
+        while (factors_.size() <= members) factors_.push_back(std::sqrt(static_cast<double>(factors_.size())));
+        places_.push_back({table.starts[u], table.starts[u + 1] - table.starts[u], kNoneAdded, members});
+    }
+}
+
+void Decoder::put_full_rows_first(TrainingSet& set) {
+    Occurrences& o = set.occurrences;
+    const auto full = [&](std::uint32_t unit) { return places_[unit].size == K_; };
+    std::vector<std::pair<std::uint32_t, float>> rest;
+    for (std::size_t t = 0; t + 1 < o.starts.size(); ++t) {
+        rest.clear();
+        std::uint32_t at = o.starts[t];
+        for (std::uint32_t i = at; i < o.starts[t + 1]; ++i) {
+            if (!full(o.numbers[i])) {
+                rest.emplace_back(o.numbers[i], o.value(i));
+                continue;
+            }
+            o.numbers[at] = o.numbers[i];
+            if (!o.values.empty()) o.values[at] = o.values[i];
+            ++at;
+        }
+        split_.push_back(at);
+        for (const auto& [number, value] : rest) {
+            o.numbers[at] = number;
+            if (!o.values.empty()) o.values[at] = value;
+            ++at;
+        }
+    }
+}
+
+// Places hold the latest of a unit's added weights.
+void Decoder::see_added() {
+    const auto& entries = growth_->units().entries();
+    for (; seen_added_ < entries.size(); ++seen_added_)
+        places_[entries[seen_added_].unit].added = static_cast<std::uint32_t>(seen_added_);
+}
+
+void Decoder::see_all_added() {
+    for (UnitPlace& place : places_) place.added = kNoneAdded;
+    seen_added_ = 0;
+    see_added();
 }
 
 Decoder::~Decoder() = default;
@@ -123,25 +175,15 @@ std::size_t Decoder::n_steps(std::size_t s) const { return set_.has_pair_attribu
 
 std::size_t Decoder::part_count(std::size_t s) const { return set_.length(s) * K_ + n_steps(s) * K_ * K_; }
 
-void Decoder::add_unit_scores(const ScaledWeights& weights, std::size_t s, double* unary) const {
+void Decoder::put_unit_scores(const ScaledWeights& weights, std::size_t s, double* unary) const {
     const Occurrences& o = set_.occurrences;
-    const WeightTable& table = set_.unit_weights;
-    const double* v = weights.stored.data();
-    const bool plain = o.values.empty();
-    for (std::size_t t = set_.starts[s]; t < set_.starts[s + 1]; ++t, unary += K_) {
-        for (std::size_t i = o.starts[t]; i < o.starts[t + 1]; ++i) {
-            const std::uint32_t unit = o.numbers[i];
-            const double x = plain ? factors_[unit] : factors_[unit] * static_cast<double>(o.values[i]);
-            const std::size_t begin = table.starts[unit], end = table.starts[unit + 1];
-            if (end - begin == K_)
-                for (std::size_t y = 0; y < K_; ++y) unary[y] += x * v[begin + y];
-            else
-                for (std::size_t w = begin; w < end; ++w) unary[table.labels[w]] += x * v[w];
-            growth_->units().each(unit, [&](std::uint32_t label, std::uint32_t w) { unary[label] += x * v[w]; });
-        }
-        if (weights.scale != 1.0)
-            for (std::size_t y = 0; y < K_; ++y) unary[y] *= weights.scale;
-    }
+    const UnitWeights of_units{places_.data(),  labels_.data(),        growth_->units().entries().data(),
+                               factors_.data(), weights.stored.data(), weights.stored.size()};
+    const TokenUnits tokens{o.starts.data(), split_.data(), o.numbers.data(),
+                            o.values.empty() ? nullptr : o.values.data()};
+    kernels().gather(of_units, tokens, set_.starts[s], set_.starts[s + 1], K_, unary);
+    if (weights.scale == 1.0) return;
+    for (std::size_t i = 0; i < set_.length(s) * K_; ++i) unary[i] *= weights.scale;
 }
 
 void Decoder::put_transitions(const ScaledWeights& weights, double* moves) const {
@@ -185,19 +227,20 @@ void Decoder::add_costs(std::size_t s, double nu, double* unary) const {
     for (std::size_t t = set_.starts[s]; t < set_.starts[s + 1]; ++t, unary += K_) {
         if (set_.settings.cost.empty()) {
             const double cost = nu * (set_.token_weights.empty() ? 1.0 : set_.token_weights[t]);
-            for (std::size_t y = 0; y < K_; ++y) unary[y] += y == set_.gold[t] ? 0.0 : cost;
+            const double of_gold = unary[set_.gold[t]];
+            for (std::size_t y = 0; y < K_; ++y) unary[y] += cost;
+            unary[set_.gold[t]] = of_gold;
         } else {
             for (std::size_t y = 0; y < K_; ++y) unary[y] += nu * token_cost(t, y);
         }
     }
 }
 
-std::vector<Found> Decoder::kbest(const ScaledWeights& weights, std::size_t s, std::size_t k, double nu) const {
-    const Borrowed borrowed(*this);
-    Scratch& space = *borrowed;
-    const std::size_t length = set_.length(s);
-    space.unary.assign(length * K_, 0.0);
-    add_unit_scores(weights, s, space.unary.data());
+// Scores of labels with nu times their cost, and of transitions.
+void Decoder::put_scores(Scratch& space, const ScaledWeights& weights, std::size_t s, double nu) const {
+    if (weights.stored.size() < growth_->n_weights()) throw std::invalid_argument("weights has the wrong size");
+    space.unary.resize(set_.length(s) * K_ + kRoom);
+    put_unit_scores(weights, s, space.unary.data());
     add_costs(s, nu, space.unary.data());
     space.moves.resize(std::max<std::size_t>(n_steps(s), 1) * K_ * K_);
     if (set_.has_pair_attributes())
@@ -205,6 +248,78 @@ std::vector<Found> Decoder::kbest(const ScaledWeights& weights, std::size_t s, s
     else
         put_transitions(weights, space.moves.data());
     forbid(space.moves.data(), n_steps(s));
+}
+
+double Decoder::gold_score(const Scratch& space, std::size_t s) const {
+    const std::uint16_t* gold = set_.gold.data() + set_.starts[s];
+    double total = 0.0;
+    for (std::size_t t = 0; t < set_.length(s); ++t) {
+        total += space.unary[t * K_ + gold[t]];
+        const std::size_t step = set_.has_pair_attributes() && t > 0 ? t - 1 : 0;
+        if (t > 0) total += space.moves[step * K_ * K_ + gold[t - 1] * K_ + gold[t]];
+    }
+    return total;
+}
+
+// Viterbi over (position, wrong labels so far, label); O(length^2 K^2).
+bool Decoder::slack_argmax(const ScaledWeights& weights, std::size_t s, Found& out) const {
+    const std::size_t length = set_.length(s), n_counts = length + 1;
+    const bool counts_wrong_labels = set_.settings.cost.empty() && set_.token_weights.empty();
+    if (!counts_wrong_labels || length * n_counts * K_ > kMostCounted) return false;
+    const Borrowed borrowed(*this);
+    Scratch& space = *borrowed;
+    put_scores(space, weights, s, 0.0);
+    const std::uint16_t* gold = set_.gold.data() + set_.starts[s];
+    std::vector<double> best(length * n_counts * K_, kLogZero);
+    std::vector<std::uint16_t> from(best.size(), 0);
+    const auto at = [&](std::size_t t, std::size_t wrong, std::size_t y) { return (t * n_counts + wrong) * K_ + y; };
+    for (std::size_t y = 0; y < K_; ++y) best[at(0, y != gold[0], y)] = start_[y] + space.unary[y];
+    for (std::size_t t = 1; t < length; ++t) {
+        const double* moves = space.moves.data() + (set_.has_pair_attributes() ? (t - 1) * K_ * K_ : 0);
+        for (std::size_t y = 0; y < K_; ++y) {
+            const std::size_t more = y != gold[t];
+            for (std::size_t wrong = more; wrong <= t + 1; ++wrong) {
+                double& top = best[at(t, wrong, y)];
+                for (std::size_t x = 0; x < K_; ++x) {
+                    const double score = best[at(t - 1, wrong - more, x)] + moves[x * K_ + y];
+                    if (score <= top) continue;
+                    top = score;
+                    from[at(t, wrong, y)] = static_cast<std::uint16_t>(x);
+                }
+                top += space.unary[t * K_ + y];
+            }
+        }
+    }
+    const double of_gold = gold_score(space, s);
+    double highest = kLogZero;
+    std::size_t last = 0, n_wrong = 0;
+    for (std::size_t wrong = 0; wrong <= length; ++wrong)
+        for (std::size_t y = 0; y < K_; ++y) {
+            const double score = best[at(length - 1, wrong, y)] + end_[y];
+            if (score == kLogZero) continue;
+            const double value = static_cast<double>(wrong) * (1.0 + score - of_gold);
+            if (value <= highest) continue;
+            highest = value;
+            last = y;
+            n_wrong = wrong;
+            out.score = score;
+        }
+    out.cost = static_cast<double>(n_wrong);
+    out.code.assign(length, 0);
+    for (std::size_t t = length, wrong = n_wrong; t-- > 0;) {
+        out.code[t] = static_cast<std::uint32_t>(last);
+        const std::size_t previous = from[at(t, wrong, last)];
+        wrong -= last != gold[t];
+        last = previous;
+    }
+    return true;
+}
+
+std::vector<Found> Decoder::kbest(const ScaledWeights& weights, std::size_t s, std::size_t k, double nu) const {
+    const Borrowed borrowed(*this);
+    Scratch& space = *borrowed;
+    const std::size_t length = set_.length(s);
+    put_scores(space, weights, s, nu);
     if (k == 1) return {best(space, s, nu)};
     Batch batch;
     batch.potentials = {K_, space.moves.data(), set_.has_pair_attributes(), start_.data(), end_.data()};
@@ -265,9 +380,9 @@ void Decoder::difference(std::size_t s, std::span<const std::uint32_t> labels, S
             const Occurrences& o = set_.occurrences;
             for (std::size_t i = o.starts[token]; i < o.starts[token + 1]; ++i) {
                 const std::uint32_t unit = o.numbers[i];
-                const double x = factors_[unit] * static_cast<double>(o.value(i));
-                sum_->add(growth_->of_unit(unit, gold[t]), x);
-                sum_->add(growth_->of_unit(unit, label), -x);
+                const double x = factor(unit) * static_cast<double>(o.value(i));
+                sum_->add(weight_of(unit, gold[t]), x);
+                sum_->add(weight_of(unit, label), -x);
             }
         }
         if (t == 0 || (label == gold[t] && labels[t - 1] == gold[t - 1])) continue;
@@ -284,11 +399,14 @@ void Decoder::difference(std::size_t s, std::span<const std::uint32_t> labels, S
         }
     }
     sum_->end();
+    see_added();
 }
 
 void Decoder::part_scores(const ScaledWeights& weights, std::size_t s, std::vector<double>& out) const {
-    out.assign(part_count(s), 0.0);
-    add_unit_scores(weights, s, out.data());
+    if (weights.stored.size() < growth_->n_weights()) throw std::invalid_argument("weights has the wrong size");
+    out.resize(part_count(s) + kRoom);
+    put_unit_scores(weights, s, out.data());
+    out.resize(part_count(s));
     double* moves = out.data() + set_.length(s) * K_;
     if (set_.has_pair_attributes())
         add_pair_scores(weights, s, moves);
@@ -334,10 +452,10 @@ void Decoder::difference_of_marginals(std::size_t s, std::span<const double> mar
         const double* p = marginals.data() + t * K_;
         for (std::size_t i = o.starts[token]; i < o.starts[token + 1]; ++i) {
             const std::uint32_t unit = o.numbers[i];
-            const double x = factors_[unit] * static_cast<double>(o.value(i));
+            const double x = factor(unit) * static_cast<double>(o.value(i));
             for (std::uint32_t y = 0; y < K_; ++y) {
                 const double rest = (y == set_.gold[token] ? 1.0 : 0.0) - p[y];
-                if (rest != 0.0) sum_->add(growth_->of_unit(unit, y), x * rest);
+                if (rest != 0.0) sum_->add(weight_of(unit, y), x * rest);
             }
         }
         if (t == 0) continue;
@@ -355,6 +473,7 @@ void Decoder::difference_of_marginals(std::size_t s, std::span<const double> mar
     for (std::size_t i = 0; i < moves.size(); ++i)
         if (moves[i] != 0.0) sum_->add(growth_->of_transition(i % size), moves[i]);
     sum_->end();
+    see_added();
 }
 
 }  // namespace tw::chain

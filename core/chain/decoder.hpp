@@ -18,11 +18,17 @@ namespace tw::chain {
 
 class Decoder {
 public:
-    explicit Decoder(const TrainingSet& set, std::shared_ptr<Growth> growth);
+    // Puts the units of every token that have weights for all labels before the others.
+    Decoder(TrainingSet& set, std::shared_ptr<Growth> growth);
     ~Decoder();
+
+    void see_all_added();  // to be called when somebody else changed what has grown
 
     std::vector<Found> kbest(const ScaledWeights& weights, std::size_t sequence, std::size_t k, double nu) const;
     void difference(std::size_t sequence, std::span<const std::uint32_t> labels, SparseVector& out);
+    // Exact where the cost counts wrong labels and the chain is not too long: the best labelling for every number of
+    // them. False elsewhere.
+    bool slack_argmax(const ScaledWeights& weights, std::size_t sequence, Found& best) const;
 
     // Parts: [length][K] labels, then [K][K] transitions, or [length - 1] of those where pairs of labels have
     // attributes. A marginal is the expected number of times that a part is used.
@@ -36,14 +42,29 @@ private:
     class Borrowed;  // a scratch space of one call
     class Sum;       // collects a sparse vector
 
-    void add_unit_scores(const ScaledWeights& weights, std::size_t sequence, double* unary) const;
+    void put_full_rows_first(TrainingSet& set);
+    void place_units();
+    void see_added();
+    // Overwrites [length][K], and may write into a vector's room behind it.
+    void put_unit_scores(const ScaledWeights& weights, std::size_t sequence, double* unary) const;
     void add_pair_scores(const ScaledWeights& weights, std::size_t sequence, double* moves) const;
     void put_transitions(const ScaledWeights& weights, double* moves) const;
     void forbid(double* moves, std::size_t n_steps) const;
     void add_costs(std::size_t sequence, double nu, double* unary) const;
+    // What Growth::of_unit() says, from what gathering scores has just brought into the cache.
+    std::uint32_t weight_of(std::uint32_t unit, std::uint32_t label) {
+        const UnitPlace& place = places_[unit];
+        if (place.size == K_) return place.begin + label;
+        for (std::uint32_t w = place.begin; w < place.begin + place.size; ++w)
+            if (labels_[w] == label) return w;
+        return growth_->of_unit(unit, label);
+    }
+    double factor(std::uint32_t unit) const { return factors_[places_[unit].factor]; }
     double token_cost(std::size_t token, std::size_t label) const;
     std::size_t n_steps(std::size_t sequence) const;  // matrices of transitions
     std::size_t part_count(std::size_t sequence) const;
+    void put_scores(Scratch& space, const ScaledWeights& weights, std::size_t sequence, double nu) const;
+    double gold_score(const Scratch& space, std::size_t sequence) const;
     Found best(Scratch& space, std::size_t sequence, double nu) const;
     Found found(std::size_t sequence, const std::int32_t* labels, double total, double nu) const;
 
@@ -51,7 +72,11 @@ private:
     std::shared_ptr<Growth> growth_;
     std::size_t K_, padded_;
     std::vector<double> start_, end_;  // 0, or -inf where forbidden
-    std::vector<double> factors_;      // of units
+    std::vector<UnitPlace> places_;    // of units
+    std::vector<double> factors_;      // of units with so many members
+    std::vector<std::uint16_t> labels_;
+    std::vector<std::uint32_t> split_;  // of each token: where the units begin that lack some labels
+    std::size_t seen_added_ = 0;
     std::unique_ptr<Sum> sum_;
     mutable std::mutex lock_;
     mutable std::vector<std::unique_ptr<Scratch>> free_;

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "../kernels/kernels.hpp"
 #include "training_set.hpp"
 
 namespace tw::chain {
@@ -16,19 +17,15 @@ inline constexpr std::uint32_t kNoWeight = ~std::uint32_t{0};
 // The added weights of one kind of units.
 class Additions {
 public:
-    struct Entry {
-        std::uint32_t unit, code, weight, next;
-    };
-
-    explicit Additions(std::size_t n_units) : first_(n_units, kNoWeight) {}
+    explicit Additions(std::size_t n_units) : first_(n_units, kNoneAdded) {}
 
     template <class Visit>
     void each(std::size_t unit, Visit visit) const {  // visit(code, weight)
-        for (std::uint32_t i = first_[unit]; i != kNoWeight; i = entries_[i].next)
+        for (std::uint32_t i = first_[unit]; i != kNoneAdded; i = entries_[i].next)
             visit(entries_[i].code, entries_[i].weight);
     }
     std::uint32_t find(std::size_t unit, std::uint32_t code) const {
-        for (std::uint32_t i = first_[unit]; i != kNoWeight; i = entries_[i].next)
+        for (std::uint32_t i = first_[unit]; i != kNoneAdded; i = entries_[i].next)
             if (entries_[i].code == code) return entries_[i].weight;
         return kNoWeight;
     }
@@ -36,15 +33,16 @@ public:
         entries_.push_back({unit, code, weight, first_[unit]});
         first_[unit] = static_cast<std::uint32_t>(entries_.size() - 1);
     }
+    std::uint32_t first(std::size_t unit) const { return first_[unit]; }
     std::size_t n_units() const { return first_.size(); }
-    const std::vector<Entry>& entries() const { return entries_; }
+    const std::vector<AddedWeight>& entries() const { return entries_; }
     std::size_t memory_bytes() const {
-        return first_.capacity() * sizeof(first_[0]) + entries_.capacity() * sizeof(Entry);
+        return first_.capacity() * sizeof(first_[0]) + entries_.capacity() * sizeof(AddedWeight);
     }
 
 private:
     std::vector<std::uint32_t> first_;
-    std::vector<Entry> entries_;
+    std::vector<AddedWeight> entries_;
 };
 
 // All weights of a training set: those it has from the start, and those added since.

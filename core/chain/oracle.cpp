@@ -30,6 +30,7 @@ Settings checked(Settings settings) {
 }  // namespace
 
 ChainOracle::ChainOracle(Examples&& examples, Settings settings, Use use) : fast_(false) {
+    settings.weigh_costs = use == Use::kBest;
     const auto set = std::make_shared<TrainingSet>(std::move(examples), checked(std::move(settings)));
     set_ = set;
     growth_ = std::make_shared<Growth>(*set);
@@ -80,6 +81,17 @@ double ChainOracle::example_weight(std::size_t example) const {
     return s == kNoAttribute ? 0.0 : set_->weight(s);
 }
 
+void ChainOracle::grow_again(std::span<const double> list) {
+    growth_->set_to(list);
+    if (decoder_) decoder_->see_all_added();
+}
+
+std::vector<double> ChainOracle::weights_from(const ModelView& model) {
+    std::vector<double> weights = tw::chain::weights_from(*set_, *growth_, model);
+    if (decoder_) decoder_->see_all_added();
+    return weights;
+}
+
 std::vector<Found> ChainOracle::kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
                                       double nu) const {
     const std::uint32_t s = sequence(example);
@@ -93,6 +105,12 @@ void ChainOracle::difference(std::size_t example, const Found& found, SparseVect
     if (s == kNoAttribute) return;
     if (found.code.size() != set_->length(s)) throw std::invalid_argument("this structure is of another example");
     decoder_->difference(s, found.code, out);
+}
+
+bool ChainOracle::slack_argmax(const ScaledWeights& weights, std::size_t example, Found& best) const {
+    const std::uint32_t s = sequence(example);
+    best = {};
+    return s == kNoAttribute || decoder_->slack_argmax(weights, s, best);
 }
 
 void ChainOracle::part_scores(const ScaledWeights& weights, std::size_t example, std::vector<double>& out) const {

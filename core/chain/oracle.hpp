@@ -30,10 +30,11 @@ public:
     bool answers(Question question) const override { return decoder_ || question == Question::kExpectations; }
     double example_weight(std::size_t example) const override;
     std::vector<double> grown() const override { return growth_->list(); }
-    void grow_again(std::span<const double> list) override { growth_->set_to(list); }
+    void grow_again(std::span<const double> list) override;
     std::vector<Found> kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
                              double nu) const override;
     void difference(std::size_t example, const Found& found, SparseVector& out) override;
+    bool slack_argmax(const ScaledWeights& weights, std::size_t example, Found& best) const override;
     void part_scores(const ScaledWeights& weights, std::size_t example, std::vector<double>& out) const override;
     void part_costs(std::size_t example, std::vector<double>& out) const override;
     double marginals(std::size_t example, std::span<const double> scores, std::vector<double>& out) const override;
@@ -50,7 +51,7 @@ public:
     std::size_t memory_bytes() const;
     bool fast() const { return fast_; }
     ModelTensors export_tensors(std::span<const double> weights) const { return tensors(*set_, *growth_, weights); }
-    std::vector<double> weights_from(const ModelView& model) { return tw::chain::weights_from(*set_, *growth_, model); }
+    std::vector<double> weights_from(const ModelView& model);
     DevSet dev(const Source& source, std::size_t n_jobs) const { return DevSet(set_, growth_, source, n_jobs); }
 
 private:

@@ -21,7 +21,8 @@ std::size_t shard_count(std::size_t n_tokens) {
     return std::clamp<std::size_t>(n_tokens / kTokensPerShard, 1, most);
 }
 
-constexpr std::size_t kFullRow = 4;  // a unit seen with more than a fourth of the labels soon meets the others
+// A unit that is seen with more than a fourth of the labels, or as often as there are labels, soon meets the others.
+constexpr std::size_t kFullRow = 4;
 
 [[noreturn]] void refuse(const std::string& message) { throw std::invalid_argument(message); }
 
@@ -125,7 +126,7 @@ void TrainingSet::take_labels(const Examples& examples) {
 void TrainingSet::take_weights(const Examples& examples) {
     const auto& from = examples.sequence_starts;
     const auto& v = examples.token_weights;
-    bool equal = true;
+    bool equal = !settings.weigh_costs || v.empty();
     for (std::size_t i = 0; i < n_examples && !v.empty() && equal; ++i)
         for (std::uint64_t t = from[i] + 1; t < from[i + 1]; ++t) equal &= v[t] == v[from[i]];
     if (examples.sequence_weights.empty() && v.empty()) return;
@@ -216,7 +217,7 @@ void TrainingSet::find_weights() {
     for (std::size_t u = 0; u < units.size(); ++u) {
         const std::size_t before = table.labels.size();
         seen.each(u, [&](std::uint32_t y) { table.labels.push_back(y); });
-        if (grown && table.labels.size() - before > K / kFullRow) {
+        if (grown && (table.labels.size() - before > K / kFullRow || units.counts[u] >= K)) {
             table.labels.resize(before);
             for (std::uint32_t y = 0; y < K; ++y) table.labels.push_back(y);
         }

@@ -22,7 +22,7 @@ namespace tw::chain {
 inline constexpr std::size_t kMostShards = 16;
 
 // Which (attribute, label) and (label, label) pairs get weights. kGrown: all label pairs, the attributes' seen labels,
-// all labels of attributes that have many, and what learners meet later (growth.hpp).
+// all labels of attributes that are frequent, and what learners meet later (growth.hpp).
 enum class Combinations { kSeen, kTransitions, kAll, kGrown };
 
 struct Constraints {  // all empty, or all there: non-zero where allowed
@@ -37,6 +37,7 @@ struct Settings {
     bool transitions = true;  // whether plain label pairs have weights
     Constraints constraints;
     std::vector<double> cost;  // [gold][label], zero on the diagonal; empty: 1 for every wrong label
+    bool weigh_costs = false;  // token weights weigh costs, so they are kept even when equal within every sequence
 };
 
 // What the weights of units (or of pair attributes) are: those of unit u are starts[u] .. starts[u + 1] - 1.

@@ -597,6 +597,97 @@ void max_backward(const Potentials& p, PackedTransitions& moves, size_t padded, 
     }
 }
 
+// ---- scores of labels from weights by unit --------------------------------------------------------------------------
+
+constexpr size_t kPlacesAhead = 24, kWeightsAhead = 10;  // units whose places, and then weights, are fetched early
+
+// What is rare is far away in memory: it must be on its way before it is needed.
+TW_INLINE void fetch_ahead(const UnitWeights& w, const TokenUnits& tokens, size_t i, size_t last) {
+    const size_t far = i + kPlacesAhead < last ? i + kPlacesAhead : last;
+    prefetch((const double*)(w.places + tokens.units[far]));
+    const size_t near = i + kWeightsAhead < last ? i + kWeightsAhead : last;
+    const UnitPlace& place = w.places[tokens.units[near]];
+    prefetch(w.weights + place.begin);
+    prefetch((const double*)(w.labels + place.begin));
+}
+
+TW_INLINE double factor_of(const UnitWeights& w, const TokenUnits& tokens, const UnitPlace& place, size_t i) {
+    const double factor = w.factors[place.factor];
+    return tokens.values ? factor * (double)tokens.values[i] : factor;
+}
+
+// The sums of B vectors of labels stay in registers while the full rows of a token are added.
+template <size_t B>
+TW_INLINE void gather_full(const UnitWeights& w, const TokenUnits& tokens, size_t t, size_t last, double* row) {
+    Pack sum[B];
+    unrolled<B>([&](auto b) TW_INLINE_LAMBDA { sum[b.value] = fill(0.0); });
+    for (size_t i = tokens.starts[t]; i < tokens.split[t]; ++i) {
+        fetch_ahead(w, tokens, i, last);
+        const UnitPlace& place = w.places[tokens.units[i]];
+        const Pack x = fill(factor_of(w, tokens, place, i));
+        const double* from = w.weights + place.begin;
+        if (place.begin + B * W <= w.n_weights) {
+            unrolled<B>([&](auto b) TW_INLINE_LAMBDA { sum[b.value] = sum[b.value] + x * load(from + b.value * W); });
+        } else {
+            const size_t left = w.n_weights - place.begin;
+            unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+                const size_t n = left > b.value * W ? left - b.value * W : 0;
+                sum[b.value] =
+                    sum[b.value] + x * (n >= W ? load(from + b.value * W) : load_partial(from + b.value * W, n, 0.0));
+            });
+        }
+    }
+    unrolled<B>([&](auto b) TW_INLINE_LAMBDA { store(row + b.value * W, sum[b.value]); });
+}
+
+void gather_full_any(const UnitWeights& w, const TokenUnits& tokens, size_t t, size_t last, size_t K, double* row) {
+    for (size_t y = 0; y < K; ++y) row[y] = 0.0;
+    for (size_t i = tokens.starts[t]; i < tokens.split[t]; ++i) {
+        fetch_ahead(w, tokens, i, last);
+        const UnitPlace& place = w.places[tokens.units[i]];
+        const double x = factor_of(w, tokens, place, i);
+        const double* from = w.weights + place.begin;
+        for (size_t y = 0; y < K; ++y) row[y] += x * from[y];
+    }
+}
+
+void gather(const UnitWeights& w, const TokenUnits& tokens, size_t begin, size_t end, size_t K, double* out) {
+    if (begin == end || tokens.starts[begin] == tokens.starts[end]) {
+        for (size_t i = 0; i < (end - begin) * K; ++i) out[i] = 0.0;
+        return;
+    }
+    const size_t last = tokens.starts[end] - 1;
+    for (size_t t = begin; t < end; ++t, out += K) {
+        switch ((K + W - 1) / W) {
+            case 1:
+                gather_full<1>(w, tokens, t, last, out);
+                break;
+            case 2:
+                gather_full<2>(w, tokens, t, last, out);
+                break;
+            case 3:
+                gather_full<3>(w, tokens, t, last, out);
+                break;
+            case 4:
+                gather_full<4>(w, tokens, t, last, out);
+                break;
+            case 6:
+                gather_full<6>(w, tokens, t, last, out);
+                break;
+            default:
+                gather_full_any(w, tokens, t, last, K, out);
+        }
+        for (size_t i = tokens.split[t]; i < tokens.starts[t + 1]; ++i) {
+            fetch_ahead(w, tokens, i, last);
+            const UnitPlace& place = w.places[tokens.units[i]];
+            const double x = factor_of(w, tokens, place, i);
+            for (size_t j = place.begin; j < place.begin + place.size; ++j) out[w.labels[j]] += x * w.weights[j];
+            for (std::uint32_t a = place.added; a != kNoneAdded; a = w.added[a].next)
+                out[w.added[a].code] += x * w.weights[w.added[a].weight];
+        }
+    }
+}
+
 // ---- probes for the roofline ----------------------------------------------------------------------------------------
 
 template <class Step>
@@ -629,9 +720,25 @@ double probe_max_plus(size_t rounds) {
 
 extern const Kernels TW_JOIN(kernels_, TW_ISA);
 const Kernels TW_JOIN(kernels_, TW_ISA) = {
-    TW_STRING(TW_ISA), W,         first_invalid, log_sum_exp,        softmax,           exponentials,
-    pack_sum,          pack_max,  sum_forward,   sum_backward,       sum_total,         max_forward,
-    max_last,          max_trace, max_backward,  probe_multiply_add, probe_exponential, probe_max_plus,
+    TW_STRING(TW_ISA),
+    W,
+    first_invalid,
+    log_sum_exp,
+    softmax,
+    exponentials,
+    pack_sum,
+    pack_max,
+    sum_forward,
+    sum_backward,
+    sum_total,
+    gather,
+    max_forward,
+    max_last,
+    max_trace,
+    max_backward,
+    probe_multiply_add,
+    probe_exponential,
+    probe_max_plus,
 };
 
 }  // namespace tw

@@ -81,6 +81,32 @@ struct SumOutputs {                // any may be null
     double* total_edge_marginals;  // [n_labels][padded], added to; the factor exp(transitions) is left out
 };
 
+// Weights by unit (an attribute, or several that always occur together): those of all labels one after the other, or of
+// some labels, and a list of added ones.
+struct UnitPlace {
+    std::uint32_t begin, size;  // weights begin .. begin + size - 1
+    std::uint32_t added;        // the first of its added weights, or kNoneAdded
+    std::uint32_t factor;       // which of `factors`
+};
+struct AddedWeight {
+    std::uint32_t unit, code, weight, next;
+};
+inline constexpr std::uint32_t kNoneAdded = ~std::uint32_t{0};
+struct UnitWeights {
+    const UnitPlace* places;
+    const std::uint16_t* labels;  // of each weight
+    const AddedWeight* added;
+    const double* factors;
+    const double* weights;
+    std::size_t n_weights;
+};
+// The units of tokens: those of token t are units[starts[t]] .. units[starts[t + 1] - 1], first those that have weights
+// for all labels, up to split[t].
+struct TokenUnits {
+    const std::uint32_t *starts, *split, *units;
+    const float* values;  // or null: all ones
+};
+
 struct Kernels {
     const char* name;
     std::size_t width;  // doubles in a vector
@@ -103,6 +129,11 @@ struct Kernels {
                          std::size_t count, std::size_t begin, std::size_t end);
     // Log partition after the whole forward pass; -inf when every path is forbidden.
     double (*sum_total)(const SumTrellis&, std::size_t padded);
+
+    // Scores of labels, [end - begin][n_labels], from the units of tokens begin .. end - 1; `out` has room for a vector
+    // more than that.
+    void (*gather)(const UnitWeights&, const TokenUnits&, std::size_t begin, std::size_t end, std::size_t n_labels,
+                   double* out);
 
     // Viterbi scores (eq. 2.39) of positions begin .. end - 1.
     void (*max_forward)(const Potentials&, PackedTransitions&, std::size_t padded, const Sequence*, const Rows* scores,

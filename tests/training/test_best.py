@@ -1,4 +1,4 @@
-"""What learners are told of the best labellings is what enumeration says: scores, costs, differences of features, parts."""
+"""What learners are told of the best labellings is what enumeration says: scores, costs, differences to gold, parts."""
 
 import itertools
 from dataclasses import replace
@@ -88,7 +88,7 @@ def test_differences_tell_the_margin_to_gold(question):
 
 @given(questions())
 def test_differences_are_as_long_as_those_of_single_attributes(question):
-    problem, made, weights, vector, s = question
+    problem, made, _, vector, s = question
     gold = counts(problem, s, gold_of(problem, s))
     for code, _, _, _, values in made.kbest(vector, s, 100):
         found = counts(problem, s, code)
@@ -110,6 +110,21 @@ def test_marginals_of_parts_are_what_enumeration_says(question):
     gold = score(problem, s, gold_of(problem, s), weights)
     vector = np.concatenate([vector, np.zeros(made.n_weights - len(vector))])
     np.testing.assert_allclose(vector[indices] @ values, gold - p @ all_scores, rtol=1e-8, atol=1e-8)
+
+
+@given(questions())
+def test_rescaled_slack_finds_what_enumeration_finds(question):
+    problem, made, weights, vector, s = question
+    found = made.slack_argmax(vector, s)
+    assert (found is None) == bool(problem.label[s] and (problem.cost is not None or problem.token_weight is not None))
+    if found is None:
+        return
+    gold = score(problem, s, gold_of(problem, s), weights)
+    code, value, cost = found
+    by_path = {path: (value, cost) for path, value, cost in labellings(problem, s, weights)}
+    np.testing.assert_allclose((value, cost), by_path[tuple(code)], **CLOSE)
+    best = max(cost * (1 + value - gold) for value, cost in by_path.values())
+    np.testing.assert_allclose(cost * (1 + value - gold), best, **CLOSE)
 
 
 def naive_perceptron(problem, weights, epochs, k, C):
@@ -151,7 +166,7 @@ def test_learning_is_what_a_dictionary_of_weights_does(C, question, epochs, k):
 
 @given(questions(), st.integers(1, 3))
 def test_a_resumed_run_ends_with_the_identical_weights(question, first):
-    problem, made, weights, vector, _ = question
+    problem, made, _, vector, _ = question
     states = []
     whole = PassiveAggressive(epochs=4).train(
         made, weights=vector, seed=3, on_iteration=lambda it: states.append(it.state()) and None

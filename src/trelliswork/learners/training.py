@@ -64,6 +64,16 @@ class Trained:
 class Learner(Protocol):
     """A training algorithm: plain keyword parameters, and `train`."""
 
+    @property
+    def grows(self) -> bool:
+        """Whether weights that only wrong outputs have are to be made when they are first met."""
+        ...
+
+    @property
+    def sums(self) -> bool:
+        """Whether it asks for sums over all outputs (loss and gradient), or for the best outputs and for parts."""
+        ...
+
     def train(
         self,
         oracle: _core.Oracle,
