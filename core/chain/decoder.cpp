@@ -425,18 +425,9 @@ double Decoder::marginals(std::size_t s, std::span<const double> scores, std::ve
     const bool per_step = set_.has_pair_attributes();
     std::vector<double> moves(scores.begin() + static_cast<std::ptrdiff_t>(length * K_), scores.end());
     forbid(moves.data(), n_steps(s));
-    const Batch batch{{K_, moves.data(), per_step, start_.data(), end_.data()}, {{scores.data(), length}}, 1};
     out.resize(scores.size());
-    double* const nodes = out.data();
-    double* const edges = out.data() + length * K_;
-    double total = 0.0;
-    log_partition(batch, &total);
-    tw::chain::marginals(batch, {&nodes, 1});
-    if (per_step)
-        edge_marginals(batch, {&edges, 1});
-    else
-        total_edge_marginals(batch, edges);
-    return total;
+    return all_sums({K_, moves.data(), per_step, start_.data(), end_.data()}, {scores.data(), length}, out.data(),
+                    out.data() + length * K_);
 }
 
 void Decoder::difference_of_marginals(std::size_t s, std::span<const double> marginals, SparseVector& out) {
