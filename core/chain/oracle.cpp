@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "local.hpp"
+
 namespace tw::chain {
 namespace {
 
@@ -138,6 +140,8 @@ void ChainOracle::difference_of_marginals(std::size_t example, std::span<const d
     out.clear();
     if (s != kNoAttribute) decoder_->difference_of_marginals(s, marginals, out);
 }
+
+std::unique_ptr<Oracle> ChainOracle::local() const { return decoder_ ? std::make_unique<LocalOracle>(set_) : nullptr; }
 
 std::size_t ChainOracle::n_parameters() const {
     std::size_t total = set_->n_pair_weights() + set_->transition_pairs.size();

@@ -40,6 +40,7 @@ public:
     void part_costs(std::size_t example, std::vector<double>& out) const override;
     double marginals(std::size_t example, std::span<const double> scores, std::vector<double>& out) const override;
     void difference_of_marginals(std::size_t example, std::span<const double> marginals, SparseVector& out) override;
+    std::unique_ptr<Oracle> local() const override;  // null where gold or attributes are not at hand
     void set_cost_scale(double nu) override;
     std::span<const double> l1_factors() const override { return l1_factors_; }
     double loss(std::span<const double> weights, std::span<double> gradient, std::size_t n_jobs, bool precise) override;
