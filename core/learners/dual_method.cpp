@@ -122,18 +122,16 @@ bool DualMethod::optimise(WorkingSet& set, double extra) {
 }
 
 void DualMethod::after_pass(std::size_t n_jobs) {
-    const bool at_rest = updates_ == 0;
+    const bool at_rest = updates_ == 0, solved = at_rest && skipped_ == 0;
     if (at_rest && skipped_ > 0) decode_all_again();
-    const bool solved = at_rest && skipped_ == 0;
+    count_memory();
     primal_ = kUnknown;
     gap_ = std::numeric_limits<double>::infinity();
-    count_memory();
-    if (solved || (dual_settings_.check > 0 && epochs_ % dual_settings_.check == 0)) {
-        measure(n_jobs);
-    } else {
-        dual_ = dual();
-        objective_ = penalty() + loss_;
-    }
+    dual_ = dual();
+    objective_ = penalty() + loss_;  // the losses as they were met: good enough to tell when a closer look is due
+    const std::size_t every = dual_settings_.gap_every;
+    const bool close = objective_ - dual_ <= dual_settings_.tol * std::abs(objective_);
+    if (solved || (every > 0 && (close || epochs_ % every == 0))) measure(n_jobs);
     if (!std::isfinite(objective_) || !std::isfinite(dual_))
         outcome_ = Outcome::kNotFinite;
     else if ((solved || gap_ <= dual_settings_.tol * std::abs(objective_)) && finished(n_jobs))
@@ -141,7 +139,6 @@ void DualMethod::after_pass(std::size_t n_jobs) {
 }
 
 void DualMethod::measure(std::size_t n_jobs) {
-    dual_ = dual();
     primal_ = objective_ = penalty() + hinge_losses(n_jobs);
     gap_ = objective_ - dual_;
 }

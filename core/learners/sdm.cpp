@@ -30,16 +30,19 @@ void Sdm::after_pass(std::size_t n_jobs) {
     if (++passes_in_round_ >= inner_) round_is_over_ = true;
 }
 
+// With the tangents' own constants, so that dual and bound are about the ramp and not only about where it is least.
+double Sdm::dual() const {
+    double sum = DualMethod::dual();
+    for (const Member& tangent : tangents_) sum -= tangent.lambda * nu() * tangent.cost;
+    return sum;
+}
+
 void Sdm::measure(std::size_t n_jobs) {
     DualMethod::measure(n_jobs);
     if (ramp_ == Ramp::kNone) return;
     bound_ = objective_;
-    for (std::size_t n = 0; n < tangents_.size(); ++n) {
-        const Member& tangent = tangents_[n];
-        if (tangent.lambda == 0.0) continue;
-        bound_ += tangent.lambda * (tangent.difference.dot(w_.view()) - nu() * tangent.cost);
-        dual_ -= tangent.lambda * nu() * tangent.cost;
-    }
+    for (const Member& tangent : tangents_)
+        if (tangent.lambda != 0.0) bound_ += tangent.lambda * (tangent.difference.dot(w_.view()) - nu() * tangent.cost);
     each_best(nu(), n_jobs, [&](std::size_t example, const Found& best, const SparseVector& difference) {
         objective_ -= C_of(example) * concave(best.cost, w_.dot(difference));
     });
