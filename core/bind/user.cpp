@@ -1,8 +1,197 @@
-// Structures written in Python, as an oracle.
+// Structures written in Python, as oracles: those that can list their outputs, and those that are asked.
+#include <bit>
+
+#include "../dense_weights.hpp"
+#include "../user/enumerated.hpp"
 #include "learner_arguments.hpp"
+#include "sparse_arguments.hpp"
 
 namespace tw::bind {
+namespace {
 
-void bind_user(nb::module_&) {}
+std::vector<double> numbers_of(const Vector& from, std::size_t size, const char* message) {
+    require(from.size() == size, message);
+    for (std::size_t i = 0; i < size; ++i) require(std::isfinite(from.data()[i]) && from.data()[i] >= 0.0, message);
+    return {from.data(), from.data() + size};
+}
+
+user::EnumeratedOracle enumerated(const Indices& starts, const Indices& gold, const Indices& indptr,
+                                  const Indices& indices, const Vector& data, std::size_t n_features,
+                                  const Vector& costs, const Vector& sample_weight) {
+    user::Outputs outputs;
+    outputs.n_features = n_features;
+    outputs.features = rows_of(indptr, indices, data, n_features);
+    outputs.starts = starts_of(starts, outputs.features.size());
+    for (const double value : outputs.features.values) require(std::isfinite(value), "features must be finite");
+    outputs.costs = numbers_of(costs, outputs.features.size(), "costs must be one finite number >= 0 per output");
+    outputs.sample_weights =
+        numbers_of(sample_weight, gold.size(), "sample_weight must be one finite number >= 0 per example");
+    for (std::size_t i = 0; i < gold.size(); ++i) {
+        require(gold.data()[i] >= 0, "gold must not be below 0");
+        outputs.gold.push_back(static_cast<std::size_t>(gold.data()[i]));
+    }
+    return user::EnumeratedOracle(std::move(outputs));
+}
+
+// Asks a Python object (trelliswork.structures.asking.Asked), which has checked whatever it answers. Learners ask
+// without the interpreter's lock and from any thread: every question takes it. What Python raises passes through the
+// learner as it is.
+class AskedOracle final : public Oracle {
+public:
+    AskedOracle(nb::object asked, std::size_t n_features, SparseRows gold, std::vector<double> sample_weights,
+                bool kbest, bool expectations)
+        : asked_(std::move(asked)),
+          n_features_(n_features),
+          gold_(std::move(gold)),
+          sample_weights_(std::move(sample_weights)),
+          kbest_(kbest),
+          expectations_(expectations),
+          l1_factors_(n_features, 1.0) {}
+
+    std::size_t n_examples() const override { return sample_weights_.size(); }
+    std::size_t n_weights() const override { return n_features_; }
+    double example_weight(std::size_t example) const override { return sample_weights_[example]; }
+    void set_cost_scale(double nu) override { cost_scale_ = nu; }
+    std::span<const double> l1_factors() const override { return l1_factors_; }
+
+    bool answers(Question question) const override {
+        return question == Question::kArgmax || (question == Question::kKBest && kbest_) ||
+               (question == Question::kExpectations && expectations_);
+    }
+
+    std::vector<Found> kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
+                             double nu) const override {
+        const nb::gil_scoped_acquire locked;
+        std::vector<Found> found;
+        for (nb::handle one : asked_.attr("kbest")(array_of(weights), example, k, nu)) {
+            const nb::tuple parts = nb::cast<nb::tuple>(one);
+            auto difference = std::make_shared<SparseVector>();
+            difference_to(example, nb::cast<Indices>(parts[0]), nb::cast<Vector>(parts[1]), *difference);
+            found.push_back({code_of(*difference), difference, nb::cast<double>(parts[2]), nb::cast<double>(parts[3])});
+        }
+        return found;
+    }
+
+    void difference(std::size_t, const Found& found, SparseVector& out) override {
+        out = *static_cast<const SparseVector*>(found.held.get());
+    }
+
+    double loss(std::span<const double> weights, std::span<double> gradient, std::size_t, bool) override {
+        std::ranges::fill(gradient, 0.0);
+        double total = 0.0;
+        SparseVector difference;
+        for (std::size_t example = 0; example < n_examples(); ++example) {
+            total += expect({weights, 1.0}, example, difference);
+            for (std::size_t i = 0; i < difference.size(); ++i)
+                gradient[difference.indices[i]] -= sample_weights_[example] * difference.values[i];
+        }
+        return total;
+    }
+
+    // The squares of the gradients of the examples: what they are on average, in the places where the model is right,
+    // is the second derivative (the Fisher information), and expectations say no more about it.
+    void curvature(std::span<const double> weights, std::span<double> diagonal, std::size_t) override {
+        std::ranges::fill(diagonal, 0.0);
+        SparseVector difference;
+        for (std::size_t example = 0; example < n_examples(); ++example) {
+            expect({weights, 1.0}, example, difference);
+            for (std::size_t i = 0; i < difference.size(); ++i)
+                diagonal[difference.indices[i]] +=
+                    sample_weights_[example] * difference.values[i] * difference.values[i];
+        }
+    }
+
+    std::unique_ptr<WorkingWeights> working_weights() const override {
+        return std::make_unique<DenseWeights>(n_features_);
+    }
+
+    double descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step) const override {
+        auto& working = dynamic_cast<DenseWeights&>(weights);
+        std::vector<SparseVector> differences(examples.size());
+        double total = 0.0;
+        for (std::size_t i = 0; i < examples.size(); ++i) total += expect(working.view(), examples[i], differences[i]);
+        for (std::size_t i = 0; i < examples.size(); ++i) {
+            const double factor = step / working.scale() * sample_weights_[examples[i]];
+            for (std::size_t j = 0; j < differences[i].size(); ++j)
+                working.stored()[differences[i].indices[j]] += factor * differences[i].values[j];
+        }
+        return total;
+    }
+
+private:
+    // A copy that only Python owns: whoever keeps it keeps these weights, and no one can write to it.
+    static nb::ndarray<nb::numpy, const double> array_of(const ScaledWeights& weights) {
+        auto copy = std::make_unique_for_overwrite<double[]>(std::max<std::size_t>(weights.stored.size(), 1));
+        for (std::size_t j = 0; j < weights.stored.size(); ++j) copy[j] = weights.scale * weights.stored[j];
+        double* data = copy.release();
+        const nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<double*>(p); });
+        return nb::ndarray<nb::numpy, const double>(data, {weights.stored.size()}, owner);
+    }
+
+    // f(gold) - f, of features whose indices rise.
+    void difference_to(std::size_t example, const Indices& indices, const Vector& values, SparseVector& out) const {
+        require(indices.size() == values.size(), "features have as many indices as values");
+        for (std::size_t i = 0; i < indices.size(); ++i)
+            require(indices.data()[i] >= 0 && static_cast<std::size_t>(indices.data()[i]) < n_features_,
+                    "features have an index that is out of range");
+        subtract<std::int64_t>(gold_.columns_of(example), gold_.values_of(example), {indices.data(), indices.size()},
+                               {values.data(), values.size()}, out);
+    }
+
+    // The weighted loss of an example at these weights, and f(gold) - expected features.
+    double expect(const ScaledWeights& weights, std::size_t example, SparseVector& difference) const {
+        const nb::gil_scoped_acquire locked;
+        const nb::tuple answer =
+            nb::cast<nb::tuple>(asked_.attr("expectations")(array_of(weights), example, cost_scale_));
+        difference_to(example, nb::cast<Indices>(answer[2]), nb::cast<Vector>(answer[3]), difference);
+        return sample_weights_[example] * (nb::cast<double>(answer[0]) - nb::cast<double>(answer[1]));
+    }
+
+    // Learners that keep structures may tell them apart by their code: here, a hash of the features that are not
+    // gold's.
+    static std::vector<std::uint32_t> code_of(const SparseVector& difference) {
+        std::uint64_t hash = 0x9e3779b97f4a7c15u;
+        const auto mix = [&hash](std::uint64_t word) {
+            hash = (hash ^ word) * 0xbf58476d1ce4e5b9u;
+            hash ^= hash >> 29;
+        };
+        for (std::size_t i = 0; i < difference.size(); ++i) {
+            mix(difference.indices[i]);
+            mix(std::bit_cast<std::uint64_t>(difference.values[i]));
+        }
+        return {static_cast<std::uint32_t>(hash), static_cast<std::uint32_t>(hash >> 32)};
+    }
+
+    nb::object asked_;
+    std::size_t n_features_;
+    SparseRows gold_;
+    std::vector<double> sample_weights_;
+    bool kbest_, expectations_;
+    std::vector<double> l1_factors_;
+    double cost_scale_ = 0.0;
+};
+
+}  // namespace
+
+void bind_user(nb::module_& m) {
+    nb::class_<user::EnumeratedOracle, Oracle>(m, "EnumeratedOracle", "Examples whose outputs are all written down.")
+        .def_static("make", enumerated, nb::arg("starts"), nb::arg("gold"), nb::arg("indptr"), nb::arg("indices"),
+                    nb::arg("data"), nb::arg("n_features"), nb::arg("costs"), nb::arg("sample_weight"),
+                    "Outputs starts[i]:starts[i + 1] are those of example i; their features are rows of a CSR matrix.");
+    nb::class_<AskedOracle, Oracle>(m, "AskedOracle", "Examples about which a Python object is asked.")
+        .def(
+            "__init__",
+            [](AskedOracle* self, nb::object asked, std::size_t n_features, const Indices& indptr,
+               const Indices& indices, const Vector& data, const Vector& sample_weight, bool kbest, bool expectations) {
+                SparseRows gold = rows_of(indptr, indices, data, n_features);
+                const std::size_t n = gold.size();
+                new (self) AskedOracle(
+                    std::move(asked), n_features, std::move(gold),
+                    numbers_of(sample_weight, n, "sample_weight must be one finite number >= 0 per example"), kbest,
+                    expectations);
+            },
+            nb::arg("asked"), nb::arg("n_features"), nb::arg("indptr"), nb::arg("indices"), nb::arg("data"),
+            nb::arg("sample_weight"), nb::arg("kbest"), nb::arg("expectations"));
+}
 
 }  // namespace tw::bind

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "../plain_weights.hpp"
+#include "../dense_weights.hpp"
 #include "../semiring.hpp"
 #include "path.hpp"
 #include "sequence_loss.hpp"
@@ -28,7 +28,7 @@ public:
     void curvature(std::span<const double> weights, std::span<double> diagonal, double cost_scale,
                    std::size_t n_jobs) override;
     std::unique_ptr<WorkingWeights> working_weights() const override {
-        return std::make_unique<PlainWeights>(set_.n_weights());
+        return std::make_unique<DenseWeights>(set_.n_weights());
     }
     double descend(WorkingWeights& weights, std::span<const std::uint32_t> sequences, double step,
                    double cost_scale) const override;
@@ -154,7 +154,7 @@ void GeneralPath::curvature(std::span<const double> weights, std::span<double> d
 // All at the same weights: derivatives are kept until every sequence has been seen.
 double GeneralPath::descend(WorkingWeights& working, std::span<const std::uint32_t> sequences, double step,
                             double cost_scale) const {
-    auto& weights = dynamic_cast<PlainWeights&>(working);
+    auto& weights = dynamic_cast<DenseWeights&>(working);
     Workspace space;
     std::vector<std::vector<double>> nodes;
     std::vector<double> edge_sums(set_.n_weights() - set_.n_unit_weights(), 0.0);
@@ -162,14 +162,14 @@ double GeneralPath::descend(WorkingWeights& working, std::span<const std::uint32
     double total = 0.0;
     for (const std::uint32_t s : sequences) {
         edges.begin(s, set_.weight(s));
-        total += set_.weight(s) * sequence_loss(space, s, weights.stored.data(), weights.factor, cost_scale, edges);
+        total += set_.weight(s) * sequence_loss(space, s, weights.stored(), weights.scale(), cost_scale, edges);
         nodes.push_back(space.nodes);
     }
-    const double factor = -step / weights.factor;
+    const double factor = -step / weights.scale();
     for (std::size_t i = 0; i < sequences.size(); ++i)
-        add_nodes(sequences[i], nodes[i].data(), factor * set_.weight(sequences[i]), weights.stored.data());
+        add_nodes(sequences[i], nodes[i].data(), factor * set_.weight(sequences[i]), weights.stored());
     for (std::size_t i = 0; i < edge_sums.size(); ++i)
-        weights.stored[set_.n_unit_weights() + i] += factor * edge_sums[i];
+        weights.stored()[set_.n_unit_weights() + i] += factor * edge_sums[i];
     return total;
 }
 

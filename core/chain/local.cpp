@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "../plain_weights.hpp"
+#include "../dense_weights.hpp"
 #include "../semiring.hpp"
 #include "shards.hpp"
 
@@ -137,12 +137,12 @@ void LocalOracle::curvature(std::span<const double> weights, std::span<double> d
 }
 
 std::unique_ptr<WorkingWeights> LocalOracle::working_weights() const {
-    return std::make_unique<PlainWeights>(n_weights());
+    return std::make_unique<DenseWeights>(n_weights());
 }
 
 // All at the same weights: probabilities are kept until every decision has been looked at.
 double LocalOracle::descend(WorkingWeights& working, std::span<const std::uint32_t> examples, double step) const {
-    auto& weights = dynamic_cast<PlainWeights&>(working);
+    auto& weights = dynamic_cast<DenseWeights&>(working);
     Space space;
     double total = 0.0;
     const auto each = [&](auto visit) {
@@ -154,12 +154,12 @@ double LocalOracle::descend(WorkingWeights& working, std::span<const std::uint32
     each([&](const Token& token, double weight) {
         space.kept.resize(space.kept.size() + K_);
         double* row = space.kept.data() + space.kept.size() - K_;
-        total += weight * decide(weights.stored.data(), weights.factor, token, row);
+        total += weight * decide(weights.stored(), weights.scale(), token, row);
         row[set_->gold[token.number]] -= 1.0;
     });
     const double* row = space.kept.data();
     each([&](const Token& token, double weight) {
-        add(token, row, -step / weights.factor * weight, 1, weights.stored.data());
+        add(token, row, -step / weights.scale() * weight, 1, weights.stored());
         row += K_;
     });
     return total;

@@ -6,6 +6,7 @@
 ``semirings``    the two problems of a semiring (eq. 2.29, 2.30) by their definitions
 ``log_space``    forward and backward by adding logarithms pair by pair, for chains too long to enumerate
 ``precise``      the same in fifty digits and exact fractions, for scores that doubles cannot hold apart
+``user_structures``  structures written in Python that the library has too
 ``multiclass``   one label for each row: the loss written out, and its minimum by scipy
 ``frequencies``  how far samples may stray from their probabilities
 ``token_attributes``  the attributes of a token, from a dict or a list of strings

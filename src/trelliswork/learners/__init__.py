@@ -16,6 +16,17 @@ _LEARNERS = {
     "crf": ("crf", "CRF"),
     "perceptron": ("online", "Perceptron"),
     "pa": ("online", "PassiveAggressive"),
+    "mira": ("dual", "MIRA"),
+    "sdm": ("dual", "SDM"),
+    "larank": ("dual", "LaRank"),
+    "pegasos": ("primal", "Pegasos"),
+    "subgradient": ("primal", "Subgradient"),
+    "frank-wolfe": ("batch", "FrankWolfe"),
+    "cutting-plane": ("batch", "CuttingPlane"),
+    "dual-coordinate": ("dual", "DualCoordinate"),
+    "eg": ("exponentiated_gradient", "ExponentiatedGradient"),
+    "arow": ("confidence", "AROW"),
+    "memm": ("memm", "MEMM"),
 }
 
 

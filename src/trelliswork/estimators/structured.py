@@ -1,0 +1,279 @@
+"""Structures of the user's own behind `fit` and `predict`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+
+from trelliswork import _core, learners
+from trelliswork.errors import InvalidInput
+from trelliswork.estimators.fitted import check_is_fitted
+from trelliswork.estimators.learning import checked_learner, learned, require_dev, seed_of
+from trelliswork.estimators.monitor import Callback, Monitor
+from trelliswork.estimators.sequences import shown
+from trelliswork.learners.training import FloatArray
+from trelliswork.structures import asking
+from trelliswork.structures.user import Structure
+
+__all__ = ["StructuredPredictor"]
+
+# What learners ask for that is not told by their parameters.
+_ASKED = {"ExponentiatedGradient": "parts", "MEMM": "local"}
+_HOW = {
+    "kbest": "define kbest(x, weights, k, gold, cost_scale) or outputs(x), or use k=1",
+    "expectations": "define expectations(x, weights, gold, cost_scale) or outputs(x), or choose a learner that asks "
+    "for the best output only",
+    "parts": "define outputs(x), or choose another learner",
+    "local": "define outputs(x), or choose another learner",
+}
+
+
+class StructuredPredictor(BaseEstimator):  # type: ignore[misc]
+    """Learns to predict outputs of a structure of your own.
+
+    Parameters
+    ----------
+    structure : Structure
+        What outputs there are, their features and their cost.
+    learner : learner or str, default "perceptron"
+        The training algorithm, such as ``tw.PassiveAggressive(C=0.1)``, or its name. If it asks for something that the
+        structure does not answer, `fit` says so.
+    scoring : callable, optional
+        ``scoring(Y_true, Y_pred)``, for `score` and development data; higher is better. Left out, it is one minus the
+        mean cost: for the 0/1 cost, the share of outputs that are right.
+    patience : int, optional
+        Stop when so many iterations in a row brought no better score on the development data.
+    n_jobs : int, optional
+        Threads, as in scikit-learn; the result is the same for any number. Methods written in Python run one at a time.
+    random_state : int, optional
+        Seed of the order in which the examples are visited.
+    warm_start : bool, default False
+        Whether `fit` starts from the weights that are there, if any.
+    verbose : int, default 0
+        Whether to print a line for each iteration, to the standard error.
+
+    Attributes
+    ----------
+    coef_ : array (n_features,)
+        The weights.
+    history_ : list of dict
+        For each iteration: ``iteration``, ``objective``, ``dev_score``, ``seconds``, ``phase`` and more.
+    n_iter_, best_iteration_ : int
+        Iterations made; the one whose weights were kept: the best on the development data, else the last.
+    converged_ : bool
+        Whether training ended because nothing was left to gain.
+    message_ : str
+        How it ended.
+
+    Notes
+    -----
+    To store a model, pickle it: its structure is Python code.
+
+    Examples
+    --------
+    Which span of the words is the name of a person? Every span is an output.
+
+    >>> import trelliswork as tw
+    >>> class Span(tw.Structure):
+    ...     n_features = 4
+    ...     def outputs(self, words):
+    ...         return [(i, j) for i in range(len(words)) for j in range(i + 1, len(words) + 1)]
+    ...     def features(self, words, span):
+    ...         inside = words[slice(*span)]
+    ...         capitals = sum(word[0].isupper() for word in inside)
+    ...         return [capitals, len(inside) - capitals, span[0] == 0, "Mr" in inside]
+    >>> X = [["today", "Mr", "Lee", "sang"], ["then", "Ann", "Poe", "left"], ["Yet", "Bo", "Liu", "stayed"]]
+    >>> Y = [(2, 3), (1, 3), (1, 3)]
+    >>> predictor = tw.StructuredPredictor(Span(), tw.Perceptron(epochs=20)).fit(X, Y)
+    >>> predictor.predict([["when", "Mr", "Wu", "smiled"]])
+    [(2, 3)]
+    """
+
+    coef_: FloatArray
+    history_: list[dict[str, Any]]
+    n_iter_: int
+    best_iteration_: int
+    converged_: bool
+    message_: str
+
+    def __init__(
+        self,
+        structure: Any = None,
+        learner: Any = "perceptron",
+        *,
+        scoring: Callable[[list[Any], list[Any]], float] | None = None,
+        patience: int | None = None,
+        n_jobs: int | None = None,
+        random_state: int | None = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        self.structure = structure
+        self.learner = learner
+        self.scoring = scoring
+        self.patience = patience
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Iterable[Any],
+        Y: Iterable[Any],
+        X_dev: Iterable[Any] | None = None,
+        Y_dev: Iterable[Any] | None = None,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        callback: Callback | None = None,
+    ) -> Self:
+        """Learn from inputs and their outputs.
+
+        Parameters
+        ----------
+        X, Y : iterables
+            Inputs and outputs, whatever the methods of the structure take.
+        X_dev, Y_dev : optional
+            Development data, scored after each iteration. The weights with the best score are kept.
+        sample_weight : (n,) array-like, optional
+            How much each example counts.
+        callback : callable, optional
+            Called with a `Progress` after each iteration; training stops when it returns True.
+
+        Returns
+        -------
+        StructuredPredictor
+            The estimator itself. An interrupt (Ctrl-C) ends training and keeps the best weights so far.
+        """
+        start = self.coef_ if self.warm_start and hasattr(self, "coef_") else None
+        return self._learn(X, Y, X_dev, Y_dev, sample_weight, callback, start)
+
+    def partial_fit(
+        self,
+        X: Iterable[Any],
+        Y: Iterable[Any],
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        callback: Callback | None = None,
+    ) -> Self:
+        """Go on learning, from the weights that are there and from these examples only; the first call is a `fit`."""
+        return self._learn(X, Y, None, None, sample_weight, callback, getattr(self, "coef_", None))
+
+    def predict(self, X: Iterable[Any]) -> list[Any]:
+        """Return the best output of each input."""
+        check_is_fitted(self, "coef_")
+        return asking.predicted(self._structure(), X, self.coef_)
+
+    def score(self, X: Iterable[Any], Y: Iterable[Any], sample_weight: npt.ArrayLike | None = None) -> float:
+        """Return how well predictions agree with ``Y``: by ``scoring``, or one minus the mean cost."""
+        check_is_fitted(self, "coef_")
+        asked = asking.Asked(self._structure(), X, Y)
+        weights = asking.checked_sample_weight(sample_weight, len(asked.X))
+        found = self.predict(asked.X)
+        if self.scoring is not None:
+            return float(self.scoring(asked.Y, found))
+        return 1.0 - float(np.average([asked.cost(i, y) for i, y in enumerate(found)], weights=weights))
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name; ``learner__C=0.5`` also where the learner is given by its name."""
+        if isinstance(self.learner, str) and "learner" not in params and any(p.startswith("learner__") for p in params):
+            self.learner = learners.by_name(self.learner)
+        estimator: Self = super().set_params(**params)
+        return estimator
+
+    def _learn(
+        self,
+        X: Iterable[Any],
+        Y: Iterable[Any],
+        X_dev: Iterable[Any] | None,
+        Y_dev: Iterable[Any] | None,
+        sample_weight: npt.ArrayLike | None,
+        callback: Callback | None,
+        start: FloatArray | None,
+    ) -> Self:
+        structure, learner = self._structure(), checked_learner(self.learner)
+        require_answers(learner, structure)
+        oracle = structure.oracle(X, Y, sample_weight)
+        score = None
+        if require_dev(X_dev, Y_dev, self.patience, "Y_dev"):
+            assert X_dev is not None
+            assert Y_dev is not None
+            score = self._dev_score(structure, X_dev, Y_dev)
+        monitor = Monitor(score, self.patience, callback, self.verbose)
+        result = learned(learner, oracle, start, monitor, self.n_jobs, seed_of(self.random_state))
+        self.coef_ = result.weights
+        result.keep(self)
+        return self
+
+    def _structure(self) -> Structure:
+        if not isinstance(self.structure, Structure):
+            raise InvalidInput(
+                f"structure is {shown(self.structure)}; expected an object of a subclass of tw.Structure."
+            )
+        self.structure.require_defined()
+        return self.structure
+
+    def _dev_score(
+        self, structure: Structure, X_dev: Iterable[Any], Y_dev: Iterable[Any]
+    ) -> Callable[[FloatArray], float]:
+        """Return how weights score on the development data, which are written down once if they can be."""
+        asked = asking.Asked(structure, X_dev, Y_dev)
+        if (scoring := self.scoring) is not None:
+            return lambda weights: float(scoring(asked.Y, asking.predicted(structure, asked.X, weights)))
+        if "parts" not in structure.answers:
+            return lambda weights: (
+                1.0
+                - float(
+                    np.mean([asked.cost(i, y) for i, y in enumerate(asking.predicted(structure, asked.X, weights))])
+                )
+            )
+        oracle = asked.enumerated(np.ones(len(asked.X)))
+        return lambda weights: 1.0 - _mean_cost(oracle, weights)
+
+
+def require_answers(learner: Any, structure: Structure) -> None:
+    """Refuse a learner that asks for what the structure does not answer.
+
+    Examples
+    --------
+    >>> import trelliswork as tw
+    >>> class Sign(tw.Structure):
+    ...     n_features = 1
+    ...     def features(self, x, y):
+    ...         return [x * y]
+    ...     def argmax(self, x, weights):
+    ...         return 1 if weights[0] * x > 0 else -1
+    >>> require_answers(tw.Perceptron(k=5), Sign())
+    Traceback (most recent call last):
+    ...
+    trelliswork.errors.InvalidInput: Perceptron(k=5) asks for kbest, which class Sign does not define: define
+    kbest(x, weights, k, gold, cost_scale) or outputs(x), or use k=1.
+    """
+    name = type(structure).__name__
+    for question in asked_by(learner):
+        if question not in structure.answers:
+            raise InvalidInput(
+                f"{learner!r} asks for {question}, which class {name} does not define: {_HOW[question]}."
+            )
+
+
+def asked_by(learner: Any) -> list[str]:
+    """Return the questions that a learner asks."""
+    questions = [] if getattr(learner, "sums", False) else ["argmax"]
+    k = getattr(learner, "k", 1)
+    if isinstance(k, int) and k > 1:
+        questions.append("kbest")
+    special = [_ASKED[kind.__name__] for kind in type(learner).__mro__ if kind.__name__ in _ASKED]
+    if special:
+        questions += special
+    elif getattr(learner, "sums", False):
+        questions.append("expectations")
+    return questions
+
+
+def _mean_cost(oracle: _core.Oracle, weights: FloatArray) -> float:
+    return float(np.mean([oracle.kbest(weights, i)[0][2] for i in range(oracle.n_examples)]))

@@ -1,0 +1,490 @@
+"""Asking a structure written in Python: every answer is checked before a learner sees it.
+
+A wrong answer would otherwise become wrong weights without a word. Errors name the question and the example; what the
+user's own code raises comes out as it is, with a note that names them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import itertools
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
+from numbers import Real
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from trelliswork import _core
+from trelliswork.errors import InvalidInput
+from trelliswork.structures import checks
+
+if TYPE_CHECKING:
+    from trelliswork.structures.user import Structure
+
+__all__ = [
+    "Asked",
+    "Listed",
+    "Vector",
+    "checked_sample_weight",
+    "key_of",
+    "listed",
+    "oracle_of",
+    "predicted",
+    "vector_of",
+]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Place = Callable[[], str]  # what an error calls the thing that is wrong
+
+_MOST_OUTPUTS = 1_000_000  # of one example that are written down
+_TOLERANCE = 1e-6  # relative to what was added up: user's code may compute in single precision
+
+
+class Vector(NamedTuple):
+    """Features: rising indices and their values."""
+
+    indices: IntArray
+    values: FloatArray
+
+    def dot(self, weights: FloatArray) -> tuple[float, float]:
+        """Return the product with the weights, and the sum of the sizes of what was added up."""
+        products = weights[self.indices] * self.values
+        return float(products.sum()), float(np.abs(products).sum())
+
+
+class Listed(NamedTuple):
+    """All outputs of an input, with their features."""
+
+    outputs: list[Any]
+    features: list[Vector]
+
+
+class _Scored(NamedTuple):
+    """What a structure returned: its features, its score and cost, how far rounding may have moved the score."""
+
+    features: Vector
+    score: float
+    cost: float
+    slack: float
+
+
+def oracle_of(structure: Structure, X: Iterable[Any], Y: Iterable[Any], sample_weight: Any = None) -> _core.Oracle:
+    """Return the examples as learners see them: written down if the structure lists its outputs, else asked about."""
+    asked = Asked(structure, X, Y)
+    weights = checked_sample_weight(sample_weight, len(asked.X))
+    return asked.enumerated(weights) if "parts" in structure.answers else asked.oracle(weights)
+
+
+def predicted(structure: Structure, X: Iterable[Any], weights: FloatArray) -> list[Any]:
+    """Return the best output of each input."""
+    weights = np.array(weights, dtype=np.float64)
+    weights.flags.writeable = False
+    if weights.shape != (structure.n_features,):
+        raise InvalidInput(f"there are {weights.size} weights, but n_features is {structure.n_features}.")
+    return [_predicted(structure, x, i, weights) for i, x in enumerate(_listed("X", X))]
+
+
+class Asked:
+    """A structure with its examples: what the core's oracle calls.
+
+    Parameters
+    ----------
+    structure : Structure
+    X, Y : iterables
+        Inputs and their gold outputs.
+    """
+
+    def __init__(self, structure: Structure, X: Iterable[Any], Y: Iterable[Any]) -> None:
+        self.structure, self.name = structure, type(structure).__name__
+        structure.require_defined()
+        self.X, self.Y = _listed("X", X), _listed("Y", Y)
+        if len(self.X) != len(self.Y):
+            raise InvalidInput(f"X has {len(self.X)} inputs but Y has {len(self.Y)} outputs. Every input needs one.")
+        if not self.X:
+            raise InvalidInput("X is empty: pass at least one example.")
+        self.n_features = int(structure.n_features)
+        self.gold = [self._vector(i, y) for i, y in enumerate(self.Y)]
+        for i, y in enumerate(self.Y):
+            self._require_valid("Y", i, y)
+            if (cost := self.cost(i, y)) != 0.0:
+                raise InvalidInput(
+                    f"{self.name}.cost of Y[{i}] against itself is {cost:g}; the right output must cost 0."
+                )
+
+    # ---- oracles -------------------------------------------------------------------------------------------------
+
+    def oracle(self, sample_weight: FloatArray) -> _core.AskedOracle:
+        """Return an oracle that asks this object."""
+        answers = self.structure.answers
+        return _core.AskedOracle(
+            self,
+            self.n_features,
+            *_stacked(self.gold),
+            sample_weight,
+            kbest="kbest" in answers,
+            expectations="expectations" in answers,
+        )
+
+    def enumerated(self, sample_weight: FloatArray) -> _core.EnumeratedOracle:
+        """Return an oracle of all outputs written down."""
+        starts, gold, costs = [0], [], []
+        features: list[Vector] = []
+        for i, (x, y) in enumerate(zip(self.X, self.Y, strict=True)):
+            found = listed(self.structure, x, f"X[{i}]", i)
+            gold.append(self._place_of_gold(i, y, found.outputs))
+            features += found.features
+            costs += [self.cost(i, output) for output in found.outputs]
+            starts.append(len(features))
+        return _core.EnumeratedOracle.make(
+            np.array(starts),
+            np.array(gold),
+            *_stacked(features),
+            self.n_features,
+            np.array(costs),
+            sample_weight,
+        )
+
+    def _place_of_gold(self, i: int, gold: Any, outputs: list[Any]) -> int:
+        places: dict[Hashable, int] = {}
+        for place, output in enumerate(outputs):
+            if (earlier := places.setdefault(key_of(output), place)) != place:
+                raise InvalidInput(
+                    f"{self.name}.outputs(X[{i}]) lists {_shown(output)} twice, as numbers {earlier} and {place}; "
+                    "every output may be there once."
+                )
+        place = places.get(key_of(gold), -1)
+        if place < 0:
+            raise InvalidInput(
+                f"{self.name}.outputs(X[{i}]) does not list Y[{i}], {_shown(gold)}. Outputs are compared with ==: "
+                "use numbers, strings, tuples and the like, or classes with __eq__ and __hash__."
+            )
+        return place
+
+    # ---- questions of the core -----------------------------------------------------------------------------------
+
+    def kbest(
+        self, weights: FloatArray, example: int, k: int, nu: float
+    ) -> list[tuple[IntArray, FloatArray, float, float]]:
+        """Return the k best outputs under ``score + nu * cost``: indices and values of features, score, cost."""
+        question = "argmax" if k == 1 and self.structure.defines("argmax") else "kbest"
+        outputs = self._best(question, weights, example, k, nu)
+        found = [self._scored(question, weights, example, output) for output in outputs]
+        self._require_order(question, example, found, nu)
+        if self.structure.exact:
+            self._require_best(question, weights, example, outputs, found, k, nu)
+        return [(*one.features, one.score, one.cost) for one in found]
+
+    def expectations(self, weights: FloatArray, example: int, nu: float) -> tuple[float, float, IntArray, FloatArray]:
+        """Return log Z, the score of gold, and indices and values of the expected features."""
+        if "expectations" not in self.structure.answers:
+            raise InvalidInput(
+                f"this learner asks for expectations, which class {self.name} does not define: define "
+                "expectations(x, weights, gold, cost_scale) or outputs(x), or choose a learner that needs the best "
+                "output only."
+            )
+        place = f"{self.name}.expectations(X[{example}])"
+        answer = self._ask("expectations", example, weights, nu=nu)
+        if not isinstance(answer, tuple) or len(answer) != 2:
+            raise InvalidInput(f"{place} returned {_shown(answer)}; expected (log Z, expected features).")
+        total = _number(answer[0], lambda: f"{place}: log Z")
+        expected = vector_of(answer[1], self.n_features, lambda: f"{place}: expected features")
+        gold, size = self.gold[example].dot(weights)
+        if self.structure.exact and total < gold - _TOLERANCE * (1.0 + size):
+            raise InvalidInput(
+                f"{place} returned log Z = {total:g}, but gold alone scores {gold:g}: a sum over all outputs cannot be "
+                "less than one of them."
+            )
+        return total, gold, *expected
+
+    # ---- asking and checking -------------------------------------------------------------------------------------
+
+    def _ask(self, question: str, example: int, *arguments: Any, nu: float = 0.0) -> Any:
+        method = getattr(self.structure, question)
+        keywords = {}
+        if nu != 0.0:
+            keywords = {"gold": self.Y[example], "cost_scale": nu}
+            if not _takes(method, self.X[example], *arguments, **keywords):
+                raise InvalidInput(
+                    f"this learner asks for {question} with a cost, which {self.name}.{question} does not take: give "
+                    "it the arguments gold=None and cost_scale=0.0, and maximise score + cost_scale * cost(gold, y)."
+                )
+        return _called(method, example, f"{self.name}.{question}", self.X[example], *arguments, **keywords)
+
+    def _best(self, question: str, weights: FloatArray, example: int, k: int, nu: float) -> list[Any]:
+        if question == "argmax":
+            outputs = [self._ask("argmax", example, weights, nu=nu)]
+        elif "kbest" not in self.structure.answers:
+            raise InvalidInput(
+                f"this learner asks for kbest, which class {self.name} does not define: define "
+                "kbest(x, weights, k, gold, cost_scale) or outputs(x), or use k=1."
+            )
+        else:
+            answer = self._ask("kbest", example, weights, k, nu=nu)
+            if isinstance(answer, (str, bytes, Mapping, Set)) or not isinstance(answer, Iterable):
+                raise InvalidInput(
+                    f"{self.name}.kbest(X[{example}]) returned {_shown(answer)}; expected a list of outputs."
+                )
+            outputs = list(answer)
+            if not 1 <= len(outputs) <= k:
+                raise InvalidInput(
+                    f"{self.name}.kbest(X[{example}], k={k}) returned {len(outputs)} outputs; expected 1 to {k}."
+                )
+            if len({key_of(output) for output in outputs}) < len(outputs):
+                raise InvalidInput(
+                    f"{self.name}.kbest(X[{example}], k={k}) returned the same output twice; they must be distinct."
+                )
+        for output in outputs:
+            if output is None:
+                raise InvalidInput(f"{self.name}.{question}(X[{example}]) returned None; expected an output.")
+            self._require_valid(question, example, output)
+        return outputs
+
+    def _scored(self, question: str, weights: FloatArray, example: int, output: Any) -> _Scored:
+        features = self._vector(example, output)
+        score, size = features.dot(weights)
+        if not np.isfinite(score):
+            raise InvalidInput(f"what {self.name}.{question}(X[{example}]) returned has the score {score}.")
+        return _Scored(features, score, self.cost(example, output), _TOLERANCE * (1.0 + size))
+
+    def _require_order(self, question: str, example: int, found: list[_Scored], nu: float) -> None:
+        for first, second in itertools.pairwise(found):
+            a, b = first.score + nu * first.cost, second.score + nu * second.cost
+            if a < b - first.slack - second.slack:
+                raise InvalidInput(
+                    f"{self.name}.{question}(X[{example}]) is not sorted: an output of {a:g} comes before one of {b:g} "
+                    f"({_meaning(nu)}). The best must come first."
+                )
+
+    def _require_best(
+        self,
+        question: str,
+        weights: FloatArray,
+        example: int,
+        outputs: list[Any],
+        found: list[_Scored],
+        k: int,
+        nu: float,
+    ) -> None:
+        """Refuse an answer that leaves out gold although gold is better, or although there is room for it."""
+        gold, size = self.gold[example].dot(weights)
+        worst = found[-1]
+        short = len(found) < k
+        if not short and worst.score + nu * worst.cost >= gold - worst.slack - _TOLERANCE * (1.0 + size):
+            return
+        if key_of(self.Y[example]) in map(key_of, outputs):
+            return
+        if short:
+            raise InvalidInput(
+                f"{self.name}.{question}(X[{example}], k={k}) returned {len(found)} outputs, and Y[{example}] is not "
+                "among them: there are more outputs than that."
+            )
+        value = worst.score + nu * worst.cost
+        raise InvalidInput(
+            f"{self.name}.{question}(X[{example}]) returned an output of {value:g}, but Y[{example}] has {gold:g} "
+            f"({_meaning(nu)}): it is not the best. Set exact = False in the class if it searches approximately."
+        )
+
+    def _require_valid(self, question: str, example: int, output: Any) -> None:
+        if not self.structure.defines("valid"):
+            return
+        if not _called(self.structure.valid, example, f"{self.name}.valid", self.X[example], output):
+            what = f"Y[{example}]" if question == "Y" else f"what {self.name}.{question}(X[{example}]) returned"
+            raise InvalidInput(f"{what}, {_shown(output)}, is not valid, {self.name}.valid says.")
+
+    def _vector(self, example: int, output: Any) -> Vector:
+        return _features(self.structure, self.X[example], output, f"X[{example}]", example)
+
+    def cost(self, example: int, output: Any) -> float:
+        """Return the cost of an output of an example, checked."""
+        answer = _called(self.structure.cost, example, f"{self.name}.cost", self.Y[example], output)
+        cost = _number(answer, lambda: f"{self.name}.cost(Y[{example}], {_shown(output)})")
+        if cost < 0.0:
+            raise InvalidInput(
+                f"{self.name}.cost(Y[{example}], {_shown(output)}) is {cost:g}; costs must not be negative."
+            )
+        return cost
+
+
+def _predicted(structure: Structure, x: Any, i: int, weights: FloatArray) -> Any:
+    if structure.defines("outputs"):
+        found = listed(structure, x, f"X[{i}]", i)
+        return found.outputs[int(np.argmax([vector.dot(weights)[0] for vector in found.features]))]
+    name = f"{type(structure).__name__}.argmax"
+    output = _called(structure.argmax, i, name, x, weights)
+    if output is None:
+        raise InvalidInput(f"{name}(X[{i}]) returned None; expected an output.")
+    return output
+
+
+def listed(structure: Structure, x: Any, place: str, example: int | None = None) -> Listed:
+    """Return all outputs of an input, checked, with their features; ``place`` is what errors call it."""
+    name = f"{type(structure).__name__}.outputs"
+    answer = _called(structure.outputs, example, name, x)
+    if not isinstance(answer, Iterable):
+        raise InvalidInput(
+            f"{name}({place}) returned {_shown(answer)}; expected all outputs, as a list or a generator."
+        )
+    outputs = _called(lambda: list(itertools.islice(answer, _MOST_OUTPUTS + 1)), example, name)
+    if not outputs:
+        raise InvalidInput(f"{name}({place}) lists no output; every input needs at least one.")
+    if len(outputs) > _MOST_OUTPUTS:
+        raise InvalidInput(f"{name}({place}) lists more than {_MOST_OUTPUTS:,} outputs: define argmax instead.")
+    return Listed(outputs, [_features(structure, x, output, place, example) for output in outputs])
+
+
+def vector_of(answer: Any, n_features: int, place: Place) -> Vector:
+    """Return features, however they were written down, as rising indices and values; errors call them ``place()``.
+
+    Examples
+    --------
+    >>> vector_of({3: 1.0, 0: 2.0}, 5, str)
+    Vector(indices=array([0, 3]), values=array([2., 1.]))
+    >>> vector_of(([3, 0, 3], [1.0, 2.0, 1.0]), 5, str)
+    Vector(indices=array([0, 3]), values=array([2., 2.]))
+    >>> vector_of([2.0, 0.0, 0.0, 2.0, 0.0], 5, str)
+    Vector(indices=array([0, 3]), values=array([2., 2.]))
+    """
+    if isinstance(answer, Mapping):
+        indices, values = _numbers(list(answer.keys()), place), _numbers(list(answer.values()), place)
+    elif isinstance(answer, tuple) and len(answer) == 2 and not isinstance(answer[0], Real):
+        indices, values = _numbers(answer[0], place), _numbers(answer[1], place)
+    else:
+        values = _numbers(answer, place)
+        if values.shape != (n_features,):
+            raise InvalidInput(
+                f"{place()} have the shape {values.shape}; expected {n_features} numbers (n_features), a dict from "
+                "indices to numbers, or (indices, numbers)."
+            )
+        indices = np.flatnonzero(values)
+        values = values[indices]
+    return _sparse(indices, values, n_features, place)
+
+
+def key_of(output: Any) -> Hashable:
+    """Return something by which equal outputs can be recognised; lists and arrays are as good as tuples.
+
+    Examples
+    --------
+    >>> key_of([1, [2, 3]]) == key_of((1, np.array([2, 3])))
+    True
+    """
+    try:
+        hash(output)
+        return output  # type: ignore[no-any-return]
+    except TypeError:
+        pass
+    if isinstance(output, np.ndarray):
+        return key_of(output.tolist())
+    if isinstance(output, Sequence):
+        return tuple(key_of(item) for item in output)
+    if isinstance(output, Mapping):
+        return frozenset((key_of(name), key_of(value)) for name, value in output.items())
+    if isinstance(output, Set):
+        return frozenset(key_of(item) for item in output)
+    if dataclasses.is_dataclass(output):
+        parts = [getattr(output, field.name) for field in dataclasses.fields(output) if field.compare]
+        return (type(output), *map(key_of, parts))
+    return repr(output)
+
+
+def _features(structure: Structure, x: Any, output: Any, place: str, example: int | None) -> Vector:
+    name = f"{type(structure).__name__}.features"
+    answer = _called(structure.features, example, name, x, output)
+    return vector_of(answer, int(structure.n_features), lambda: f"{name}({place}, {_shown(output)})")
+
+
+def _called(method: Callable[..., Any], example: int | None, name: str, *arguments: Any, **keywords: Any) -> Any:
+    try:
+        return method(*arguments, **keywords)
+    except Exception as error:
+        if example is not None:
+            error.add_note(f"raised when trelliswork asked {name} about example {example} (X[{example}])")
+        raise
+
+
+def _takes(method: Callable[..., Any], *arguments: Any, **keywords: Any) -> bool:
+    try:
+        inspect.signature(method).bind(*arguments, **keywords)
+    except TypeError:
+        return False
+    return True
+
+
+def _sparse(indices: npt.NDArray[Any], values: npt.NDArray[Any], n_features: int, place: Place) -> Vector:
+    if indices.ndim != 1 or indices.shape != values.shape:
+        raise InvalidInput(f"{place()} have indices of shape {indices.shape} but numbers of shape {values.shape}.")
+    if not len(indices):
+        return Vector(np.zeros(0, dtype=np.int64), np.zeros(0))
+    if indices.dtype.kind not in "iu":
+        raise InvalidInput(f"{place()} have indices of type {indices.dtype}; expected whole numbers.")
+    order = np.argsort(indices, kind="stable")
+    indices, values = indices[order], values[order].astype(np.float64, copy=False)
+    lowest, highest = int(indices[0]), int(indices[-1])
+    if lowest < 0 or highest >= n_features:
+        raise InvalidInput(
+            f"{place()} have the index {lowest if lowest < 0 else highest}; expected 0 to {n_features - 1}, since "
+            f"n_features is {n_features}."
+        )
+    if not math.isfinite(values.sum()) and not np.isfinite(values).all():  # one sum says it of nearly all
+        raise InvalidInput(f"{place()} hold {values[~np.isfinite(values)][0]}; features must be finite.")
+    new = indices[1:] != indices[:-1]
+    if not new.all():
+        firsts = np.flatnonzero(np.concatenate([[True], new]))
+        indices, values = indices[firsts], np.add.reduceat(values, firsts)
+    return Vector(indices.astype(np.int64, copy=False), values)
+
+
+def _numbers(values: Any, place: Place) -> npt.NDArray[Any]:
+    """Return an array of numbers."""
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError, OverflowError):
+        array = np.asarray(None)
+    if array.dtype.kind not in "fiub":
+        raise InvalidInput(f"{place()} are {_shown(values)}; expected numbers.")
+    return array
+
+
+def _number(value: Any, name: Place) -> float:
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
+    if not isinstance(value, (float, Real)) or not math.isfinite(value):
+        raise InvalidInput(f"{name()} is {_shown(value)}; expected a finite number.")
+    return float(value)
+
+
+def _stacked(vectors: list[Vector]) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return the rows of a CSR matrix: where they start, indices, values."""
+    starts = np.cumsum([0, *(len(vector.indices) for vector in vectors)])
+    indices = np.concatenate([np.zeros(0, dtype=np.int64), *(vector.indices for vector in vectors)])
+    return starts, indices, np.concatenate([np.zeros(0), *(vector.values for vector in vectors)])
+
+
+def _listed(name: str, values: Iterable[Any]) -> list[Any]:
+    if isinstance(values, (str, bytes, Mapping, Set)) or not isinstance(values, Iterable):
+        raise InvalidInput(f"{name} is {_shown(values)}; expected a list.")
+    return list(values)
+
+
+def checked_sample_weight(sample_weight: Any, n: int) -> FloatArray:
+    if sample_weight is None:
+        return np.ones(n)
+    weights = checks.as_numbers("sample_weight", sample_weight)
+    if weights.shape != (n,):
+        raise InvalidInput(f"sample_weight has shape {weights.shape}, but there are {n} examples.")
+    if not (np.isfinite(weights) & (weights >= 0)).all():
+        raise InvalidInput("sample_weight must hold finite numbers that are not negative.")
+    return weights
+
+
+def _meaning(nu: float) -> str:
+    return "its score" if nu == 0.0 else f"score + {nu:g} * cost"
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
