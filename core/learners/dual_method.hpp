@@ -5,9 +5,9 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
+#include "centre.hpp"
 #include "online.hpp"
 #include "smo.hpp"
 #include "working_set.hpp"
@@ -58,11 +58,6 @@ protected:
     double C_of(std::size_t example) const { return dual_settings_.C * oracle_.example_weight(example); }
     virtual double dual() const;
     double penalty() const;  // 1/2 |w - w_0|^2
-    // Decodes all examples that count, with the weights as they are: use(example, best structure, its difference), in
-    // order.
-    using Use = std::function<void(std::size_t, const Found&, const SparseVector&)>;
-    void each_best(double nu, std::size_t n_jobs, const Use& use);
-    double hinge_losses(std::size_t n_jobs);  // sum of C_n loss_n
     void decode_all_again() { due_.assign(due_.size(), 0); }
 
     const DualSettings dual_settings_;
@@ -76,8 +71,7 @@ private:
     bool optimise(WorkingSet& set, double ridge);
     void count_memory();
 
-    std::vector<double> start_;  // w_0, or empty: all zeros
-    double start_norm_ = 0.0;    // |w_0|^2
+    Centre centre_;  // w_0
     Block block_;
     Products products_;
     std::vector<double> lambdas_;

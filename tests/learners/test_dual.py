@@ -458,10 +458,10 @@ def test_a_run_cut_in_two_ends_with_the_same_bits(learner, oracle, cut):
 PARTS = ["examples", "member_heads", "member_indices", "member_values", "gap"]
 DAMAGE = [
     *((name, lambda part: part[:-1]) for name in PARTS),
-    *((name, lambda part: part.astype(np.float32)) for name in [*PARTS, "start"]),
+    *((name, lambda part: part.astype(np.float32)) for name in [*PARTS, "centre"]),
     *((name, lambda part: np.full_like(part, 1e12)) for name in PARTS[:3]),
     *((name, lambda part: np.full_like(part, np.nan)) for name in PARTS[:3]),
-    ("start", lambda part: np.zeros(1000)),
+    ("centre", lambda part: np.zeros(1000)),
 ]
 
 
@@ -473,7 +473,7 @@ def test_a_damaged_state_is_refused(name, damage):
         SDM(epochs=2).train(problem.oracle(), state={**states[0], name: damage(states[0][name])})
 
 
-@pytest.mark.parametrize("name", [*PARTS, "start"])
+@pytest.mark.parametrize("name", [*PARTS, "centre"])
 def test_a_state_with_a_part_missing_is_refused(name):
     problem, states = problem_of(2, n=10), []
     SDM(epochs=2).train(problem.oracle(), on_iteration=lambda done: states.append(done.state()))
