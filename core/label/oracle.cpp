@@ -8,42 +8,13 @@
 #include <string>
 
 #include "../parallel.hpp"
+#include "../plain_weights.hpp"
 
 namespace tw::label {
 namespace {
 
 constexpr std::size_t kShards = 8;            // sums are made per shard, whatever the number of threads
 constexpr std::size_t kRowsWorthAShard = 64;  // below this a thread costs more than it saves
-constexpr double kSmallestScale = 1e-100;     // the scale is multiplied out before it underflows
-
-class LabelWeights final : public WorkingWeights {
-public:
-    explicit LabelWeights(std::size_t n) : stored_(n, 0.0) {}
-    void load(std::span<const double> weights) override {
-        stored_.assign(weights.begin(), weights.end());
-        scale_ = 1.0;
-    }
-    void store(std::span<double> weights) const override {
-        for (std::size_t j = 0; j < stored_.size(); ++j) weights[j] = scale_ * stored_[j];
-    }
-    double scale() const override { return scale_; }
-    void multiply(double factor) override {
-        scale_ *= factor;
-        if (std::abs(scale_) >= kSmallestScale) return;
-        for (double& value : stored_) value *= scale_;
-        scale_ = 1.0;
-    }
-    double squared_norm() const override {
-        double sum = 0.0;
-        for (const double value : stored_) sum += value * value;
-        return scale_ * scale_ * sum;
-    }
-    double* stored() { return stored_.data(); }
-
-private:
-    std::vector<double> stored_;
-    double scale_ = 1.0;
-};
 
 }  // namespace
 
@@ -173,15 +144,15 @@ void LabelOracle::curvature(std::span<const double> weights, std::span<double> d
 }
 
 std::unique_ptr<WorkingWeights> LabelOracle::working_weights() const {
-    return std::make_unique<LabelWeights>(n_weights());
+    return std::make_unique<PlainWeights>(n_weights());
 }
 
 double LabelOracle::descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step) const {
-    auto& working = dynamic_cast<LabelWeights&>(weights);
+    auto& working = dynamic_cast<PlainWeights&>(weights);
     std::vector<double> p(examples.size() * n_labels_);
     double total = 0.0;
     for (std::size_t i = 0; i < examples.size(); ++i)
-        total += infer(examples[i], working.stored(), working.scale(), &p[i * n_labels_]);
+        total += infer(examples[i], working.stored.data(), working.scale(), &p[i * n_labels_]);
     const double stored_step = step / working.scale();
     for (std::size_t i = 0; i < examples.size(); ++i) {
         const std::size_t row = examples[i];
@@ -189,7 +160,7 @@ double LabelOracle::descend(WorkingWeights& weights, std::span<const std::uint32
         of_row[gold_[row]] -= 1.0;
         each_value(row, [&](std::size_t column, double x) {
             const double factor = stored_step * sample_weights_[row] * x;
-            for (std::size_t k = 0; k < n_labels_; ++k) working.stored()[column * n_labels_ + k] -= factor * of_row[k];
+            for (std::size_t k = 0; k < n_labels_; ++k) working.stored[column * n_labels_ + k] -= factor * of_row[k];
         });
     }
     return total;

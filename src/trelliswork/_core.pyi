@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, overload
 
 import numpy
-import numpy.typing
 from numpy.typing import NDArray
 
 
@@ -452,54 +451,28 @@ class PassiveAggressive(Solver):
 
     def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, k: int = 1, restricted: bool = False, averaged: bool = True, shuffle: bool = True, seed: int = 0) -> None: ...
 
-class Subgradient(Solver):
-    """Subgradient descent with shrinking."""
+def solve_block(K: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], violations: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], constraints: str, C: float, tau: float = 0.0) -> tuple:
+    """The dual problem inside one example: lambda, gradient, lambda of gold."""
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, lam: float, loss: str = 'max-margin', epsilon: float = 1.0, epsilon_decay: float = 0.0, step: str = 'constant', gamma: float = 1.0, batch_size: int = 1, average_after: int = 0, averaged: bool = True, shuffle: bool = True, seed: int = 0) -> None: ...
+class MIRA(Solver):
+    """k-best MIRA, separable or with slack."""
 
-class Pegasos(Solver):
-    """Structured Pegasos, in mini-batches."""
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = float('inf'), k: int = 5, averaged: bool = True, shuffle: bool = True, seed: int = 0) -> None: ...
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, lam: float, loss: str = 'max-margin', k: int = 1, restricted: bool = False, cccp: int = 5, step: str = 'pegasos', gamma: float = 1.0, alpha: float = 0.75, batch_size: int = 1, projection: bool = False, average_after: int = 0, averaged: bool = True, shuffle: bool = True, seed: int = 0) -> None: ...
+class SDM(Solver):
+    """The k-best sequential dual method, hinge or ramp."""
 
-class Arow(Solver):
-    """AROW and confidence-weighted learning."""
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, k: int = 1, loss: str = 'hinge', inner: int = 5, tau: float = 0.0001, tol: float = 0.001, growth: int = 0, skip: bool = False, check: int = 1, averaged: bool = False, shuffle: bool = True, seed: int = 0) -> None: ...
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, variant: str = 'arow', r: float = 1.0, phi: float = 1.0, C: float = 1.0, variance: float = 1.0, k: int = 1, averaged: bool = False, shuffle: bool = True, seed: int = 0) -> None: ...
+class LaRank(Solver):
+    """k-best LaRank."""
 
-class AveragedWeights:
-    """Weights that scale for free, and their lazy average."""
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, k: int = 1, reprocess: int = 10, tau: float = 0.0001, tol: float = 0.001, growth: int = 0, check: int = 1, averaged: bool = False, shuffle: bool = True, seed: int = 0) -> None: ...
 
-    def __init__(self, start: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+class DualCoordinate(Solver):
+    """Dual coordinate ascent for the squared hinge."""
 
-    def add(self, indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], step: float) -> None:
-        """w += step * x"""
-
-    def multiply(self, factor: float) -> None:
-        """w *= factor"""
-
-    def grow(self, n: int) -> None:
-        """Zeros up to n weights."""
-
-    def count(self, times: float = 1.0) -> None:
-        """The weights as they are enter the average."""
-
-    @property
-    def scale(self) -> float: ...
-
-    @property
-    def squared_norm(self) -> float: ...
-
-    def current(self) -> NDArray[numpy.float64]:
-        """w"""
-
-    def average(self) -> NDArray[numpy.float64]:
-        """The mean of the weights counted; w when none were."""
-
-def slack_rival(oracle: Oracle, weights: numpy.typing.NDArray[numpy.float64], example: int, search: bool = False) -> tuple | None:
-    """
-    The structure most violated with rescaled slack, or None; with `search`, by kbest alone.
-    """
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, k: int = 1, tau: float = 0.0001, tol: float = 0.001, growth: int = 0, skip: bool = False, check: int = 1, averaged: bool = False, shuffle: bool = True, seed: int = 0) -> None: ...
 
 def checksum(data: object) -> int:
     """
