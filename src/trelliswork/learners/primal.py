@@ -187,7 +187,7 @@ class Subgradient(EpochLearner):
         The step size, or the first; 1 in the textbook's algorithm.
     averaged : bool, default True
         Whether to return the mean of the weights after every step.
-    average_from : int or float, default 0.5
+    average_from : int or float, default 0
         When averaging starts: after this many epochs, or if a float, after this fraction of all steps.
     shuffle : bool, default True
         Whether to visit the examples in a new random order in each pass.
@@ -216,7 +216,7 @@ class Subgradient(EpochLearner):
         step: str = "constant",
         gamma: float = 0.1,
         averaged: bool = True,
-        average_from: float = 0.5,
+        average_from: float = 0,
         shuffle: bool = True,
     ) -> None:
         self.C = C
