@@ -242,6 +242,11 @@ class Oracle:
         The k best structures under score + nu * cost: (code, score, cost, indices, values of f(gold) - f(y)).
         """
 
+    def slack_argmax(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], example: int) -> object:
+        """
+        (code, score, cost) of the structure with the highest cost * (1 + score - score of gold), or None.
+        """
+
     def part_scores(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], example: int) -> NDArray[numpy.float64]:
         """Scores of the parts of an example."""
 

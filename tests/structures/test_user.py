@@ -558,7 +558,7 @@ def test_a_list_of_outputs_that_cannot_be_is_refused(members, message):
 def test_learners_report_a_lie_under_its_own_name():
     liar = type("Liar", (Trio,), {"argmax": lambda self, x, weights, gold=None, cost_scale=0.0: 2})()
     with pytest.raises(InvalidInput, match=r"Liar.argmax\(X\[\d\]\) returned an output of"):
-        tw.PassiveAggressive(epochs=50).train(liar.oracle(X_TRIO, Y_TRIO))
+        tw.PassiveAggressive(C=0.05, epochs=50).train(liar.oracle(X_TRIO, Y_TRIO))
 
 
 def test_an_approximate_search_may_miss_the_best():
@@ -683,3 +683,50 @@ def test_outputs_may_be_lists_arrays_and_dicts():
 
     oracle = Arrays().oracle([1.0, 2.0], [[0, 1], (1, 0)])
     assert [cost for _, _, cost, _, _ in oracle.kbest(np.array([1.0, 0.0]), 0, 2)] == [1.0, 0.0]
+
+
+# ---- Structure.check -------------------------------------------------------------------------------------------------
+
+
+def test_a_structure_that_tells_the_truth_passes_its_check():
+    X, Y = sequences(3)
+    for structure in (ListedChain(3, 3), AskedChain(3, 3)):
+        structure.check(X, Y)
+    Trio().check(X_TRIO, Y_TRIO)
+    Sign().check(X_SIGN, Y_SIGN)
+
+
+def without_cost(self, x, weights, gold=None, cost_scale=0.0):
+    return int(np.argmax(weights * x))
+
+
+def shifted(self, x, weights, gold=None, cost_scale=0.0):
+    total, expected = Trio.expectations(self, x, weights, gold, cost_scale)
+    return total + 1.0, expected + 0.1
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ({"argmax": without_cost}, r"argmax\(X\[\d\]\) returned an output of .* it is not the best"),
+        ({"argmax": lambda self, x, weights, **cost: 2}, "it is not the best"),
+        ({"expectations": shifted}, r"expectations\(X\[0\]\): the expected features are not the derivative of log Z"),
+        (
+            {
+                "kbest": lambda self, x, weights, k, **cost: Trio.kbest(self, x, weights, 1, **cost),
+                "argmax": lambda self, x, weights, **cost: Trio.kbest(self, x, weights, 1, **cost)[0],
+            },
+            r"kbest\(X\[0\], k=2\) returned 1 outputs",
+        ),
+    ],
+)
+def test_a_contradiction_is_found_by_the_check(members, message):
+    with pytest.raises(InvalidInput, match=message):
+        type("Liar", (Trio,), members)().check(X_TRIO, Y_TRIO)
+
+
+def test_an_answer_worse_than_one_found_before_is_found_out_in_training():
+    """A plain argmax in the place of the one with cost."""
+    liar = type("Liar", (Trio,), {"argmax": without_cost})()
+    with pytest.raises(InvalidInput, match=r"Liar.argmax\(X\[\d\]\) returned .*\(score \+ 1 \* cost\)"):
+        tw.PassiveAggressive(C=0.05, epochs=50).train(liar.oracle(X_TRIO, Y_TRIO))
