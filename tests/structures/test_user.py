@@ -652,6 +652,16 @@ def test_weights_that_are_kept_do_not_change_any_more():
         np.testing.assert_array_equal(weights, copy)
 
 
+def test_the_number_of_features_must_stay():
+    class Grows(Sign):
+        def argmax(self, x, weights, gold=None, cost_scale=0.0):
+            self.n_features = 5
+            return 1
+
+    with pytest.raises(InvalidInput, match="n_features was 1 when training began, and now is 5"):
+        tw.Perceptron().train(Grows().oracle(X_SIGN, Y_SIGN))
+
+
 def test_several_threads_may_ask():
     X, Y = sequences(6)
     oracle = AskedChain(3, 3).oracle(X, Y)

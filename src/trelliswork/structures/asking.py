@@ -274,6 +274,11 @@ class Asked:
             raise InvalidInput(f"{what}, {shown(output)}, is not valid, {self.name}.valid says.")
 
     def _vector(self, example: int, output: Any) -> Vector:
+        if self.structure.n_features != self.n_features:
+            raise InvalidInput(
+                f"{self.name}.n_features was {self.n_features} when training began, and now is "
+                f"{self.structure.n_features}; it must stay as it is."
+            )
         return _features(self.structure, self.X[example], output, f"X[{example}]", example)
 
     def cost(self, example: int, output: Any) -> float:
