@@ -3,9 +3,19 @@
 
 namespace tw {
 
+// To be written: other threads lose it.
 inline void fetch_ahead(const void* place) noexcept {
 #if defined(__GNUC__) || defined(__clang__)
     __builtin_prefetch(place, 1);
+#else
+    (void)place;
+#endif
+}
+
+// To be read only, which threads can share.
+inline void fetch_to_read(const void* place) noexcept {
+#if defined(__GNUC__) || defined(__clang__)
+    __builtin_prefetch(place, 0);
 #else
     (void)place;
 #endif

@@ -1,8 +1,96 @@
 // Frank-Wolfe, cutting planes and exponentiated gradient, bound.
+#include "../learners/cutting_plane.hpp"
+#include "../learners/exponentiated_gradient.hpp"
+#include "../learners/frank_wolfe.hpp"
 #include "learner_arguments.hpp"
 
 namespace tw::bind {
+namespace {
 
-void bind_batch(nb::module_&) {}
+using learners::Averaging;
+using learners::CuttingPlane;
+using learners::ExponentiatedGradient;
+using learners::FrankWolfe;
+using learners::OnlineSettings;
+
+Averaging averaging_named(const std::string& name) {
+    if (name == "none") return Averaging::kNone;
+    if (name == "uniform") return Averaging::kUniform;
+    if (name == "weighted") return Averaging::kWeighted;
+    throw std::invalid_argument("averaged must be 'none', 'uniform' or 'weighted'");
+}
+
+learners::DualLoss loss_named(const std::string& name) {
+    if (name == "crf") return learners::DualLoss::kCrf;
+    if (name == "max-margin") return learners::DualLoss::kMaxMargin;
+    throw std::invalid_argument("loss must be 'crf' or 'max-margin'");
+}
+
+void require_tolerance(double tol, std::size_t gap_every) {
+    require(tol >= 0.0, "tol must be a number >= 0");
+    require(gap_every >= 1, "gap_every must be at least 1");
+}
+
+void make_frank_wolfe(FrankWolfe* self, Oracle& oracle, const Vector& weights, double C, double tol,
+                      const std::string& averaged, bool line_search, std::size_t gap_every, bool shuffle,
+                      std::uint64_t seed) {
+    require_positive(C, "C must be a number above 0");
+    require_tolerance(tol, gap_every);
+    const Averaging averaging = averaging_named(averaged);
+    new (self) FrankWolfe(oracle, OnlineSettings{seed, shuffle, false}, {C, tol, gap_every, line_search, averaging},
+                          start_of(oracle, weights));
+}
+
+void make_exponentiated_gradient(ExponentiatedGradient* self, Oracle& oracle, const Vector& weights,
+                                 const std::string& loss, double kappa, double tol, double step, std::size_t gap_every,
+                                 bool averaged, bool shuffle, std::uint64_t seed) {
+    require_positive(kappa, "kappa must be a number above 0");
+    require_positive(step, "step must be a number above 0");
+    require_tolerance(tol, gap_every);
+    const learners::DualLoss named = loss_named(loss);
+    require(named == learners::DualLoss::kMaxMargin || step <= 1.0, "step must be at most 1 for a CRF");
+    new (self) ExponentiatedGradient(oracle, OnlineSettings{seed, shuffle, averaged},
+                                     {named, kappa, tol, step, gap_every}, start_of(oracle, weights));
+}
+
+template <class Learner>
+void evaluate(Learner& learner, std::size_t n_jobs) {
+    nb::gil_scoped_release unlocked;
+    learner.evaluate(n_jobs);
+}
+
+double hinge_sum(Oracle& oracle, const Vector& weights, std::size_t n_jobs) {
+    learners::AveragedWeights w(start_of(oracle, weights));
+    nb::gil_scoped_release unlocked;
+    return learners::hinge_sum(oracle, w, n_jobs);
+}
+
+}  // namespace
+
+void bind_batch(nb::module_& m) {
+    nb::class_<FrankWolfe, learners::Solver>(m, "FrankWolfe", "Block-coordinate Frank-Wolfe for max-margin.")
+        .def("__init__", make_frank_wolfe, nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("C") = 1.0,
+             nb::arg("tol") = 1e-3, nb::arg("averaged") = "weighted", nb::arg("line_search") = true,
+             nb::arg("gap_every") = 5, nb::arg("shuffle") = true, nb::arg("seed") = 0, nb::keep_alive<1, 2>())
+        .def("evaluate", evaluate<FrankWolfe>, nb::arg("n_jobs") = 1, "Make objective and gap exact.");
+    nb::class_<CuttingPlane, learners::Solver>(m, "CuttingPlane", "1-slack cutting planes for max-margin.")
+        .def(
+            "__init__",
+            [](CuttingPlane* self, Oracle& oracle, const Vector& weights, double C, double tol) {
+                require_positive(C, "C must be a number above 0");
+                require_tolerance(tol, 1);
+                new (self) CuttingPlane(oracle, C, tol, start_of(oracle, weights));
+            },
+            nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("C") = 1.0, nb::arg("tol") = 0.01,
+            nb::keep_alive<1, 2>());
+    nb::class_<ExponentiatedGradient, learners::Solver>(m, "ExponentiatedGradient", "Online EG on the dual.")
+        .def("__init__", make_exponentiated_gradient, nb::arg("oracle"), nb::arg("weights"), nb::kw_only(),
+             nb::arg("loss") = "crf", nb::arg("kappa") = 1.0, nb::arg("tol") = 1e-3, nb::arg("step") = 0.5,
+             nb::arg("gap_every") = 5, nb::arg("averaged") = false, nb::arg("shuffle") = true, nb::arg("seed") = 0,
+             nb::keep_alive<1, 2>())
+        .def("evaluate", evaluate<ExponentiatedGradient>, nb::arg("n_jobs") = 1, "Make objective and gap exact.");
+    m.def("hinge_sum", hinge_sum, nb::arg("oracle"), nb::arg("weights"), nb::arg("n_jobs") = 1,
+          "Sum over the examples of weight * max over y of cost(y) - w . (f(gold) - f(y)).");
+}
 
 }  // namespace tw::bind

@@ -124,7 +124,8 @@ std::vector<std::uint8_t> flags(const std::optional<Bytes>& array, std::size_t s
 void make_oracle(ChainOracle* self, Examples& examples, std::size_t n_labels, const Labels& order,
                  std::size_t min_count, const std::string& combinations, bool transitions,
                  const std::optional<Bytes>& allowed_transitions, const std::optional<Bytes>& allowed_start,
-                 const std::optional<Bytes>& allowed_end, const std::optional<Matrix>& cost, const std::string& use) {
+                 const std::optional<Bytes>& allowed_end, const std::optional<Matrix>& cost, const std::string& use,
+                 std::size_t n_jobs) {
     chain::Settings settings;
     settings.n_labels = n_labels;
     require(n_labels >= 1 && n_labels <= 65535, "n_labels must be between 1 and 65,535");
@@ -139,7 +140,7 @@ void make_oracle(ChainOracle* self, Examples& examples, std::size_t n_labels, co
             flags(allowed_end, n_labels, "allowed_end must have one entry per label")};
     if (cost) settings.cost.assign(cost->data(), cost->data() + cost->size());
     nb::gil_scoped_release unlocked;
-    new (self) ChainOracle(std::move(examples), std::move(settings), use_named(use));
+    new (self) ChainOracle(std::move(examples), std::move(settings), n_jobs, use_named(use));
 }
 
 template <class To, class From>
@@ -300,7 +301,8 @@ void bind_training(nb::module_& m) {
         .def("__init__", make_oracle, nb::arg("examples"), nb::arg("n_labels"), nb::arg("order"),
              nb::arg("min_count") = 1, nb::arg("combinations") = "seen", nb::arg("transitions") = true,
              nb::arg("allowed_transitions") = nb::none(), nb::arg("allowed_start") = nb::none(),
-             nb::arg("allowed_end") = nb::none(), nb::arg("cost") = nb::none(), nb::arg("use") = "fast")
+             nb::arg("allowed_end") = nb::none(), nb::arg("cost") = nb::none(), nb::arg("use") = "fast",
+             nb::arg("n_jobs") = 1)
         .def(
             "export",
             [](const ChainOracle& oracle, const Vector& weights) {

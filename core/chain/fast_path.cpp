@@ -4,7 +4,9 @@
 // A pass lays the weights out, adds up composites, goes over the groups of every shard (gather scores, forward and
 // backward, scatter probabilities), and collects the sums of the shards in their order. A group for which a precision
 // does not suffice is done again in the next one: single, double, log space.
+#include "../parallel.hpp"
 #include "../prefetch.hpp"
+#include "label_sets.hpp"
 #include "path.hpp"
 #include "row_pass.hpp"
 #include "row_weights.hpp"
@@ -14,9 +16,14 @@ namespace {
 
 class FastPath : public Path {
 public:
-    explicit FastPath(const TrainingSet& set)
-        : set_(set), layout_(set), single_(set), twice_(set), single_pass_(set, layout_), twice_pass_(set, layout_) {
-        count_observed();
+    FastPath(const TrainingSet& set, std::size_t n_jobs)
+        : set_(set),
+          layout_(set, n_jobs),
+          single_(set),
+          twice_(set),
+          single_pass_(set, layout_),
+          twice_pass_(set, layout_) {
+        count_observed(n_jobs);
     }
 
     double loss(std::span<const double> weights, std::span<double> gradient, double cost_scale, std::size_t n_jobs,
@@ -35,7 +42,9 @@ public:
     }
 
     std::unique_ptr<WorkingWeights> working_weights() const override {
-        return std::make_unique<RowWeights>(set_, layout_);
+        std::shared_ptr<const FlatLayout> flat = flat_.lock();
+        if (!flat) flat_ = flat = std::make_shared<FlatLayout>(set_, layout_);
+        return std::make_unique<RowWeights>(set_, layout_, std::move(flat));
     }
     double descend(WorkingWeights& weights, std::span<const std::uint32_t> sequences, double step,
                    double cost_scale) const override {
@@ -82,39 +91,52 @@ private:
                 if (!set_.settings.constraints.transitions[i]) transitions_[i] = kLogZero;
     }
 
-    // The gold labels' side of the gradient does not depend on the weights.
-    void count_observed() {
-        observed_.assign(set_.n_weights(), 0.0);
+    // The gold labels' side of the gradient does not depend on the weights. Two halves, whatever the number of threads.
+    void count_observed(std::size_t n_jobs) {
+        const WeightTable& table = set_.unit_weights;
+        LabelSets labels(set_.units.size(), set_.n_labels());  // to find a label's weight without a search
+        for (std::size_t u = 0; u < set_.units.size(); ++u)
+            for (std::size_t w = table.starts[u]; w < table.starts[u + 1]; ++w) labels.add(u, table.labels[w]);
+        const std::vector<std::size_t> cuts = set_.cuts(2);
+        std::vector<double> second;
+        parallel_for(2, n_jobs, [&](std::size_t half, std::size_t) {
+            count_observed(cuts[half], cuts[half + 1], labels, half == 0 ? observed_ : second);
+        });
+        for (std::size_t w = 0; w < observed_.size(); ++w) observed_[w] += second[w];
+        for (std::size_t u = 0; u < set_.units.size(); ++u)
+            for (std::size_t w = table.starts[u]; w < table.starts[u + 1]; ++w) observed_[w] *= set_.factor(u);
+    }
+
+    void count_observed(std::size_t first_group, std::size_t last_group, const LabelSets& labels,
+                        std::vector<double>& out) const {
+        out.assign(set_.n_weights(), 0.0);
         const Occurrences& o = set_.occurrences;
         const WeightTable& table = set_.unit_weights;
         std::vector<std::uint32_t> of_pair(set_.n_labels() * set_.n_labels(), kNoAttribute);
         for (std::uint32_t i = 0; i < set_.transition_pairs.size(); ++i) of_pair[set_.transition_pairs[i]] = i;
-        for (std::size_t s = 0; s < set_.n_sequences(); ++s) {
+        for (std::size_t s = set_.first_sequence(first_group); s < set_.first_sequence(last_group); ++s) {
             const double weight = set_.weight(s);
             for (std::size_t t = set_.starts[s]; t < set_.starts[s + 1]; ++t) {
                 const std::uint32_t gold = set_.gold[t];
                 for (std::size_t i = o.starts[t]; i < o.starts[t + 1]; ++i) {
                     if (i + 64 < o.numbers.size()) {  // the tables are larger than the cache
-                        fetch_ahead(&table.starts[o.numbers[i + 64]]);
-                        const std::uint32_t later = table.starts[o.numbers[i + 32]];
-                        fetch_ahead(&table.labels[later]);
-                        fetch_ahead(&observed_[later]);
+                        fetch_to_read(&table.starts[o.numbers[i + 64]]);
+                        labels.fetch(o.numbers[i + 64]);
+                        fetch_ahead(&out[table.starts[o.numbers[i + 32]]]);
                     }
-                    std::uint32_t w = table.starts[o.numbers[i]];
-                    while (table.labels[w] != gold) ++w;
-                    observed_[w] += weight * static_cast<double>(o.value(i));
+                    const std::uint32_t unit = o.numbers[i];
+                    out[table.starts[unit] + labels.rank(unit, gold)] += weight * static_cast<double>(o.value(i));
                 }
                 if (t == set_.starts[s]) continue;
                 const std::uint32_t pair = of_pair[set_.gold[t - 1] * set_.n_labels() + gold];
-                if (pair != kNoAttribute) observed_[set_.first_transition() + pair] += weight;
+                if (pair != kNoAttribute) out[set_.first_transition() + pair] += weight;
             }
         }
-        for (std::size_t u = 0; u < set_.units.size(); ++u)
-            for (std::size_t w = table.starts[u]; w < table.starts[u + 1]; ++w) observed_[w] *= set_.factor(u);
     }
 
     const TrainingSet& set_;
     RowLayout layout_;
+    mutable std::weak_ptr<const FlatLayout> flat_;  // there as long as stochastic steps are made
     Factors<float> single_;
     Factors<double> twice_;
     RowPass<float> single_pass_;
@@ -130,6 +152,8 @@ bool has_fast_path(const TrainingSet& set) {
     return small && !set.partly_labelled() && set.token_weights.empty() && set.pair_units.size() == 0;
 }
 
-std::unique_ptr<Path> fast_path(const TrainingSet& set) { return std::make_unique<FastPath>(set); }
+std::unique_ptr<Path> fast_path(const TrainingSet& set, std::size_t n_jobs) {
+    return std::make_unique<FastPath>(set, n_jobs);
+}
 
 }  // namespace tw::chain

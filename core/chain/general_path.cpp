@@ -2,41 +2,14 @@
 #include <algorithm>
 #include <vector>
 
-#include "../parallel.hpp"
+#include "../dense_weights.hpp"
 #include "../semiring.hpp"
 #include "path.hpp"
 #include "sequence_loss.hpp"
+#include "shards.hpp"
 
 namespace tw::chain {
 namespace {
-
-// Weights as they are used: true weight = scale * stored.
-class PlainWeights : public WorkingWeights {
-public:
-    explicit PlainWeights(std::size_t size) : stored(size, 0.0) {}
-    void load(std::span<const double> weights) override {
-        std::ranges::copy(weights, stored.begin());
-        factor = 1.0;
-    }
-    void store(std::span<double> weights) const override {
-        for (std::size_t i = 0; i < stored.size(); ++i) weights[i] = factor * stored[i];
-    }
-    double scale() const override { return factor; }
-    void multiply(double by) override {
-        factor *= by;
-        if (factor > 1e-100 && factor < 1e100) return;
-        for (double& w : stored) w *= factor;
-        factor = 1.0;
-    }
-    double squared_norm() const override {
-        double sum = 0.0;
-        for (const double w : stored) sum += w * w;
-        return factor * factor * sum;
-    }
-
-    std::vector<double> stored;
-    double factor = 1.0;
-};
 
 // Scores of one sequence, what is allowed in it, and the derivatives that come back. Reused from one to the next.
 struct Workspace {
@@ -55,15 +28,13 @@ public:
     void curvature(std::span<const double> weights, std::span<double> diagonal, double cost_scale,
                    std::size_t n_jobs) override;
     std::unique_ptr<WorkingWeights> working_weights() const override {
-        return std::make_unique<PlainWeights>(set_.n_weights());
+        return std::make_unique<DenseWeights>(set_.n_weights());
     }
     double descend(WorkingWeights& weights, std::span<const std::uint32_t> sequences, double step,
                    double cost_scale) const override;
     std::size_t memory_bytes() const override { return 0; }
 
 private:
-    template <class Visit>
-    double each_shard(std::span<double> out, std::size_t n_jobs, Visit visit) const;
     SequenceScores scores(Workspace& space, std::size_t sequence, const double* weights, double scale,
                           double cost_scale) const;
     void add_plain_scores(Workspace& space, std::size_t sequence, const double* weights, double scale) const;
@@ -143,31 +114,9 @@ private:
     double weight_ = 1.0;
 };
 
-// Calls visit(sequence, workspace, sums of the shard) for all sequences; adds up the shards in their order.
-template <class Visit>
-double GeneralPath::each_shard(std::span<double> out, std::size_t n_jobs, Visit visit) const {
-    const std::size_t n_shards = set_.shards.size() - 1;
-    std::vector<std::vector<double>> sums(n_shards);
-    std::vector<double> losses(n_shards, 0.0);
-    parallel_for(n_shards, n_jobs, [&](std::size_t shard, std::size_t) {
-        sums[shard].assign(out.size(), 0.0);
-        Workspace space;
-        for (std::size_t g = set_.shards[shard]; g < set_.shards[shard + 1]; ++g)
-            for (std::size_t s = set_.groups[g].first; s < set_.groups[g].first + set_.groups[g].size; ++s)
-                losses[shard] += visit(s, space, sums[shard].data());
-    });
-    std::ranges::fill(out, 0.0);
-    double total = 0.0;
-    for (std::size_t shard = 0; shard < n_shards; ++shard) {
-        total += losses[shard];
-        for (std::size_t i = 0; i < out.size(); ++i) out[i] += sums[shard][i];
-    }
-    return total;
-}
-
 double GeneralPath::loss(std::span<const double> weights, std::span<double> gradient, double cost_scale,
                          std::size_t n_jobs, bool) {
-    return each_shard(gradient, n_jobs, [&](std::size_t s, Workspace& space, double* sums) {
+    return over_shards<Workspace>(set_, gradient, n_jobs, [&](std::size_t s, Workspace& space, double* sums) {
         EdgeWeights edges(set_, sums);
         edges.begin(s, set_.weight(s));
         const double loss = sequence_loss(space, s, weights.data(), 1.0, cost_scale, edges);
@@ -178,7 +127,7 @@ double GeneralPath::loss(std::span<const double> weights, std::span<double> grad
 
 void GeneralPath::curvature(std::span<const double> weights, std::span<double> diagonal, double cost_scale,
                             std::size_t n_jobs) {
-    each_shard(diagonal, n_jobs, [&](std::size_t s, Workspace& space, double* sums) {
+    over_shards<Workspace>(set_, diagonal, n_jobs, [&](std::size_t s, Workspace& space, double* sums) {
         const SequenceScores sequence = scores(space, s, weights.data(), 1.0, cost_scale);
         space.coefficients.assign(sequence.length + 1, 0.0);
         space.coefficients[0] = 1.0;  // log Z alone: the derivatives are probabilities
@@ -205,7 +154,7 @@ void GeneralPath::curvature(std::span<const double> weights, std::span<double> d
 // All at the same weights: derivatives are kept until every sequence has been seen.
 double GeneralPath::descend(WorkingWeights& working, std::span<const std::uint32_t> sequences, double step,
                             double cost_scale) const {
-    auto& weights = dynamic_cast<PlainWeights&>(working);
+    auto& weights = dynamic_cast<DenseWeights&>(working);
     Workspace space;
     std::vector<std::vector<double>> nodes;
     std::vector<double> edge_sums(set_.n_weights() - set_.n_unit_weights(), 0.0);
@@ -213,14 +162,14 @@ double GeneralPath::descend(WorkingWeights& working, std::span<const std::uint32
     double total = 0.0;
     for (const std::uint32_t s : sequences) {
         edges.begin(s, set_.weight(s));
-        total += set_.weight(s) * sequence_loss(space, s, weights.stored.data(), weights.factor, cost_scale, edges);
+        total += set_.weight(s) * sequence_loss(space, s, weights.stored(), weights.scale(), cost_scale, edges);
         nodes.push_back(space.nodes);
     }
-    const double factor = -step / weights.factor;
+    const double factor = -step / weights.scale();
     for (std::size_t i = 0; i < sequences.size(); ++i)
-        add_nodes(sequences[i], nodes[i].data(), factor * set_.weight(sequences[i]), weights.stored.data());
+        add_nodes(sequences[i], nodes[i].data(), factor * set_.weight(sequences[i]), weights.stored());
     for (std::size_t i = 0; i < edge_sums.size(); ++i)
-        weights.stored[set_.n_unit_weights() + i] += factor * edge_sums[i];
+        weights.stored()[set_.n_unit_weights() + i] += factor * edge_sums[i];
     return total;
 }
 

@@ -1,8 +1,11 @@
 #include "oracle.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 #include <string>
+
+#include "local.hpp"
 
 namespace tw::chain {
 namespace {
@@ -29,14 +32,15 @@ Settings checked(Settings settings) {
 
 }  // namespace
 
-ChainOracle::ChainOracle(Examples&& examples, Settings settings, Use use) : fast_(false) {
+ChainOracle::ChainOracle(Examples&& examples, Settings settings, std::size_t n_jobs, Use use) : fast_(false) {
     settings.weigh_costs = use == Use::kBest;
     const auto set = std::make_shared<TrainingSet>(std::move(examples), checked(std::move(settings)));
     set_ = set;
     growth_ = std::make_shared<Growth>(*set);
     fast_ = use == Use::kFast && has_fast_path(*set);
     if (!fast_ && !set->partly_labelled()) decoder_ = std::make_unique<Decoder>(*set, growth_);
-    path_ = fast_ ? fast_path(*set) : general_path(*set);
+    const std::size_t n_threads = std::clamp<std::size_t>(n_jobs, 1, set->shards.size() - 1);  // what is worth it
+    path_ = fast_ ? fast_path(*set, n_threads) : general_path(*set);
     if (fast_) set->occurrences = {};  // the layout has lists of its own
     l1_factors_.resize(set_->n_weights(), 1.0);
     for (std::size_t u = 0; u < set_->units.size(); ++u)
@@ -136,6 +140,8 @@ void ChainOracle::difference_of_marginals(std::size_t example, std::span<const d
     out.clear();
     if (s != kNoAttribute) decoder_->difference_of_marginals(s, marginals, out);
 }
+
+std::unique_ptr<Oracle> ChainOracle::local() const { return decoder_ ? std::make_unique<LocalOracle>(set_) : nullptr; }
 
 std::size_t ChainOracle::n_parameters() const {
     std::size_t total = set_->n_pair_weights() + set_->transition_pairs.size();

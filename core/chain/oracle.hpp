@@ -18,11 +18,12 @@ namespace tw::chain {
 
 class ChainOracle : public Oracle {
 public:
-    // What learners will ask for: sums over all labellings (loss, curvature, descend; fast where it can be), or the
-    // best labellings and parts. Either answers the other's questions too, but for kFast, whose layout has no room for
-    // them; kGeneral does the sums in the general way, for tests that compare the two.
+    // `n_jobs` threads lay the examples out; how does not depend on their number. `use`, what learners will ask for:
+    // sums over all labellings (loss, curvature, descend; fast where it can be), or the best labellings and parts.
+    // Either answers the other's questions too, but for kFast, whose layout has no room for them; kGeneral does the
+    // sums in the general way, for tests that compare the two.
     enum class Use { kFast, kGeneral, kBest };
-    ChainOracle(Examples&& examples, Settings settings, Use use = Use::kFast);
+    ChainOracle(Examples&& examples, Settings settings, std::size_t n_jobs, Use use);
 
     std::size_t n_examples() const override { return set_->n_examples; }
     std::size_t n_weights() const override { return growth_->n_weights(); }
@@ -39,6 +40,7 @@ public:
     void part_costs(std::size_t example, std::vector<double>& out) const override;
     double marginals(std::size_t example, std::span<const double> scores, std::vector<double>& out) const override;
     void difference_of_marginals(std::size_t example, std::span<const double> marginals, SparseVector& out) override;
+    std::unique_ptr<Oracle> local() const override;  // null where gold or attributes are not at hand
     void set_cost_scale(double nu) override;
     std::span<const double> l1_factors() const override { return l1_factors_; }
     double loss(std::span<const double> weights, std::span<double> gradient, std::size_t n_jobs, bool precise) override;

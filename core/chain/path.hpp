@@ -29,6 +29,6 @@ std::unique_ptr<Path> general_path(const TrainingSet& set);
 
 // Only where every token has one label and no weight of its own, and no attribute meets a pair of labels.
 bool has_fast_path(const TrainingSet& set);
-std::unique_ptr<Path> fast_path(const TrainingSet& set);
+std::unique_ptr<Path> fast_path(const TrainingSet& set, std::size_t n_jobs);
 
 }  // namespace tw::chain

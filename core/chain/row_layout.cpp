@@ -4,20 +4,20 @@
 #include <bit>
 
 #include "../features/key_table.hpp"
+#include "../parallel.hpp"
 #include "../prefetch.hpp"
 
 namespace tw::chain {
 namespace {
 
-constexpr std::size_t kMostEntries = 3;   // a unit with more labels is a row
-constexpr std::size_t kLeastHead = 16;    // occurrences of a unit that may imply others
-constexpr std::size_t kLeastSaved = 3;    // rows that a composite must save in a pass
-constexpr std::size_t kMostImplied = 32;  // units implied by one: a set of bits
-constexpr std::size_t kMostUnits = 64;    // units of one token: likewise
+constexpr std::size_t kLeastHead = 16;  // occurrences of a unit that may imply others
+constexpr std::size_t kLeastSaved = 3;  // rows that a composite must save in a pass
+constexpr std::size_t kMostUnits = 64;  // units of one token: likewise
 
 }  // namespace
 
-// Finds which units imply which, and covers the units of every token with few composites.
+// Finds which units imply which, and covers the units of every token with few composites. Threads share the tokens;
+// what is found does not depend on how.
 class RowLayout::Composer {
 public:
     struct Variant {  // a unit and some of those it implies, together in some tokens
@@ -25,15 +25,23 @@ public:
         std::uint32_t uses, number;  // its composite, or kNoAttribute
     };
 
-    Composer(const TrainingSet& set, const std::vector<std::uint8_t>& valued) : set_(set), valued_(valued) {
+    Composer(const TrainingSet& set, const std::vector<std::uint8_t>& valued, std::size_t n_jobs)
+        : set_(set), valued_(valued) {
         while (n_leading_ < set.units.size() && set.units.counts[n_leading_] >= kLeastHead) ++n_leading_;
         n_repeated_ = n_leading_;
         while (n_repeated_ < set.units.size() && set.units.counts[n_repeated_] > 1) ++n_repeated_;
         implied_.resize(n_leading_);
-        marks_.resize(n_repeated_);
-        each_token([&](std::uint32_t token) { narrow(token); });
-        first_variant_.assign(n_leading_, kNoAttribute);
-        each_token([&](std::uint32_t) { cover(); });
+        const std::vector<std::size_t> cuts = set.cuts(n_jobs);
+        find_implied(cuts);
+        std::vector<Cover> covers(n_jobs);
+        parallel_for(n_jobs, n_jobs, [&](std::size_t part, std::size_t) {
+            covers[part].first_variant.assign(n_leading_, kNoAttribute);
+            each_token(cuts[part], cuts[part + 1],
+                       [&](std::uint32_t, const Present& present) { cover(present, covers[part]); });
+        });
+        for (std::size_t part = 1; part < n_jobs; ++part) append(covers[part], covers[0]);
+        chosen = std::move(covers[0].chosen);
+        variants = std::move(covers[0].variants);
         choose();
     }
 
@@ -42,7 +50,7 @@ public:
     void each_member(const Variant& variant, Visit visit) const {
         visit(variant.head);
         for (std::uint32_t left = variant.members; left; left &= left - 1)
-            visit(pool_[implied_[variant.head].start + static_cast<std::uint32_t>(std::countr_zero(left))]);
+            visit(implied_by(variant.head)[std::countr_zero(left)]);
     }
 
     Lists chosen;  // variants of each token
@@ -53,98 +61,161 @@ private:
     struct Implied {  // what a unit implies, as far as tokens were seen
         std::uint32_t start = kNoAttribute, size = 0;
     };
+    struct Implications {  // of a run of tokens
+        std::vector<Implied> of_unit;
+        std::vector<std::uint32_t> pool;
+    };
     struct Mark {
         std::uint32_t token, position;
     };
+    struct Present {  // the units of a token that can be part of composites
+        std::vector<std::uint32_t> units;
+        std::vector<Mark> marks;  // of each unit, where it was met last
+    };
+    struct Cover {  // of a run of tokens
+        Lists chosen;
+        std::vector<Variant> variants;
+        std::vector<std::uint32_t> first_variant;  // of each head
+    };
 
-    // The units of a token that can be part of composites, marked as present. Units are numbered by how often they
-    // occur.
+    const std::uint32_t* implied_by(std::uint32_t unit) const { return pool_.data() + implied_[unit].start; }
+
+    // What the tokens of every part imply, and then what all parts have in common.
+    void find_implied(const std::vector<std::size_t>& cuts) {
+        std::vector<Implications> parts(cuts.size() - 1);
+        parallel_for(parts.size(), parts.size(), [&](std::size_t part, std::size_t) {
+            parts[part].of_unit.resize(n_leading_);
+            each_token(cuts[part], cuts[part + 1],
+                       [&](std::uint32_t t, const Present& present) { narrow(t, present, parts[part]); });
+        });
+        std::vector<std::uint32_t> common;
+        for (std::uint32_t unit = 0; unit < n_leading_; ++unit) {
+            common.clear();
+            bool any = false;
+            for (const Implications& part : parts) {
+                if (part.of_unit[unit].start == kNoAttribute) continue;
+                const std::uint32_t* begin = part.pool.data() + part.of_unit[unit].start;
+                const std::uint32_t* end = begin + part.of_unit[unit].size;
+                if (!any) common.assign(begin, end);
+                if (any)
+                    std::erase_if(common, [&](std::uint32_t other) { return std::find(begin, end, other) == end; });
+                any = true;
+            }
+            if (common.size() > kMostImplied) common.resize(kMostImplied);
+            implied_[unit] = {static_cast<std::uint32_t>(pool_.size()), static_cast<std::uint32_t>(common.size())};
+            pool_.insert(pool_.end(), common.begin(), common.end());
+        }
+    }
+    // Calls visit(token, units present) for the tokens of the given groups. Units are numbered by how often they occur.
     template <class Visit>
-    void each_token(Visit visit) {
+    void each_token(std::size_t first_group, std::size_t last_group, Visit visit) const {
+        const auto begin = static_cast<std::uint32_t>(set_.first_token(first_group));
+        const auto end = static_cast<std::uint32_t>(set_.first_token(last_group));
         const Occurrences& o = set_.occurrences;
         const bool values = !o.values.empty();
-        std::ranges::fill(marks_, Mark{kNoAttribute, 0});
-        for (std::uint32_t t = 0; t + 1 < o.starts.size(); ++t) {
-            present_.clear();
+        Present present;
+        present.marks.assign(n_repeated_, Mark{kNoAttribute, 0});
+        for (std::uint32_t t = begin; t < end; ++t) {
+            present.units.clear();
             for (std::size_t i = o.starts[t]; i < o.starts[t + 1]; ++i) {
                 if (i + 32 < o.numbers.size() && o.numbers[i + 32] < n_repeated_) {
-                    fetch_ahead(&marks_[o.numbers[i + 32]]);
-                    if (o.numbers[i + 32] < n_leading_) fetch_ahead(&implied_[o.numbers[i + 32]]);
+                    fetch_ahead(&present.marks[o.numbers[i + 32]]);
+                    if (o.numbers[i + 32] < n_leading_) fetch_to_read(&implied_[o.numbers[i + 32]]);
                 }
                 const std::uint32_t unit = o.numbers[i];
                 if (unit >= n_repeated_ || (values && valued_[unit])) continue;
-                marks_[unit] = {t, static_cast<std::uint32_t>(present_.size())};
-                present_.push_back(unit);
+                present.marks[unit] = {t, static_cast<std::uint32_t>(present.units.size())};
+                present.units.push_back(unit);
             }
-            if (present_.size() > kMostUnits) present_.clear();
-            visit(t);
+            if (present.units.size() > kMostUnits) present.units.clear();
+            visit(t, present);
         }
     }
 
     // What is implied must occur in every token that has the unit. Only units that occur more often can be: with equal
     // counts the two would be one unit.
-    void narrow(std::uint32_t token) {
-        for (const std::uint32_t unit : present_) {
-            if (unit >= n_leading_) continue;
-            Implied& implied = implied_[unit];
+    static void narrow(std::uint32_t token, const Present& present, Implications& out) {
+        for (const std::uint32_t unit : present.units) {
+            if (unit >= out.of_unit.size()) continue;
+            Implied& implied = out.of_unit[unit];
             if (implied.start == kNoAttribute) {
-                implied = {static_cast<std::uint32_t>(pool_.size()), 0};
-                for (const std::uint32_t other : present_)
-                    if (other < unit && implied.size < kMostImplied) {
-                        pool_.push_back(other);
-                        ++implied.size;
-                    }
+                implied.start = static_cast<std::uint32_t>(out.pool.size());
+                for (const std::uint32_t other : present.units)
+                    if (other < unit) out.pool.push_back(other);
+                implied.size = static_cast<std::uint32_t>(out.pool.size()) - implied.start;
                 continue;
             }
+            std::uint32_t* others = out.pool.data() + implied.start;
             std::uint32_t kept = 0;
             for (std::uint32_t j = 0; j < implied.size; ++j) {
-                const std::uint32_t other = pool_[implied.start + j];
-                pool_[implied.start + kept] = other;
-                kept += marks_[other].token == token;
+                const std::uint32_t other = others[j];
+                others[kept] = other;
+                kept += present.marks[other].token == token;
             }
             implied.size = kept;
         }
     }
 
     // Units that imply most come first, equal ones in the order of the token; each takes what is still open.
-    void cover() {
-        std::uint64_t open =
-            present_.size() == kMostUnits ? ~std::uint64_t{0} : (std::uint64_t{1} << present_.size()) - 1;
-        heads_.clear();
-        for (std::uint32_t i = 0; i < present_.size(); ++i) {
-            if (present_[i] >= n_leading_ || implied_[present_[i]].size == 0) continue;
-            const std::uint32_t size = implied_[present_[i]].size;
-            std::size_t at = heads_.size();
-            heads_.push_back({i, size});
-            for (; at > 0 && heads_[at - 1].size < size; --at) heads_[at] = heads_[at - 1];
-            heads_[at] = {i, size};
+    void cover(const Present& present, Cover& out) const {
+        const std::vector<std::uint32_t>& units = present.units;
+        std::uint64_t open = units.size() == kMostUnits ? ~std::uint64_t{0} : (std::uint64_t{1} << units.size()) - 1;
+        std::uint64_t sizes = 0, of_size[kMostUnits];  // which there are, and the units that imply so many others
+        for (std::uint32_t i = 0; i < units.size(); ++i) {
+            if (units[i] >= n_leading_ || implied_[units[i]].size == 0) continue;
+            const std::uint32_t size = implied_[units[i]].size;
+            of_size[size] = (sizes >> size & 1 ? of_size[size] : 0) | std::uint64_t{1} << i;
+            sizes |= std::uint64_t{1} << size;
         }
-        for (const Head& head : heads_)
-            if (open >> head.position & 1) open = take(present_[head.position], head.position, open);
-        chosen.end();
+        while (sizes) {
+            const int size = 63 - std::countl_zero(sizes);
+            for (std::uint64_t left = of_size[size] & open; left; left &= left - 1) {
+                const int position = std::countr_zero(left);
+                if (open >> position & 1) open = take(present, static_cast<std::uint32_t>(position), open, out);
+            }
+            sizes ^= std::uint64_t{1} << size;
+        }
+        out.chosen.end();
     }
 
     // What is left open.
-    std::uint64_t take(std::uint32_t head, std::uint32_t position, std::uint64_t open) {
-        const Implied& implied = implied_[head];
+    std::uint64_t take(const Present& present, std::uint32_t position, std::uint64_t open, Cover& out) const {
+        const std::uint32_t head = present.units[position], *implied = implied_by(head);
         std::uint32_t members = 0;
         std::uint64_t left = open & ~(std::uint64_t{1} << position);
-        for (std::uint32_t j = 0; j < implied.size; ++j) {
-            const std::uint32_t at = marks_[pool_[implied.start + j]].position;
+        for (std::uint32_t j = 0; j < implied_[head].size; ++j) {
+            const std::uint32_t at = present.marks[implied[j]].position;
             members |= static_cast<std::uint32_t>(open >> at & 1) << j;
             left &= ~(std::uint64_t{1} << at);
         }
         if (members == 0) return open;  // nothing gained: the unit stays by itself
-        std::uint32_t v = first_variant_[head];
-        while (v != kNoAttribute && variants[v].members != members) v = variants[v].next;
-        if (v == kNoAttribute) {
-            v = static_cast<std::uint32_t>(variants.size());
-            variants.push_back({head, members, first_variant_[head], 0, kNoAttribute});
-            first_variant_[head] = v;
-        }
-        ++variants[v].uses;
-        chosen.items.push_back(v);
+        const std::uint32_t v = variant(head, members, out);
+        ++out.variants[v].uses;
+        out.chosen.items.push_back(v);
         return left;
+    }
+
+    // The number of a variant, in order of first sight.
+    static std::uint32_t variant(std::uint32_t head, std::uint32_t members, Cover& in) {
+        std::uint32_t v = in.first_variant[head];
+        while (v != kNoAttribute && in.variants[v].members != members) v = in.variants[v].next;
+        if (v == kNoAttribute) {
+            v = static_cast<std::uint32_t>(in.variants.size());
+            in.variants.push_back({head, members, in.first_variant[head], 0, kNoAttribute});
+            in.first_variant[head] = v;
+        }
+        return v;
+    }
+
+    static void append(const Cover& from, Cover& to) {
+        std::vector<std::uint32_t> number(from.variants.size());
+        for (std::size_t i = 0; i < number.size(); ++i) {
+            number[i] = variant(from.variants[i].head, from.variants[i].members, to);
+            to.variants[number[i]].uses += from.variants[i].uses;
+        }
+        to.chosen.append(from.chosen);
+        for (std::size_t i = to.chosen.items.size() - from.chosen.items.size(); i < to.chosen.items.size(); ++i)
+            to.chosen.items[i] = number[to.chosen.items[i]];
     }
 
     // Most used first: their rows are neighbours. A variant that saves too little is taken apart again.
@@ -160,26 +231,19 @@ private:
         composites = std::move(order);
     }
 
-    struct Head {
-        std::uint32_t position, size;
-    };
     const TrainingSet& set_;
     const std::vector<std::uint8_t>& valued_;
     std::vector<Implied> implied_;
-    std::vector<std::uint32_t> pool_;
-    std::vector<Mark> marks_;
-    std::vector<std::uint32_t> present_;
-    std::vector<Head> heads_;
-    std::vector<std::uint32_t> first_variant_;
+    std::vector<std::uint32_t> pool_;               // of implied units
     std::uint32_t n_leading_ = 0, n_repeated_ = 0;  // units frequent enough to imply others; to be implied
 };
 
-RowLayout::RowLayout(const TrainingSet& set) : set_(set) {
+RowLayout::RowLayout(const TrainingSet& set, std::size_t n_jobs) : set_(set) {
     const Occurrences& o = set.occurrences;
     std::vector<std::uint8_t> valued(set.units.size(), 0);
     for (std::size_t i = 0; i < o.values.size(); ++i) valued[o.numbers[i]] |= o.values[i] != 1.0f;
     place_units(valued);
-    const Composer composer(set, valued);
+    const Composer composer(set, valued, n_jobs);
     for (const std::uint32_t v : composer.composites) {
         composer.each_member(composer.variants[v], [&](std::uint32_t unit) {
             add_unit(unit, composite_rows, composite_entries, composite_entry_labels);
@@ -187,8 +251,9 @@ RowLayout::RowLayout(const TrainingSet& set) : set_(set) {
         composite_rows.end();
         composite_entries.end();
     }
-    list_tokens(valued, composer);
+    list_tokens(valued, composer, n_jobs);
     turn_composites_around();
+    composite_rows.items.resize(composite_rows.items.size() + kListPadding, 0);
 }
 
 void RowLayout::place_units(const std::vector<std::uint8_t>& valued) {
@@ -222,52 +287,64 @@ void RowLayout::add_unit(std::uint32_t unit, Lists& row_list, Lists& entry_list,
     }
 }
 
-void RowLayout::list_tokens(const std::vector<std::uint8_t>& valued, const Composer& composer) {
+void RowLayout::list_tokens(const std::vector<std::uint8_t>& valued, const Composer& composer, std::size_t n_jobs) {
+    const std::vector<std::size_t> cuts = set_.cuts(n_jobs);
+    std::vector<Tokens> parts(n_jobs);
+    parallel_for(n_jobs, n_jobs, [&](std::size_t part, std::size_t) {
+        list_groups(cuts[part], cuts[part + 1], valued, composer, parts[part]);
+    });
+    tokens = std::move(parts[0]);
+    for (std::size_t part = 1; part < n_jobs; ++part) {
+        tokens.append(parts[part]);
+        parts[part] = {};
+    }
+    for (Lists* lists : {&tokens.rows, &tokens.entries}) lists->items.resize(lists->items.size() + kListPadding, 0);
+    for (Lists* lists : {&tokens.rows, &tokens.entries, &tokens.valued_rows, &tokens.valued_entries})
+        lists->items.shrink_to_fit();
+    tokens.entry_places.shrink_to_fit();
+}
+
+// Tokens of the given groups. The place of a unit that occurs once is known only now.
+void RowLayout::list_groups(std::size_t first, std::size_t last, const std::vector<std::uint8_t>& valued,
+                            const Composer& composer, Tokens& out) {
     const Occurrences& o = set_.occurrences;
     std::vector<std::uint32_t> covered(set_.units.size(), kNoAttribute);
     std::vector<std::uint16_t> labels;  // of the entries of a token
-    for (Lists* lists : {&rows, &entries, &valued_rows, &valued_entries}) lists->starts.reserve(o.starts.size());
     const auto list = [&](std::uint32_t t, std::uint32_t in_group) {
-        const std::size_t first = rows.items.size();
         labels.clear();
         for (std::uint32_t i = composer.chosen.starts[t]; i < composer.chosen.starts[t + 1]; ++i) {
             const Composer::Variant& variant = composer.variants[composer.chosen.items[i]];
             if (variant.number == kNoAttribute) continue;
-            rows.items.push_back(static_cast<std::uint32_t>(n_unit_rows) + variant.number);
+            out.rows.items.push_back(static_cast<std::uint32_t>(n_unit_rows) + variant.number);
             composer.each_member(variant, [&](std::uint32_t unit) { covered[unit] = t; });
         }
         for (std::size_t i = o.starts[t]; i < o.starts[t + 1]; ++i) {
             if (i + 32 < o.numbers.size()) {
                 const std::uint32_t later = o.numbers[i + 32];
-                fetch_ahead(&place[later]);
-                fetch_ahead(&index[later]);
+                fetch_to_read(&place[later]);
+                fetch_to_read(&index[later]);
                 fetch_ahead(&covered[later]);
-                fetch_ahead(&set_.unit_weights.starts[later]);
+                fetch_to_read(&set_.unit_weights.starts[later]);
             }
             const std::uint32_t unit = o.numbers[i];
             if (place[unit] == Place::kOnce) {
                 index[unit] = t;
             } else if (valued[unit]) {
-                add_unit(unit, valued_rows, valued_entries, valued_entry_labels);
-                row_values.resize(valued_rows.items.size(), o.value(i));
-                entry_values.resize(valued_entries.items.size(), o.value(i));
+                add_unit(unit, out.valued_rows, out.valued_entries, out.valued_entry_labels);
+                out.row_values.resize(out.valued_rows.items.size(), o.value(i));
+                out.entry_values.resize(out.valued_entries.items.size(), o.value(i));
             } else if (covered[unit] != t) {
-                add_unit(unit, rows, entries, labels);
+                add_unit(unit, out.rows, out.entries, labels);
             }
         }
-        if (rows.items.size() == first) rows.items.push_back(static_cast<std::uint32_t>(zero_row()));
-        rows.items[first] |= kFirstRow;
-        for (const std::uint16_t label : labels) entry_places.push_back(in_group << kLabelBits | label);
-        for (Lists* lists : {&rows, &entries, &valued_rows, &valued_entries}) lists->end();
+        for (const std::uint16_t label : labels) out.entry_places.push_back(in_group << kLabelBits | label);
+        for (Lists* lists : {&out.rows, &out.entries, &out.valued_rows, &out.valued_entries}) lists->end();
     };
-    for (const Group& group : set_.groups) {
-        const auto begin = static_cast<std::uint32_t>(set_.starts[group.first]);
-        const auto end = static_cast<std::uint32_t>(set_.starts[group.first + group.size]);
+    for (std::size_t g = first; g < last; ++g) {
+        const auto begin = static_cast<std::uint32_t>(set_.first_token(g));
+        const auto end = static_cast<std::uint32_t>(set_.first_token(g + 1));
         for (std::uint32_t t = begin; t < end; ++t) list(t, t - begin);
     }
-    for (Lists* lists : {&rows, &entries}) lists->items.resize(lists->items.size() + kListPadding, 0);
-    for (Lists* lists : {&rows, &entries, &valued_rows, &valued_entries}) lists->items.shrink_to_fit();
-    entry_places.shrink_to_fit();
 }
 
 // From parts to composites: sums spread row by row, each row written by one thread.
@@ -287,7 +364,21 @@ void RowLayout::turn_composites_around() {
     entry_composites = turned(composite_entries, n_entries);
 }
 
+void RowLayout::Tokens::append(const Tokens& more) {
+    rows.append(more.rows);
+    entries.append(more.entries);
+    valued_rows.append(more.valued_rows);
+    valued_entries.append(more.valued_entries);
+    const auto add = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+    add(entry_places, more.entry_places);
+    add(valued_entry_labels, more.valued_entry_labels);
+    add(row_values, more.row_values);
+    add(entry_values, more.entry_values);
+}
+
 TokenLists RowLayout::token_lists() const {
+    const auto& [rows, entries, valued_rows, valued_entries, entry_places, valued_entry_labels, row_values,
+                 entry_values] = tokens;
     const bool values = !row_values.empty() || !entry_values.empty();
     return {rows.starts.data(),
             rows.items.data(),
@@ -316,10 +407,10 @@ CompositeLists RowLayout::composite_lists() const {
 
 std::size_t RowLayout::memory_bytes() const {
     const auto bytes = [](const auto& v) { return v.capacity() * sizeof(v[0]); };
-    std::size_t total = bytes(place) + bytes(index) + bytes(entry_places) + bytes(valued_entry_labels) +
-                        bytes(row_values) + bytes(entry_values) + bytes(composite_entry_labels);
-    for (const Lists* lists : {&rows, &entries, &valued_rows, &valued_entries, &composite_rows, &composite_entries,
-                               &row_composites, &entry_composites})
+    std::size_t total = bytes(place) + bytes(index) + bytes(tokens.entry_places) + bytes(tokens.valued_entry_labels) +
+                        bytes(tokens.row_values) + bytes(tokens.entry_values) + bytes(composite_entry_labels);
+    for (const Lists* lists : {&tokens.rows, &tokens.entries, &tokens.valued_rows, &tokens.valued_entries,
+                               &composite_rows, &composite_entries, &row_composites, &entry_composites})
         total += bytes(lists->starts) + bytes(lists->items);
     return total;
 }

@@ -22,19 +22,28 @@ namespace tw::chain {
 struct Lists {
     std::vector<std::uint32_t> starts{0}, items;
     void end() { starts.push_back(static_cast<std::uint32_t>(items.size())); }
+    void append(const Lists& more) {
+        const auto before = static_cast<std::uint32_t>(items.size());
+        starts.reserve(starts.size() + more.starts.size() - 1);
+        for (std::size_t i = 1; i < more.starts.size(); ++i) starts.push_back(before + more.starts[i]);
+        items.insert(items.end(), more.items.begin(), more.items.end());
+    }
 };
+
+inline constexpr std::size_t kMostEntries = 3;                 // a unit with more labels is a row
+inline constexpr std::size_t kMostImplied = 32;                // units implied by one: a set of bits
+inline constexpr std::size_t kMostMembers = kMostImplied + 1;  // of a composite
 
 enum class Place : std::uint8_t { kRow, kEntries, kOnce };
 
 class RowLayout {
 public:
-    explicit RowLayout(const TrainingSet& set);
+    RowLayout(const TrainingSet& set, std::size_t n_jobs);
 
     TokenLists token_lists() const;
     CompositeLists composite_lists() const;
 
-    std::size_t zero_row() const { return n_unit_rows + n_composites(); }  // of tokens that have no other
-    std::size_t n_rows() const { return zero_row() + 1; }
+    std::size_t n_rows() const { return n_unit_rows + n_composites(); }
     std::size_t n_composites() const { return composite_rows.starts.size() - 1; }
     std::size_t memory_bytes() const;
 
@@ -42,10 +51,14 @@ public:
     std::vector<std::uint32_t> index;  // its row, its first entry, or its token
     std::size_t n_unit_rows = 0, n_entries = 0;
 
-    Lists rows, entries, valued_rows, valued_entries;  // of each token; rows from n_unit_rows on are composites
-    std::vector<std::uint32_t> entry_places;
-    std::vector<std::uint16_t> valued_entry_labels;
-    std::vector<float> row_values, entry_values;
+    struct Tokens {  // what each has; rows from n_unit_rows on are composites
+        Lists rows, entries, valued_rows, valued_entries;
+        std::vector<std::uint32_t> entry_places;
+        std::vector<std::uint16_t> valued_entry_labels;
+        std::vector<float> row_values, entry_values;
+        void append(const Tokens& more);
+    };
+    Tokens tokens;
     Lists composite_rows, composite_entries;  // parts of each composite
     std::vector<std::uint16_t> composite_entry_labels;
     Lists row_composites, entry_composites;  // the composites of each row, and of each entry
@@ -54,7 +67,9 @@ private:
     class Composer;
     void place_units(const std::vector<std::uint8_t>& valued);
     void add_unit(std::uint32_t unit, Lists& row_list, Lists& entry_list, std::vector<std::uint16_t>& labels) const;
-    void list_tokens(const std::vector<std::uint8_t>& valued, const Composer& composer);
+    void list_tokens(const std::vector<std::uint8_t>& valued, const Composer& composer, std::size_t n_jobs);
+    void list_groups(std::size_t first, std::size_t last, const std::vector<std::uint8_t>& valued,
+                     const Composer& composer, Tokens& out);
     void turn_composites_around();
 
     const TrainingSet& set_;

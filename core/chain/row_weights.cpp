@@ -4,36 +4,22 @@
 #include <cmath>
 
 namespace tw::chain {
-
-RowWeights::RowWeights(const TrainingSet& set, const RowLayout& layout)
+RowWeights::RowWeights(const TrainingSet& set, const RowLayout& layout, std::shared_ptr<const FlatLayout> flat)
     : set_(set),
       layout_(layout),
+      flat_(std::move(flat)),
       strides_(Factors<float>::strides(set.n_labels())),
       stride_(strides_.scores),
-      row_members_((layout.n_unit_rows + 1) * strides_.weights, 0.0f),
-      entry_members_(layout.n_entries, 1.0f),
-      once_members_(set.starts.back(), 0.0f),
       transitions_(set.n_labels() * set.n_labels(), 0.0),
       trained_(transitions_.size(), 0),
       scores_(transitions_.size(), 0.0),
       single_(set),
       twice_(set),
       runner_(set, scores_, twice_) {
-    const std::size_t rows = row_members_.size(), size = rows + layout.n_entries + once_members_.size();
+    const std::size_t rows = layout.n_unit_rows * strides_.weights, size = rows + layout.n_entries + set.starts.back();
     float* data = data_.get(size);
     std::fill_n(data, size, 0.0f);
     stored_ = {data, data + rows, data + rows + layout.n_entries};
-    for (std::size_t u = 0; u < set.units.size(); ++u) {
-        const auto members = static_cast<float>(set.units.n_members[u]);
-        const std::size_t n = set.unit_weights.starts[u + 1] - set.unit_weights.starts[u];
-        if (layout.place[u] == Place::kRow)
-            for (std::size_t w = set.unit_weights.starts[u]; w < set.unit_weights.starts[u + 1]; ++w)
-                row_members_[layout.index[u] * strides_.weights + set.unit_weights.labels[w]] = members;
-        else if (layout.place[u] == Place::kOnce)
-            once_members_[layout.index[u]] = members;
-        else
-            std::fill_n(entry_members_.begin() + layout.index[u], n, members);
-    }
     for (const std::uint32_t pair : set.transition_pairs) trained_[pair] = 1;
 }
 
@@ -120,26 +106,30 @@ void RowWeights::prepare(double cost_scale) {
 }
 
 double RowWeights::evaluate(Part& part) {
-    flatten(part);
-    const TokenLists lists = part.flat.view();
-    part.probabilities.resize(part.flat.n_tokens * stride_);
+    gather(part);
     float* local = part.probabilities.data();
-    RowArrays<float> weights = stored_;
-    weights.once = part.flat.once.data();
-    const auto gather = [&] {
-        training_loops<float>().gather(lists, weights, strides_, single_.base(), 0, part.flat.n_tokens, local);
-        const auto factor = static_cast<float>(scale_);
-        for (std::size_t i = 0; i < part.flat.n_tokens * stride_; ++i) local[i] *= factor;
-    };
-    gather();
     const double gold = gold_score(part, local);
     sums_.loss = 0.0;
     if (!runner_.run(single_, part.sequences, group_rows_, local, sums_)) {
-        gather();
+        gather(part);
         twice_.set_transitions(scores_);
         runner_.run_carefully(part.sequences, local, stride_, sums_);
     }
     return sums_.loss - gold;
+}
+
+void RowWeights::gather(Part& part) const {
+    std::size_t tokens = 0;
+    for (const std::uint32_t s : part.sequences) tokens += set_.length(s);
+    part.probabilities.resize(tokens * stride_);
+    float* scores = part.probabilities.data();
+    for (const std::uint32_t s : part.sequences) {
+        training_loops<float>().gather(flat_->token_lists(), stored_, strides_, single_.base(), set_.starts[s],
+                                       set_.length(s), scores);
+        scores += set_.length(s) * stride_;
+    }
+    const auto factor = static_cast<float>(scale_);
+    for (float& score : part.probabilities) score *= factor;
 }
 
 double RowWeights::gold_score(const Part& part, const float* scores) const {
@@ -155,70 +145,20 @@ double RowWeights::gold_score(const Part& part, const float* scores) const {
     return total;
 }
 
-void RowWeights::flatten(Part& part) const {
-    Flat& flat = part.flat;
-    flat.clear();
-    // Runs are short, and a call to copy one costs more than the copying.
-    const auto add = [](auto& to, const auto& from, std::size_t begin, std::size_t end) {
-        for (std::size_t i = begin; i < end; ++i) to.push_back(from[i]);
-    };
-    const Lists &cr = layout_.composite_rows, &ce = layout_.composite_entries;
-    for (const std::uint32_t s : part.sequences) {
-        const std::size_t begin = set_.starts[s], end = set_.starts[s + 1];
-        add(flat.gold, set_.gold, begin, end);
-        flat.once.insert(flat.once.end(), stored_.once + begin, stored_.once + end);
-        flat.n_tokens += end - begin;
-        for (std::size_t t = begin; t < end; ++t) {
-            const std::size_t first = flat.rows.items.size();
-            const auto in_group = static_cast<std::uint32_t>(flat.rows.starts.size() - 1) << kLabelBits;
-            for (std::uint32_t i = layout_.rows.starts[t]; i < layout_.rows.starts[t + 1]; ++i) {
-                const std::uint32_t row = layout_.rows.items[i] & ~kFirstRow;
-                if (row < layout_.n_unit_rows) {
-                    flat.rows.items.push_back(row);
-                } else if (row < layout_.zero_row()) {
-                    const std::size_t c = row - layout_.n_unit_rows;
-                    add(flat.rows.items, cr.items, cr.starts[c], cr.starts[c + 1]);
-                    add(flat.entries.items, ce.items, ce.starts[c], ce.starts[c + 1]);
-                    for (std::uint32_t j = ce.starts[c]; j < ce.starts[c + 1]; ++j)
-                        flat.entry_places.push_back(in_group | layout_.composite_entry_labels[j]);
-                }
-            }
-            if (flat.rows.items.size() == first)
-                flat.rows.items.push_back(static_cast<std::uint32_t>(layout_.n_unit_rows));  // a row of zeros
-            flat.rows.items[first] |= kFirstRow;
-            const std::uint32_t from = layout_.entries.starts[t], to = layout_.entries.starts[t + 1];
-            add(flat.entries.items, layout_.entries.items, from, to);
-            for (std::uint32_t j = from; j < to; ++j)
-                flat.entry_places.push_back(in_group | (layout_.entry_places[j] & ((1u << kLabelBits) - 1)));
-            flat.rows.end();
-            flat.entries.end();
-            if (layout_.row_values.empty() && layout_.entry_values.empty()) continue;
-            const Lists &vr = layout_.valued_rows, &ve = layout_.valued_entries;
-            add(flat.valued_rows.items, vr.items, vr.starts[t], vr.starts[t + 1]);
-            add(flat.row_values, layout_.row_values, vr.starts[t], vr.starts[t + 1]);
-            add(flat.valued_entries.items, ve.items, ve.starts[t], ve.starts[t + 1]);
-            add(flat.valued_entry_labels, layout_.valued_entry_labels, ve.starts[t], ve.starts[t + 1]);
-            add(flat.entry_values, layout_.entry_values, ve.starts[t], ve.starts[t + 1]);
-            flat.valued_rows.end();
-            flat.valued_entries.end();
-        }
-    }
-    flat.rows.items.resize(flat.rows.items.size() + kListPadding, 0);
-    flat.entries.items.resize(flat.entries.items.size() + kListPadding, 0);
-}
-
 void RowWeights::update(Part& part, float factor) {
     float* p = part.probabilities.data();
-    std::size_t token = 0;
     for (const std::uint32_t s : part.sequences) {
         const auto weight = static_cast<float>(set_.weight(s));
-        for (std::size_t t = set_.starts[s]; t < set_.starts[s + 1]; ++t, ++token) {
-            p[token * stride_ + set_.gold[t]] -= weight;
-            stored_.once[t] += factor * once_members_[t] * p[token * stride_ + set_.gold[t]];
+        const std::size_t begin = set_.starts[s], length = set_.length(s);
+        for (std::size_t t = 0; t < length; ++t) {
+            float& gold = p[t * stride_ + set_.gold[begin + t]];
+            gold -= weight;
+            stored_.once[begin + t] += factor * flat_->once_members(begin + t) * gold;
         }
+        training_loops<float>().step(flat_->token_lists(), stored_, flat_->members(), strides_, begin, length, factor,
+                                     p);
+        p += length * stride_;
     }
-    training_loops<float>().step(part.flat.view(), stored_, row_members_.data(), entry_members_.data(), strides_,
-                                 part.flat.n_tokens, factor, p);
 }
 
 void RowWeights::update_transitions(std::span<const std::uint32_t> sequences, double factor) {
@@ -227,34 +167,6 @@ void RowWeights::update_transitions(std::span<const std::uint32_t> sequences, do
             sums_.edges[set_.gold[t - 1] * set_.n_labels() + set_.gold[t]] -= set_.weight(s);
     for (std::size_t i = 0; i < transitions_.size(); ++i)
         if (trained_[i]) transitions_[i] += factor * sums_.edges[i];
-}
-
-void RowWeights::Flat::clear() {
-    for (Lists* lists : {&rows, &entries, &valued_rows, &valued_entries}) {
-        lists->starts.assign(1, 0);
-        lists->items.clear();
-    }
-    entry_places.clear();
-    for (auto* labels : {&valued_entry_labels, &gold}) labels->clear();
-    for (auto* values : {&row_values, &entry_values, &once}) values->clear();
-    n_tokens = 0;
-}
-
-TokenLists RowWeights::Flat::view() const {
-    const bool values = valued_rows.starts.size() > 1;
-    return {rows.starts.data(),
-            rows.items.data(),
-            entries.starts.data(),
-            entries.items.data(),
-            entry_places.data(),
-            gold.data(),
-            values ? valued_rows.starts.data() : nullptr,
-            valued_rows.items.data(),
-            row_values.data(),
-            values ? valued_entries.starts.data() : nullptr,
-            valued_entries.items.data(),
-            valued_entry_labels.data(),
-            entry_values.data()};
 }
 
 }  // namespace tw::chain

@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "../oracle.hpp"
+#include "flat_layout.hpp"
 #include "group_runner.hpp"
 #include "row_layout.hpp"
 
@@ -14,7 +16,7 @@ namespace tw::chain {
 
 class RowWeights : public WorkingWeights {
 public:
-    RowWeights(const TrainingSet& set, const RowLayout& layout);
+    RowWeights(const TrainingSet& set, const RowLayout& layout, std::shared_ptr<const FlatLayout> flat);
 
     void load(std::span<const double> weights) override;
     void store(std::span<double> weights) const override;
@@ -26,40 +28,29 @@ public:
     double descend(std::span<const std::uint32_t> sequences, double step, double cost_scale);
 
 private:
-    // The lists of a few sequences with their composites taken apart, as if they were all there is.
-    struct Flat {
-        Lists rows, entries, valued_rows, valued_entries;
-        std::vector<std::uint32_t> entry_places;
-        std::vector<std::uint16_t> valued_entry_labels, gold;
-        std::vector<float> row_values, entry_values, once;
-        std::size_t n_tokens = 0;
-        void clear();
-        TokenLists view() const;
-    };
     struct Part {  // up to four sequences of a step
         std::vector<std::uint32_t> sequences;
-        Flat flat;
         std::vector<float> probabilities;
     };
 
     template <class Visit>
     void each_weight(Visit visit) const;
     void prepare(double cost_scale);
-    void flatten(Part& part) const;
     double evaluate(Part& part);
+    void gather(Part& part) const;
     double gold_score(const Part& part, const float* scores) const;
     void update(Part& part, float factor);
     void update_transitions(std::span<const std::uint32_t> sequences, double factor);
 
     const TrainingSet& set_;
     const RowLayout& layout_;
+    const std::shared_ptr<const FlatLayout> flat_;
     RowStrides strides_;
     std::size_t stride_;  // of rows of scores
     double scale_ = 1.0;
     // What is stored is the score that a unit adds, sqrt(g) z / scale; a step on z moves it by g times its gradient.
     Buffer<float> data_;
     RowArrays<float> stored_{};
-    std::vector<float> row_members_, entry_members_, once_members_;
     std::vector<double> transitions_;    // stored; [n_labels][n_labels], weights only
     std::vector<std::uint8_t> trained_;  // which of them are weights
     std::vector<double> scores_;         // of transitions, -inf where forbidden

@@ -1,13 +1,14 @@
 #include "training_set.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <numeric>
 #include <stdexcept>
 #include <string>
 
 #include "../kernels/kernels.hpp"
 #include "../parallel.hpp"
+#include "../prefetch.hpp"
+#include "label_sets.hpp"
 
 namespace tw::chain {
 namespace {
@@ -25,23 +26,6 @@ std::size_t shard_count(std::size_t n_tokens) {
 constexpr std::size_t kFullRow = 4;
 
 [[noreturn]] void refuse(const std::string& message) { throw std::invalid_argument(message); }
-
-// Labels seen with each of n things, as sets of bits.
-class LabelSets {
-public:
-    LabelSets(std::size_t n, std::size_t n_labels) : words_((n_labels + 63) / 64), bits_(n * words_) {}
-    void add(std::size_t i, std::size_t label) { bits_[i * words_ + label / 64] |= std::uint64_t{1} << (label % 64); }
-    template <class Visit>
-    void each(std::size_t i, Visit visit) const {
-        for (std::size_t w = 0; w < words_; ++w)
-            for (std::uint64_t left = bits_[i * words_ + w]; left; left &= left - 1)
-                visit(static_cast<std::uint32_t>(w * 64 + static_cast<std::size_t>(std::countr_zero(left))));
-    }
-
-private:
-    std::size_t words_;
-    std::vector<std::uint64_t> bits_;
-};
 
 std::vector<std::uint32_t> count(const Occurrences& occurrences, std::size_t n) {
     std::vector<std::uint32_t> counts(n, 0);
@@ -101,6 +85,15 @@ void TrainingSet::order_sequences(const Examples& examples) {
         }
         shards.push_back(static_cast<std::uint32_t>(groups.size()));
     }
+}
+
+std::vector<std::size_t> TrainingSet::cuts(std::size_t n) const {
+    std::vector<std::size_t> out{0};
+    for (std::size_t g = 0; g < groups.size(); ++g)
+        if (first_token(g) * n >= starts.back() * out.size()) out.push_back(g);
+    out.resize(n, groups.size());
+    out.push_back(groups.size());
+    return out;
 }
 
 void TrainingSet::take_labels(const Examples& examples) {
@@ -211,8 +204,10 @@ void TrainingSet::find_weights() {
     LabelSets seen(units.size(), K);
     for (std::size_t t = 0; t + 1 < occurrences.starts.size(); ++t)
         for (const std::uint16_t y : allowed(t))
-            for (std::size_t i = occurrences.starts[t]; i < occurrences.starts[t + 1]; ++i)
+            for (std::size_t i = occurrences.starts[t]; i < occurrences.starts[t + 1]; ++i) {
+                if (i + 32 < occurrences.numbers.size()) seen.fetch(occurrences.numbers[i + 32]);
                 seen.add(occurrences.numbers[i], y);
+            }
     const bool grown = settings.combinations == Combinations::kGrown;
     for (std::size_t u = 0; u < units.size(); ++u) {
         const std::size_t before = table.labels.size();

@@ -62,6 +62,13 @@ public:
         for (const Group& g : groups) most = std::max<std::size_t>(most, starts[g.first + g.size] - starts[g.first]);
         return most;
     }
+    // Of a group; of the end, how many there are.
+    std::size_t first_sequence(std::size_t group) const {
+        return group == groups.size() ? n_sequences() : groups[group].first;
+    }
+    std::size_t first_token(std::size_t group) const { return starts[first_sequence(group)]; }
+    // Groups 0, ..., n_groups cut into n parts with about as many tokens each.
+    std::vector<std::size_t> cuts(std::size_t n) const;
     double weight(std::size_t i) const { return weights.empty() ? 1.0 : weights[i]; }
     bool partly_labelled() const { return !allowed_starts.empty(); }
     bool has_pair_attributes() const { return pair_units.size() > 0; }

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kBlockTokens = 1024;    // extracted at a time: the keys stay in cache until they are numbered
 constexpr std::size_t kBlocksPerWorker = 16;  // between two meetings of the threads
+constexpr std::size_t kNamesPerWorker = 256;  // new names that are worth a thread
 
 void refuse(const std::string& message) { throw std::invalid_argument(message); }
 
@@ -144,6 +145,8 @@ void Examples::add_attributes(const Source& source, std::size_t tokens, std::siz
                 }
             }
         });
+        add_names(source, false, std::max<std::size_t>(n_jobs, 1));
+        add_names(source, true, std::max<std::size_t>(n_jobs, 1));
         if (begin == 0 && label.numbers.empty() && n_coming > 0) {  // room for all, judged by the first blocks
             std::size_t seen = 0, keys = 0;
             for (std::size_t i = 0; i < n_coming; ++i) {
@@ -164,7 +167,7 @@ void Examples::add_attributes(const Source& source, std::size_t tokens, std::siz
 void Examples::intern(const Source& source, std::size_t first_sequence, const AttributeList& from, bool pairs) {
     Occurrences& to = pairs ? pair : label;
     Index& index = pairs ? pair_index : label_index;
-    Names& names = pairs ? pair_names : label_names;
+    std::vector<Unnamed>& unnamed = pairs ? unnamed_pairs_ : unnamed_;
     const std::size_t before = to.numbers.size();
     if (from.keys.size() > std::numeric_limits<std::uint32_t>::max() - before)
         refuse("more than 4,294,967,295 attributes of tokens in all");
@@ -178,7 +181,8 @@ void Examples::intern(const Source& source, std::size_t first_sequence, const At
             if (!keep_names) return;
             while (from.starts[token + 1] <= i) ++token;
             while (token - sequence_token >= source.length(sequence)) sequence_token += source.length(sequence++);
-            names.add(source.name(sequence, token - sequence_token, i - from.starts[token], pairs));
+            unnamed.push_back({sequence, static_cast<std::uint32_t>(token - sequence_token),
+                               static_cast<std::uint32_t>(i - from.starts[token])});
         });
     }
     if (!from.values.empty()) {
@@ -194,6 +198,19 @@ void Examples::intern(const Source& source, std::size_t first_sequence, const At
     }
     for (std::size_t t = 1; t < from.starts.size(); ++t)
         to.starts.push_back(static_cast<std::uint32_t>(before + from.starts[t]));
+}
+
+// Strings are made by all threads and joined in the order of the attributes.
+void Examples::add_names(const Source& source, bool pairs, std::size_t n_jobs) {
+    std::vector<Unnamed>& unnamed = pairs ? unnamed_pairs_ : unnamed_;
+    std::vector<Names> parts(std::clamp<std::size_t>(unnamed.size() / kNamesPerWorker, 1, n_jobs));
+    parallel_for(parts.size(), n_jobs, [&](std::size_t part, std::size_t) {
+        const std::size_t end = (part + 1) * unnamed.size() / parts.size();
+        for (std::size_t j = part * unnamed.size() / parts.size(); j < end; ++j)
+            parts[part].add(source.name(unnamed[j].sequence, unnamed[j].token, unnamed[j].i, pairs));
+    });
+    for (const Names& part : parts) (pairs ? pair_names : label_names).append(part);
+    unnamed.clear();
 }
 
 std::size_t Examples::memory_bytes() const {

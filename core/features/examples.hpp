@@ -65,7 +65,14 @@ private:
     void check(const Source& source, const Gold& gold, std::size_t n_tokens) const;
     void add_labels(const Source& source, const Gold& gold, std::size_t n_tokens);
     void add_attributes(const Source& source, std::size_t n_tokens, std::size_t n_jobs);
+    struct Unnamed {  // an attribute met for the first time, and where
+        std::size_t sequence;
+        std::uint32_t token, i;
+    };
     void intern(const Source& source, std::size_t first_sequence, const AttributeList& from, bool pairs);
+    void add_names(const Source& source, bool pairs, std::size_t n_jobs);
+
+    std::vector<Unnamed> unnamed_, unnamed_pairs_;
 };
 
 }  // namespace tw

@@ -4,11 +4,26 @@
 
 namespace tw {
 
-void Names::add(const std::string& name) {
-    if (name.size() > 0xffffffffu - text.size())
+namespace {
+
+void require_room(const std::vector<char>& text, std::size_t more) {
+    if (more > 0xffffffffu - text.size())
         throw std::invalid_argument("the names of all attributes together take more than 4 GiB; train without names");
+}
+
+}  // namespace
+
+void Names::add(const std::string& name) {
+    require_room(text, name.size());
     text.insert(text.end(), name.begin(), name.end());
     ends.push_back(static_cast<std::uint32_t>(text.size()));
+}
+
+void Names::append(const Names& more) {
+    require_room(text, more.text.size());
+    const auto before = static_cast<std::uint32_t>(text.size());
+    text.insert(text.end(), more.text.begin(), more.text.end());
+    for (const std::uint32_t end : more.ends) ends.push_back(before + end);
 }
 
 std::vector<std::uint32_t> Index::counts() const {

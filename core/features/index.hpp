@@ -21,6 +21,7 @@ struct Names {
     std::vector<char> text;
     std::vector<std::uint32_t> ends;
     void add(const std::string& name);
+    void append(const Names& more);
 };
 
 class Index {

@@ -1,7 +1,8 @@
-// A pack of doubles: the compiler's vector types where it has them, a plain array elsewhere.
+// Packs of doubles and of floats: the compiler's vector types where it has them, plain arrays elsewhere. What is there
+// for both has the same name; `Lanes` is for loops that run in either precision.
 //
-// TW_WIDTH (doubles in a pack) is set per instruction set by the build. Everything is in an unnamed namespace, so that
-// code compiled for a wide instruction set can never be linked into the baseline copy.
+// TW_WIDTH (doubles in a pack; twice as many floats) is set per instruction set by the build. Everything is in an
+// unnamed namespace, so that code compiled for a wide instruction set can never be linked into the baseline copy.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +29,7 @@
 namespace tw {
 namespace {
 
-constexpr std::size_t W = TW_WIDTH;
+constexpr std::size_t W = TW_WIDTH, kFloats = 2 * W;
 constexpr double kInfinity =
     std::numeric_limits<double>::infinity();  // a constant: nothing is instantiated at run time
 
@@ -37,122 +38,94 @@ constexpr double kInfinity =
 typedef double Pack __attribute__((vector_size(W * 8)));
 typedef std::int64_t Mask __attribute__((vector_size(W * 8)));   // all bits of a lane, or none
 typedef std::uint64_t Word __attribute__((vector_size(W * 8)));  // the representation of a pack
+typedef float FloatPack __attribute__((vector_size(kFloats * 4)));
+typedef std::int32_t FloatMask __attribute__((vector_size(kFloats * 4)));
+typedef std::uint32_t FloatWord __attribute__((vector_size(kFloats * 4)));
 
-TW_INLINE Pack load(const double* p) {
-    Pack v;
-    std::memcpy(&v, p, sizeof v);
-    return v;
-}
-TW_INLINE void store(double* p, Pack v) { std::memcpy(p, &v, sizeof v); }
 TW_INLINE Pack fill(double x) { return x - Pack{}; }
+TW_INLINE FloatPack fill(float x) { return x - FloatPack{}; }
 TW_INLINE Pack select(Mask m, Pack yes, Pack no) { return m ? yes : no; }
+TW_INLINE FloatPack select(FloatMask m, FloatPack yes, FloatPack no) { return m ? yes : no; }
 TW_INLINE Word bits(Pack v) { return (Word)v; }
+TW_INLINE FloatWord bits(FloatPack v) { return (FloatWord)v; }
 TW_INLINE Pack from_bits(Word w) { return (Pack)w; }
+TW_INLINE FloatPack from_bits(FloatWord w) { return (FloatPack)w; }
 
 #else
 
-struct Pack {
-    double lane[W];
+template <class T, class M, std::size_t N>  // numbers, and what a comparison of them gives
+struct Array {
+    T lane[N];
 };
-struct Mask {
-    std::int64_t lane[W];
-};
-struct Word {
-    std::uint64_t lane[W];
-};
-#define TW_EACH(result, expression)                                        \
-    do {                                                                   \
-        for (std::size_t i = 0; i < W; ++i) result.lane[i] = (expression); \
-    } while (0)
-TW_INLINE Pack operator+(Pack a, Pack b) {
-    Pack r;
-    TW_EACH(r, a.lane[i] + b.lane[i]);
+using Pack = Array<double, std::int64_t, W>;
+using Mask = Array<std::int64_t, std::int64_t, W>;
+using Word = Array<std::uint64_t, std::int64_t, W>;
+using FloatPack = Array<float, std::int32_t, kFloats>;
+using FloatMask = Array<std::int32_t, std::int32_t, kFloats>;
+using FloatWord = Array<std::uint32_t, std::int32_t, kFloats>;
+
+#define TW_EACH(Result, signature, expression)                        \
+    template <class T, class M, std::size_t N>                        \
+    TW_INLINE Array<Result, M, N> signature {                         \
+        Array<Result, M, N> r;                                        \
+        for (std::size_t i = 0; i < N; ++i) r.lane[i] = (expression); \
+        return r;                                                     \
+    }
+#define TW_ARRAY Array<T, M, N>
+TW_EACH(T, operator+(TW_ARRAY a, TW_ARRAY b), a.lane[i] + b.lane[i])
+TW_EACH(T, operator-(TW_ARRAY a, TW_ARRAY b), a.lane[i] - b.lane[i])
+TW_EACH(T, operator*(TW_ARRAY a, TW_ARRAY b), a.lane[i] * b.lane[i])
+TW_EACH(T, operator&(TW_ARRAY a, TW_ARRAY b), a.lane[i] & b.lane[i])
+TW_EACH(T, operator|(TW_ARRAY a, TW_ARRAY b), a.lane[i] | b.lane[i])
+TW_EACH(T, operator~(TW_ARRAY a), ~a.lane[i])
+TW_EACH(T, operator<<(TW_ARRAY a, int n), a.lane[i] << n)
+TW_EACH(M, operator<(TW_ARRAY a, TW_ARRAY b), -(M)(a.lane[i] < b.lane[i]))
+TW_EACH(M, operator>(TW_ARRAY a, TW_ARRAY b), -(M)(a.lane[i] > b.lane[i]))
+TW_EACH(M, operator<=(TW_ARRAY a, TW_ARRAY b), -(M)(a.lane[i] <= b.lane[i]))
+TW_EACH(M, operator==(TW_ARRAY a, TW_ARRAY b), -(M)(a.lane[i] == b.lane[i]))
+#undef TW_ARRAY
+#undef TW_EACH
+
+template <class V, class Real>
+TW_INLINE V filled(Real x) {
+    V r;
+    for (Real& lane : r.lane) lane = x;
     return r;
 }
-TW_INLINE Pack operator-(Pack a, Pack b) {
-    Pack r;
-    TW_EACH(r, a.lane[i] - b.lane[i]);
-    return r;
+TW_INLINE Pack fill(double x) { return filled<Pack>(x); }
+TW_INLINE FloatPack fill(float x) { return filled<FloatPack>(x); }
+
+template <class T, class M, std::size_t N>
+TW_INLINE Array<T, M, N> select(Array<M, M, N> m, Array<T, M, N> yes, Array<T, M, N> no) {
+    for (std::size_t i = 0; i < N; ++i) yes.lane[i] = m.lane[i] ? yes.lane[i] : no.lane[i];
+    return yes;
 }
-TW_INLINE Pack operator*(Pack a, Pack b) {
-    Pack r;
-    TW_EACH(r, a.lane[i] * b.lane[i]);
-    return r;
+
+template <class To, class From>
+TW_INLINE To same_bits(From from) {
+    To to;
+    std::memcpy(&to, &from, sizeof to);
+    return to;
 }
-TW_INLINE Mask operator<(Pack a, Pack b) {
-    Mask r;
-    TW_EACH(r, -(std::int64_t)(a.lane[i] < b.lane[i]));
-    return r;
-}
-TW_INLINE Mask operator>(Pack a, Pack b) {
-    Mask r;
-    TW_EACH(r, -(std::int64_t)(a.lane[i] > b.lane[i]));
-    return r;
-}
-TW_INLINE Mask operator==(Pack a, Pack b) {
-    Mask r;
-    TW_EACH(r, -(std::int64_t)(a.lane[i] == b.lane[i]));
-    return r;
-}
-TW_INLINE Mask operator<=(Pack a, Pack b) {
-    Mask r;
-    TW_EACH(r, -(std::int64_t)(a.lane[i] <= b.lane[i]));
-    return r;
-}
-TW_INLINE Mask operator&(Mask a, Mask b) {
-    Mask r;
-    TW_EACH(r, a.lane[i] & b.lane[i]);
-    return r;
-}
-TW_INLINE Mask operator|(Mask a, Mask b) {
-    Mask r;
-    TW_EACH(r, a.lane[i] | b.lane[i]);
-    return r;
-}
-TW_INLINE Mask operator~(Mask a) {
-    Mask r;
-    TW_EACH(r, ~a.lane[i]);
-    return r;
-}
-TW_INLINE Word operator+(Word a, Word b) {
-    Word r;
-    TW_EACH(r, a.lane[i] + b.lane[i]);
-    return r;
-}
-TW_INLINE Word operator<<(Word a, int n) {
-    Word r;
-    TW_EACH(r, a.lane[i] << n);
-    return r;
-}
+TW_INLINE Word bits(Pack v) { return same_bits<Word>(v); }
+TW_INLINE FloatWord bits(FloatPack v) { return same_bits<FloatWord>(v); }
+TW_INLINE Pack from_bits(Word w) { return same_bits<Pack>(w); }
+TW_INLINE FloatPack from_bits(FloatWord w) { return same_bits<FloatPack>(w); }
+
+#endif
+
 TW_INLINE Pack load(const double* p) {
     Pack v;
     std::memcpy(&v, p, sizeof v);
     return v;
 }
+TW_INLINE FloatPack load(const float* p) {
+    FloatPack v;
+    std::memcpy(&v, p, sizeof v);
+    return v;
+}
 TW_INLINE void store(double* p, Pack v) { std::memcpy(p, &v, sizeof v); }
-TW_INLINE Pack fill(double x) {
-    Pack r;
-    TW_EACH(r, x);
-    return r;
-}
-TW_INLINE Pack select(Mask m, Pack yes, Pack no) {
-    Pack r;
-    TW_EACH(r, m.lane[i] ? yes.lane[i] : no.lane[i]);
-    return r;
-}
-TW_INLINE Word bits(Pack v) {
-    Word r;
-    std::memcpy(&r, &v, sizeof r);
-    return r;
-}
-TW_INLINE Pack from_bits(Word w) {
-    Pack r;
-    std::memcpy(&r, &w, sizeof r);
-    return r;
-}
-#undef TW_EACH
-
-#endif
+TW_INLINE void store(float* p, FloatPack v) { std::memcpy(p, &v, sizeof v); }
 
 // Calls f(Index<0>), ..., f(Index<N - 1>): a loop that is unrolled before anything else happens, so that arrays indexed
 // in it live in registers. (A loop that the optimiser unrolls later leaves them in memory.)
@@ -199,6 +172,16 @@ TW_INLINE Pack maximum(Pack a, Pack b) {
 #endif
 }
 
+TW_INLINE FloatPack maximum(FloatPack a, FloatPack b) {
+#if defined(__AVX512F__)
+    return (FloatPack)_mm512_max_ps((__m512)a, (__m512)b);
+#elif defined(__AVX2__)
+    return (FloatPack)_mm256_max_ps((__m256)a, (__m256)b);
+#else
+    return select(a > b, a, b);
+#endif
+}
+
 TW_INLINE double reduce_max(Pack v) {
 #if defined(__AVX512F__)
     return _mm512_reduce_max_pd((__m512d)v);
@@ -211,6 +194,18 @@ TW_INLINE double reduce_max(Pack v) {
 #endif
 }
 
+TW_INLINE float reduce_max(FloatPack v) {
+#if defined(__AVX512F__)
+    return _mm512_reduce_max_ps((__m512)v);
+#else
+    float lane[kFloats];
+    store(lane, v);
+    float best = lane[0];
+    for (std::size_t i = 1; i < kFloats; ++i) best = lane[i] > best ? lane[i] : best;
+    return best;
+#endif
+}
+
 TW_INLINE double reduce_add(Pack v) {
 #if defined(__AVX512F__)
     return _mm512_reduce_add_pd((__m512d)v);
@@ -219,6 +214,18 @@ TW_INLINE double reduce_add(Pack v) {
     store(lane, v);
     double total = 0.0;
     for (std::size_t i = 0; i < W; ++i) total += lane[i];
+    return total;
+#endif
+}
+
+TW_INLINE float reduce_add(FloatPack v) {
+#if defined(__AVX512F__)
+    return _mm512_reduce_add_ps((__m512)v);
+#else
+    float lane[kFloats];
+    store(lane, v);
+    float total = 0.0f;
+    for (std::size_t i = 0; i < kFloats; ++i) total += lane[i];
     return total;
 #endif
 }
@@ -337,6 +344,104 @@ TW_INLINE Pack exponential_unless(Mask vanishes, Pack x) {
 }
 
 TW_INLINE Pack exponential(Pack x) { return exponential_unless(x < fill(-708.0), x); }
+
+// e^x for -87 < x <= 0, to about one unit in the last place: range reduction by log 2 in two parts (Cody and Waite),
+// and the polynomial of Cephes' expf.
+TW_INLINE FloatPack exponential(FloatPack x) {
+    const FloatPack magic = fill(12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer in the low bits
+    const FloatPack shifted = x * fill(1.44269504f) + magic;
+    const FloatPack n = shifted - magic;
+    FloatPack r = x - n * fill(0.693359375f);
+    r = r - n * fill(-2.12194440e-4f);
+    const FloatPack r2 = r * r;
+    const FloatPack high = (fill(1.9875691500e-4f) * r + fill(1.3981999507e-3f)) * r2 +
+                           (fill(8.3334519073e-3f) * r + fill(4.1665795894e-2f));
+    const FloatPack low = fill(1.6666665459e-1f) * r + fill(5.0000001201e-1f);
+    const FloatPack e = (high * r2 + low) * r2 + (r + fill(1.0f));
+    return from_bits(bits(e) + (bits(shifted) << 23));  // 2^n, added to the exponent
+}
+
+// Rows of weights end with half a pack where the other half would be padding: memory is what they cost.
+constexpr bool kHalves = W == 8;
+
+TW_INLINE Pack load_half(const double* p) {
+#if defined(__AVX512F__)
+    return (Pack)_mm512_zextpd256_pd512(_mm256_loadu_pd(p));
+#else
+    return load(p);
+#endif
+}
+TW_INLINE FloatPack load_half(const float* p) {
+#if defined(__AVX512F__)
+    return (FloatPack)_mm512_zextps256_ps512(_mm256_loadu_ps(p));
+#else
+    return load(p);
+#endif
+}
+TW_INLINE void store_half(double* p, Pack v) {
+#if defined(__AVX512F__)
+    _mm256_storeu_pd(p, _mm512_castpd512_pd256((__m512d)v));
+#else
+    store(p, v);
+#endif
+}
+TW_INLINE void store_half(float* p, FloatPack v) {
+#if defined(__AVX512F__)
+    _mm256_storeu_ps(p, _mm512_castps512_ps256((__m512)v));
+#else
+    store(p, v);
+#endif
+}
+
+// v where the bit of a lane is set, 0 elsewhere.
+TW_INLINE Pack kept(Pack v, unsigned set) {
+#if defined(__AVX512F__)
+    return (Pack)_mm512_maskz_mov_pd((__mmask8)set, (__m512d)v);
+#else
+    double lane[W];
+    store(lane, v);
+    for (std::size_t i = 0; i < W; ++i) lane[i] = set >> i & 1 ? lane[i] : 0.0;
+    return load(lane);
+#endif
+}
+TW_INLINE FloatPack kept(FloatPack v, unsigned set) {
+#if defined(__AVX512F__)
+    return (FloatPack)_mm512_maskz_mov_ps((__mmask16)set, (__m512)v);
+#elif defined(__AVX2__)
+    const __m256i of_lane = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    const __m256i found = _mm256_and_si256(_mm256_set1_epi32((int)set), of_lane);
+    return (FloatPack)_mm256_and_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(found, of_lane)), (__m256)v);
+#else
+    float lane[kFloats];
+    store(lane, v);
+    for (std::size_t i = 0; i < kFloats; ++i) lane[i] = set >> i & 1 ? lane[i] : 0.0f;
+    return load(lane);
+#endif
+}
+
+// What a precision is: its pack, and values far enough from the ends of its range; see forward_backward.
+template <class Real>
+struct Lanes;
+
+template <>
+struct Lanes<double> {
+    using V = Pack;
+    static constexpr std::size_t width = W;
+    static TW_INLINE V fill(double x) { return tw::fill(x); }
+    static constexpr double floor_log = -180.0, move_floor_log = -140.0;
+    static constexpr double guard = 1e-150, ceiling = 1e100, raised_limit = 1e-14;
+    static constexpr double row_guard = 1e-100, least_total = 1e-250, most_total = 1e250;
+};
+
+template <>
+struct Lanes<float> {
+    using V = FloatPack;
+    static constexpr std::size_t width = kFloats;
+    static TW_INLINE V fill(float x) { return tw::fill(x); }
+    static constexpr float floor_log = -30.0f, move_floor_log = -20.0f;
+    static constexpr float guard = 1e-22f, ceiling = 1e15f, raised_limit = 1e-7f;
+    static constexpr float row_guard = 1e-12f, least_total = 1e-30f, most_total = 1e30f;
+};
 
 }  // namespace
 }  // namespace tw

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "packs.hpp"
+#include "simd.hpp"
 
 #define TW_JOIN2(a, b) a##b
 #define TW_JOIN(a, b) TW_JOIN2(a, b)
@@ -14,6 +14,7 @@ namespace tw {
 namespace {
 
 using std::size_t;
+using std::uint16_t;
 using std::uint32_t;
 
 constexpr size_t kSequences = 4;                                       // side by side
@@ -40,15 +41,15 @@ TW_INLINE size_t place(uint32_t packed, size_t stride) {
 template <class Real, size_t B, bool kHalf>
 TW_INLINE typename Lanes<Real>::V load_pack(const Real* row, size_t b) {
     using L = Lanes<Real>;
-    return kHalf && b + 1 == B ? L::load_half(row + b * L::width) : L::load(row + b * L::width);
+    return kHalf && b + 1 == B ? load_half(row + b * L::width) : load(row + b * L::width);
 }
 template <class Real, size_t B, bool kHalf>
 TW_INLINE void store_pack(Real* row, size_t b, typename Lanes<Real>::V v) {
     using L = Lanes<Real>;
     if (kHalf && b + 1 == B)
-        L::store_half(row + b * L::width, v);
+        store_half(row + b * L::width, v);
     else
-        L::store(row + b * L::width, v);
+        store(row + b * L::width, v);
 }
 template <class Real, size_t B>  // a row of B packs
 TW_INLINE void fetch_packs(const Real* row) {
@@ -100,7 +101,7 @@ TW_INLINE void gather_entries(const TokenLists& lists, const RowArrays<Real>& we
                               size_t begin, size_t n, Real* scores) {
     using L = Lanes<Real>;
     for (size_t t = 0; t < n; ++t) {
-        for (size_t k = 0; k < stride; k += L::width) L::store(scores + t * stride + k, L::load(base + k));
+        for (size_t k = 0; k < stride; k += L::width) store(scores + t * stride + k, load(base + k));
         scores[t * stride + lists.gold[begin + t]] += weights.once[begin + t];
     }
     for (uint32_t i = lists.entry_starts[begin]; i < lists.entry_starts[begin + n]; ++i) {
@@ -119,16 +120,19 @@ template <class Real, size_t B, bool kHalf>
 TW_INLINE void gather_rows(const TokenLists& lists, const RowArrays<Real>& weights, RowStrides stride, size_t offset,
                            size_t begin, size_t n, Real* scores) {
     using L = Lanes<Real>;
-    Real* to = scores + offset - stride.scores;
-    for (uint32_t i = lists.row_starts[begin]; i < lists.row_starts[begin + n]; ++i) {
-        const uint32_t ahead = lists.rows[i + kAhead] & ~kFirstRow, number = lists.rows[i];
-        fetch_packs<Real, B>(weights.rows + (size_t)ahead * stride.weights + offset);
-        const Real* row = weights.rows + (size_t)(number & ~kFirstRow) * stride.weights + offset;
-        to += number & kFirstRow ? stride.scores : 0;
-        unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
-            L::store(to + b.value * L::width,
-                     L::load(to + b.value * L::width) + load_pack<Real, B, kHalf>(row, b.value));
-        });
+    for (size_t t = 0; t < n; ++t) {
+        Real* to = scores + t * stride.scores + offset;
+        typename L::V sum[B];
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA { sum[b.value] = load(to + b.value * L::width); });
+        for (uint32_t i = lists.row_starts[begin + t]; i < lists.row_starts[begin + t + 1]; ++i) {
+            const uint32_t ahead = lists.rows[i + kAhead], number = lists.rows[i];
+            fetch_packs<Real, B>(weights.rows + (size_t)ahead * stride.weights + offset);
+            const Real* row = weights.rows + (size_t)number * stride.weights + offset;
+            unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+                sum[b.value] = sum[b.value] + load_pack<Real, B, kHalf>(row, b.value);
+            });
+        }
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA { store(to + b.value * L::width, sum[b.value]); });
     }
     if (!lists.valued_row_starts) return;
     for (size_t t = 0; t < n; ++t)
@@ -137,8 +141,8 @@ TW_INLINE void gather_rows(const TokenLists& lists, const RowArrays<Real>& weigh
             Real* sum = scores + t * stride.scores + offset;
             const auto value = L::fill((Real)lists.row_values[j]);
             unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
-                L::store(sum + b.value * L::width,
-                         L::load(sum + b.value * L::width) + value * load_pack<Real, B, kHalf>(row, b.value));
+                store(sum + b.value * L::width,
+                      load(sum + b.value * L::width) + value * load_pack<Real, B, kHalf>(row, b.value));
             });
         }
 }
@@ -161,20 +165,22 @@ TW_INLINE void scatter_rows(const TokenLists& lists, Real* sums, RowStrides stri
     const auto add = [&](Real* row, const Real* from, Real by) TW_INLINE_LAMBDA {
         unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
             store_pack<Real, B, kHalf>(
-                row, b.value,
-                load_pack<Real, B, kHalf>(row, b.value) + L::fill(by) * L::load(from + b.value * L::width));
+                row, b.value, load_pack<Real, B, kHalf>(row, b.value) + L::fill(by) * load(from + b.value * L::width));
         });
     };
-    const Real* from = p + offset - stride.scores;
-    for (uint32_t i = lists.row_starts[begin]; i < lists.row_starts[begin + n]; ++i) {
-        const uint32_t ahead = lists.rows[i + kAhead] & ~kFirstRow, number = lists.rows[i];
-        fetch_packs<Real, B>(sums + (size_t)ahead * stride.weights + offset);
-        from += number & kFirstRow ? stride.scores : 0;
-        Real* row = sums + (size_t)(number & ~kFirstRow) * stride.weights + offset;
+    for (size_t t = 0; t < n; ++t) {
+        typename L::V from[B];
         unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
-            store_pack<Real, B, kHalf>(row, b.value,
-                                       load_pack<Real, B, kHalf>(row, b.value) + L::load(from + b.value * L::width));
+            from[b.value] = load(p + t * stride.scores + offset + b.value * L::width);
         });
+        for (uint32_t i = lists.row_starts[begin + t]; i < lists.row_starts[begin + t + 1]; ++i) {
+            const uint32_t ahead = lists.rows[i + kAhead], number = lists.rows[i];
+            fetch_packs<Real, B>(sums + (size_t)ahead * stride.weights + offset);
+            Real* row = sums + (size_t)number * stride.weights + offset;
+            unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+                store_pack<Real, B, kHalf>(row, b.value, load_pack<Real, B, kHalf>(row, b.value) + from[b.value]);
+            });
+        }
     }
     if (!lists.valued_row_starts) return;
     for (size_t t = 0; t < n; ++t)
@@ -213,51 +219,54 @@ void scatter(const TokenLists& lists, const RowArrays<Real>& sums, RowStrides st
 }
 
 template <class Real, size_t B, bool kHalf>
-TW_INLINE void step_rows(const TokenLists& lists, Real* weights, const Real* members, RowStrides stride, size_t offset,
-                         size_t n, Real factor, const Real* p) {
+TW_INLINE void step_rows(const TokenLists& lists, Real* weights, const Members& members, RowStrides stride,
+                         size_t offset, size_t begin, size_t n, Real factor, const Real* p) {
     using L = Lanes<Real>;
-    // Cells that are no weight have no members, and stay what they are.
-    const auto add = [&](uint32_t number, const Real* from, Real by) TW_INLINE_LAMBDA {
-        const size_t at = (size_t)number * stride.weights + offset;
+    const uint16_t* cells = members.cells + offset / L::width;
+    const auto add = [&](uint32_t number, const typename L::V* from, Real by) TW_INLINE_LAMBDA {
+        Real* row = weights + (size_t)number * stride.weights + offset;
+        const auto change = L::fill(by * (Real)members.rows[number]);
         unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
-            const typename L::V change =
-                L::fill(by) * load_pack<Real, B, kHalf>(members + at, b.value) * L::load(from + b.value * L::width);
-            store_pack<Real, B, kHalf>(weights + at, b.value,
-                                       load_pack<Real, B, kHalf>(weights + at, b.value) + change);
+            const unsigned set = cells[number * members.packs + b.value];
+            store_pack<Real, B, kHalf>(row, b.value,
+                                       load_pack<Real, B, kHalf>(row, b.value) + kept(change * from[b.value], set));
         });
     };
-    const Real* from = p + offset - stride.scores;
-    for (uint32_t i = lists.row_starts[0]; i < lists.row_starts[n]; ++i) {
-        const uint32_t ahead = lists.rows[i + kAhead] & ~kFirstRow, number = lists.rows[i];
-        fetch_packs<Real, B>(weights + (size_t)ahead * stride.weights + offset);
-        fetch_packs<Real, B>(members + (size_t)ahead * stride.weights + offset);
-        from += number & kFirstRow ? stride.scores : 0;
-        add(number & ~kFirstRow, from, factor);
+    for (size_t t = 0; t < n; ++t) {
+        typename L::V from[B];
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+            from[b.value] = load(p + t * stride.scores + offset + b.value * L::width);
+        });
+        for (uint32_t i = lists.row_starts[begin + t]; i < lists.row_starts[begin + t + 1]; ++i) {
+            const uint32_t ahead = lists.rows[i + kAhead];
+            fetch_packs<Real, B>(weights + (size_t)ahead * stride.weights + offset);
+            add(lists.rows[i], from, factor);
+        }
+        if (!lists.valued_row_starts) continue;
+        for (uint32_t j = lists.valued_row_starts[begin + t]; j < lists.valued_row_starts[begin + t + 1]; ++j)
+            add(lists.valued_rows[j], from, factor * (Real)lists.row_values[j]);
     }
-    if (!lists.valued_row_starts) return;
-    for (size_t t = 0; t < n; ++t)
-        for (uint32_t j = lists.valued_row_starts[t]; j < lists.valued_row_starts[t + 1]; ++j)
-            add(lists.valued_rows[j], p + t * stride.scores + offset, factor * (Real)lists.row_values[j]);
 }
 
 template <class Real>
-void step(const TokenLists& lists, const RowArrays<Real>& weights, const Real* row_members, const Real* entry_members,
-          RowStrides stride, size_t n, Real factor, const Real* p) {
-    for (uint32_t i = lists.entry_starts[0]; i < lists.entry_starts[n]; ++i) {
+void step(const TokenLists& lists, const RowArrays<Real>& weights, const Members& members, RowStrides stride,
+          size_t begin, size_t n, Real factor, const Real* p) {
+    for (uint32_t i = lists.entry_starts[begin]; i < lists.entry_starts[begin + n]; ++i) {
         fetch(weights.entries + lists.entries[i + kEntriesAhead]);
-        fetch(entry_members + lists.entries[i + kEntriesAhead]);
+        fetch(members.entries + lists.entries[i + kEntriesAhead]);
         const uint32_t entry = lists.entries[i];
-        weights.entries[entry] += factor * (Real)entry_members[entry] * p[place(lists.entry_places[i], stride.scores)];
+        weights.entries[entry] +=
+            factor * (Real)members.entries[entry] * p[place(lists.entry_places[i], stride.scores)];
     }
     for (size_t t = 0; t < n && lists.valued_entry_starts; ++t)
-        for (uint32_t j = lists.valued_entry_starts[t]; j < lists.valued_entry_starts[t + 1]; ++j) {
+        for (uint32_t j = lists.valued_entry_starts[begin + t]; j < lists.valued_entry_starts[begin + t + 1]; ++j) {
             const uint32_t entry = lists.valued_entries[j];
-            weights.entries[entry] += factor * (Real)(entry_members[entry] * lists.entry_values[j]) *
+            weights.entries[entry] += factor * (Real)(members.entries[entry] * lists.entry_values[j]) *
                                       p[t * stride.scores + lists.valued_entry_labels[j]];
         }
     each_block<Real>(stride.weights, [&](auto b, auto half, size_t offset) TW_INLINE_LAMBDA {
-        step_rows<Real, decltype(b)::value, decltype(half)::value>(lists, weights.rows, row_members, stride, offset, n,
-                                                                   factor, p);
+        step_rows<Real, decltype(b)::value, decltype(half)::value>(lists, weights.rows, members, stride, offset, begin,
+                                                                   n, factor, p);
     });
 }
 
@@ -314,7 +323,7 @@ void collect(const Real* const* shards, size_t n_shards, const Real* composites,
                 });
             }
             Real lanes[B * L::width];
-            unrolled<B>([&](auto b) TW_INLINE_LAMBDA { L::store(lanes + b.value * L::width, sum[b.value]); });
+            unrolled<B>([&](auto b) TW_INLINE_LAMBDA { store(lanes + b.value * L::width, sum[b.value]); });
             for (size_t k = 0; k < B * L::width && offset + k < stride; ++k) out[offset + k] += (double)lanes[k];
         });
     }
@@ -339,9 +348,9 @@ void pack(const double* scores, size_t n_labels, size_t stride, Moves<Real>& out
             row[b] = (Real)score;
         }
         for (size_t b = 0; b < stride; b += L::width) {
-            const auto v = L::load(row + b);
-            const auto e = L::exp(L::larger(v, L::fill(L::move_floor_log)));
-            L::store(row + b, select(v > L::fill((Real)-1e30), e, L::fill(0)));
+            const auto v = load(row + b);
+            const auto e = exponential(maximum(v, L::fill(L::move_floor_log)));
+            store(row + b, select(v > L::fill((Real)-1e30), e, L::fill(0)));
         }
         for (size_t b = n_labels; b < stride; ++b) row[b] = 0;
     }
@@ -362,7 +371,7 @@ TW_INLINE void advance_block(const Real* const* from, const Real* moves, size_t 
         unrolled<kChains>([&](auto c) TW_INLINE_LAMBDA {
             const Real* row = moves + (a + c.value) * stride;
             typename L::V move[B];
-            unrolled<B>([&](auto b) TW_INLINE_LAMBDA { move[b.value] = L::load(row + b.value * L::width); });
+            unrolled<B>([&](auto b) TW_INLINE_LAMBDA { move[b.value] = load(row + b.value * L::width); });
             unrolled<N>([&](auto n) TW_INLINE_LAMBDA {
                 const auto value = L::fill(from[n.value][a + c.value]);
                 unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
@@ -450,15 +459,15 @@ struct Watch {
     TW_INLINE void see(V v) {
         if constexpr (kEach) {
             smallest = select((v > L::fill(0)) & (v < smallest), v, smallest);
-            largest = L::larger(largest, v);
+            largest = maximum(largest, v);
         }
     }
     TW_INLINE void see_total(Real total) { in_range &= total > L::least_total && total < L::most_total; }
     // What a row is multiplied with to bring its largest value back to where it should be.
     TW_INLINE Real rescaling(const Real* row, size_t stride, double& log2_scale) {
-        auto best = L::load(row);
-        for (size_t k = L::width; k < stride; k += L::width) best = L::larger(best, L::load(row + k));
-        const Real top = L::largest(best);
+        auto best = load(row);
+        for (size_t k = L::width; k < stride; k += L::width) best = maximum(best, load(row + k));
+        const Real top = reduce_max(best);
         if (!(top > (kEach ? L::guard : L::row_guard) && top < L::ceiling)) {
             in_range = false;
             return 1;
@@ -466,7 +475,7 @@ struct Watch {
         return power_of_two(top, log2_scale);
     }
     TW_INLINE bool left() const {
-        const Real low = -L::largest(L::fill(0) - smallest), high = L::largest(largest);
+        const Real low = -reduce_max(L::fill(0) - smallest), high = reduce_max(largest);
         return !(in_range && low >= L::guard && high <= L::ceiling);
     }
 };
@@ -479,14 +488,14 @@ TW_INLINE double factors(const TrainingGroup<Real>& g, Real* row, size_t length)
     double log_scale = 0.0;
     const auto floor_log = L::fill(L::floor_log), lowest = L::fill((Real)-1e30);
     for (size_t t = 0; t < length; ++t, row += g.stride) {
-        auto best = L::load(row);
-        for (size_t k = L::width; k < g.stride; k += L::width) best = L::larger(best, L::load(row + k));
-        const Real shift = L::largest(best);
+        auto best = load(row);
+        for (size_t k = L::width; k < g.stride; k += L::width) best = maximum(best, load(row + k));
+        const Real shift = reduce_max(best);
         log_scale += (double)shift;
         for (size_t k = 0; k < g.stride; k += L::width) {
-            const auto v = L::load(row + k);
-            const auto e = L::exp(L::larger(v - L::fill(shift), floor_log));
-            L::store(row + k, select(v > lowest, e, L::fill(0)));
+            const auto v = load(row + k);
+            const auto e = exponential(maximum(v - L::fill(shift), floor_log));
+            store(row + k, select(v > lowest, e, L::fill(0)));
         }
     }
     return log_scale;
@@ -516,9 +525,9 @@ TW_INLINE void forward(const Moves<Real>& moves, const TrainingGroup<Real>& g, T
             scales[n] = L::fill(t % 2 == 0 ? watch.rescaling(from[n], g.stride, s[n].log2_scale) : (Real)1);
         }
         advance<Real, N>(from, moves.forward, g.stride, g.n_labels, [&](size_t n, size_t k, auto sum) TW_INLINE_LAMBDA {
-            const auto v = sum * (L::load(locals[n] + k) * scales[n]);
+            const auto v = sum * (load(locals[n] + k) * scales[n]);
             watch.see(v);
-            L::store(to[n] + k, v);
+            store(to[n] + k, v);
         });
     }
 }
@@ -530,16 +539,16 @@ TW_INLINE void finish_token(const TrainingGroup<Real>& g, Real* local, Real* alp
                             typename Lanes<Real>::V floor, typename Lanes<Real>::V& raised, Watcher& watch) {
     using L = Lanes<Real>;
     auto total = L::fill(0);
-    for (size_t k = 0; k < g.stride; k += L::width) total = total + L::load(alpha + k) * L::load(beta + k);
-    const Real sum = L::sum(total);
+    for (size_t k = 0; k < g.stride; k += L::width) total = total + load(alpha + k) * load(beta + k);
+    const Real sum = reduce_add(total);
     watch.see_total(sum);
     const auto factor = L::fill(weight / sum);
     for (size_t k = 0; k < g.stride; k += L::width) {
-        const auto a = L::load(alpha + k) * factor;
-        const auto p = a * L::load(beta + k);
-        raised = raised + select(L::load(local + k) <= floor, p, L::fill(0));
-        L::store(alpha + k, a);
-        L::store(local + k, p);
+        const auto a = load(alpha + k) * factor;
+        const auto p = a * load(beta + k);
+        raised = raised + select(load(local + k) <= floor, p, L::fill(0));
+        store(alpha + k, a);
+        store(local + k, p);
     }
 }
 
@@ -563,10 +572,10 @@ TW_INLINE void backward(const Moves<Real>& moves, const TrainingGroup<Real>& g, 
         }
         advance<Real, N>(from, moves.backward, g.stride, g.n_labels,
                          [&](size_t n, size_t k, auto beta) TW_INLINE_LAMBDA {
-                             const auto v = beta * (L::load(locals[n] + k) * scales[n]);
+                             const auto v = beta * (load(locals[n] + k) * scales[n]);
                              watch.see(v);
-                             L::store(to[n] + k, v);
-                             L::store(betas + n * g.stride + k, beta);
+                             store(to[n] + k, v);
+                             store(betas + n * g.stride + k, beta);
                          });
         for (size_t n = 0; n < N; ++n)
             finish_token(g, s[n].local + t * g.stride, s[n].alpha + t * g.stride, betas + n * g.stride, s[n].weight,
@@ -581,9 +590,9 @@ TW_INLINE void last_token(const TrainingGroup<Real>& g, Trellis<Real>& s, typena
     using L = Lanes<Real>;
     const size_t offset = (s.length - 1) * g.stride;
     for (size_t k = 0; k < g.stride; ++k) beta[k] = k < g.n_labels ? (Real)1 : (Real)0;
-    for (size_t k = 0; k < g.stride; k += L::width) L::store(s.gamma + offset + k, L::load(s.local + offset + k));
+    for (size_t k = 0; k < g.stride; k += L::width) store(s.gamma + offset + k, load(s.local + offset + k));
     finish_token(g, s.local + offset, s.alpha + offset, beta, s.weight, floor, raised, watch);
-    for (size_t k = 0; k < g.stride; k += L::width) L::store(s.alpha + offset + k, L::fill(0));  // no edge leaves it
+    for (size_t k = 0; k < g.stride; k += L::width) store(s.alpha + offset + k, L::fill(0));  // no edge leaves it
 }
 
 // sums[a][b] += sum over rows i of alpha_i[a] gamma_{i + 1}[b]: a product of matrices, in blocks of R by B registers.
@@ -594,7 +603,7 @@ TW_INLINE void edge_block(const Real* alpha, const Real* gamma, size_t n, size_t
     unrolled<R * B>([&](auto i) TW_INLINE_LAMBDA { part[i.value] = L::fill(0); });
     for (size_t i = 0; i < n; ++i, alpha += stride, gamma += stride) {
         typename L::V to[B];
-        unrolled<B>([&](auto b) TW_INLINE_LAMBDA { to[b.value] = L::load(gamma + b.value * L::width); });
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA { to[b.value] = load(gamma + b.value * L::width); });
         unrolled<R>([&](auto r) TW_INLINE_LAMBDA {
             const auto from = L::fill(alpha[r.value]);
             unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
@@ -603,7 +612,7 @@ TW_INLINE void edge_block(const Real* alpha, const Real* gamma, size_t n, size_t
         });
     }
     unrolled<R * B>([&](auto i) TW_INLINE_LAMBDA {
-        L::store(sums + (i.value / B) * stride + (i.value % B) * L::width, part[i.value]);
+        store(sums + (i.value / B) * stride + (i.value % B) * L::width, part[i.value]);
     });
 }
 
@@ -633,7 +642,7 @@ void edge_sums(const Real* alpha, const Real* gamma, size_t n, size_t n_labels, 
 template <class Real>
 double raised_edges(const Moves<Real>& moves, const TrainingGroup<Real>& g) {
     Real lanes[Lanes<Real>::width];
-    Lanes<Real>::store(lanes, Lanes<Real>::exp(Lanes<Real>::fill(Lanes<Real>::move_floor_log)));
+    store(lanes, exponential(Lanes<Real>::fill(Lanes<Real>::move_floor_log)));
     const Real floor = lanes[0];
     double total = 0.0;
     for (size_t a = 0; a < g.n_labels; ++a)
@@ -669,9 +678,9 @@ bool forward_backward_watched(const Moves<Real>& moves, const TrainingGroup<Real
         s[n] = {g.local + offset, g.alpha + offset, g.gamma + offset, g.lengths[n], (Real)g.weights[n], 0.0, 0.0};
         s[n].log_scale = factors(g, s[n].local, s[n].length);
         for (size_t k = 0; k < g.stride; k += L::width) {
-            const auto v = L::load(s[n].local + k);
+            const auto v = load(s[n].local + k);
             watch.see(v);
-            L::store(s[n].alpha + k, v);
+            store(s[n].alpha + k, v);
         }
         tokens += g.lengths[n];
     }
@@ -684,8 +693,8 @@ bool forward_backward_watched(const Moves<Real>& moves, const TrainingGroup<Real
         forward<Real, 1>(moves, g, s + n, together, s[n].length, watch);
         auto total = L::fill(0);
         const Real* last = s[n].alpha + (s[n].length - 1) * g.stride;
-        for (size_t k = 0; k < g.stride; k += L::width) total = total + L::load(last + k);
-        const Real sum = L::sum(total);
+        for (size_t k = 0; k < g.stride; k += L::width) total = total + load(last + k);
+        const Real sum = reduce_add(total);
         watch.in_range &= sum > L::row_guard && sum < L::ceiling * L::ceiling;
         const double log_2 = 0.69314718055994530942;
         g.log_partition[n] =
@@ -693,7 +702,7 @@ bool forward_backward_watched(const Moves<Real>& moves, const TrainingGroup<Real
     }
     if (watch.left()) return false;
 
-    const auto floor = L::exp(L::fill(L::floor_log));
+    const auto floor = exponential(L::fill(L::floor_log));
     auto raised = L::fill(0);
     Real* betas = g.gamma + tokens * g.stride;  // rows of scratch after the last
     const size_t stop = g.count == kSequences ? together - 1 : 0;
@@ -705,7 +714,7 @@ bool forward_backward_watched(const Moves<Real>& moves, const TrainingGroup<Real
     if (watch.left()) return false;
     double weight = 0.0;
     for (size_t n = 0; n < g.count; ++n) weight += g.weights[n];
-    if (!((double)L::sum(raised) <= (double)L::raised_limit * weight)) return false;
+    if (!((double)reduce_add(raised) <= (double)L::raised_limit * weight)) return false;
     edge_sums(g.alpha, g.gamma, tokens - 1, g.n_labels, g.stride, g.edges);
     if (moves.raised && !(raised_edges(moves, g) <= (double)L::raised_limit * weight)) return false;
     if (g.squares) square_sums(g, tokens);

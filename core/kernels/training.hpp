@@ -13,8 +13,6 @@ namespace tw {
 
 // `rows` and `entries` of TokenLists go on for so many valid numbers after the last: what lies ahead is fetched early.
 inline constexpr std::size_t kListPadding = 32;
-// Marks the first row of a token; every token has one, if only a row of zeros.
-inline constexpr std::uint32_t kFirstRow = 0x80000000u;
 // A place of an entry is token << kLabelBits | label, the token counted from the first one of its group.
 inline constexpr unsigned kLabelBits = 10;
 
@@ -87,6 +85,15 @@ struct TrainingGroup {
     Real* squares;          // or null: the sum of the squares of edge probabilities times weight, without that factor
 };
 
+// How many attributes each row and each entry stands for, and which cells of the rows are weights: a set of bits for
+// every pack of a row, `width` labels each. (A mask as wide as the row would double what a step reads.)
+struct Members {
+    const float* rows;
+    const float* entries;
+    const std::uint16_t* cells;  // [n_rows][packs]
+    std::size_t packs;
+};
+
 template <class Real>
 struct TrainingLoops {
     std::size_t width, row_width;
@@ -96,10 +103,9 @@ struct TrainingLoops {
     // Adds rows of probabilities to the sums, but sets those of `once`; `squared`: values enter squared.
     void (*scatter)(const TokenLists&, const RowArrays<Real>& sums, RowStrides, std::size_t begin, std::size_t n,
                     const Real* probabilities, bool squared);
-    // A stochastic step on tokens 0 .. n - 1: weights += factor * members * value * p, `once` left alone. Members are
-    // laid out like the weights; those of cells that are no weight are 0.
-    void (*step)(const TokenLists&, const RowArrays<Real>& weights, const Real* row_members, const Real* entry_members,
-                 RowStrides, std::size_t n, Real factor, const Real* p);
+    // A stochastic step on tokens begin .. begin + n - 1: weights += factor * members * value * p, `once` left alone.
+    void (*step)(const TokenLists&, const RowArrays<Real>& weights, const Members&, RowStrides, std::size_t begin,
+                 std::size_t n, Real factor, const Real* p);
     // Composites begin .. end - 1 from their parts.
     void (*compose)(const CompositeLists&, const RowArrays<Real>& weights, std::size_t row_stride, std::size_t begin,
                     std::size_t end);

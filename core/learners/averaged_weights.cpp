@@ -18,7 +18,7 @@ std::vector<double> AveragedWeights::average() const {
     return out;
 }
 
-// A scale near zero would lose digits of v; at zero itself, v is gone but the average must not be.
+// A scale far from one would lose digits of the average; at zero itself, v is gone but the average must not be.
 void AveragedWeights::multiply_out() {
     if (counted_ != 0.0) {
         if (passed_.empty()) passed_.resize(stored_.size(), 0.0);

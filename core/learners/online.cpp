@@ -24,7 +24,7 @@ void Online::step(std::size_t n_jobs) {
     before_pass(n_jobs);
     for (const std::uint32_t example : order()) {
         visit(example);
-        if (settings_.averaged) w_.count();
+        if (settings_.averaged) count();
     }
     ++epochs_;
     after_pass(n_jobs);

@@ -28,6 +28,13 @@ const std::vector<float>& singles(const State& state, const std::string& name, s
     return part<float>(state, name, size);
 }
 
+const std::vector<double>& any_numbers(const State& state, const std::string& name) {
+    const auto found = state.find(name);
+    const auto* values = found == state.end() ? nullptr : std::get_if<std::vector<double>>(&found->second);
+    if (values == nullptr) throw std::invalid_argument("state has no '" + name + "': it is of another solver");
+    return *values;
+}
+
 double exact_objective(Oracle& oracle, const Penalty& penalty, std::span<const double> weights, std::size_t n_jobs) {
     std::vector<double> gradient(weights.size());
     const double loss = oracle.loss(weights, gradient, n_jobs, true);

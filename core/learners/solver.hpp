@@ -54,6 +54,7 @@ public:
 // The parts of a state, checked: present, of the right kind and size.
 const std::vector<double>& numbers(const State& state, const std::string& name, std::size_t size);
 const std::vector<float>& singles(const State& state, const std::string& name, std::size_t size);
+const std::vector<double>& any_numbers(const State& state, const std::string& name);  // of any size
 
 // Loss, penalty and gradient at `weights`; the gradient holds the loss only, for the caller to complete in the pass
 // over it that it makes anyway.

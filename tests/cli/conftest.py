@@ -43,6 +43,22 @@ def program():
     return call
 
 
+@pytest.fixture(scope="session")
+def left_by_its_reader():
+    """Run the program with a reader that goes away after the first line: exit code and standard error."""
+
+    def call(*arguments):
+        command = [sys.executable, "-m", "trelliswork", *map(str, arguments)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process.stdout.readline()
+        process.stdout.close()
+        said = process.stderr.read().decode()
+        process.stderr.close()
+        return process.wait(), said
+
+    return call
+
+
 DATA = resources.files("trelliswork.corpora") / "data"
 
 

@@ -243,13 +243,7 @@ def test_a_sentence_comes_back_before_the_next_is_written(model):
     assert process.wait() == 0
 
 
-def test_a_reader_that_goes_away_ends_tagging(model, tmp_path):
+def test_a_reader_that_goes_away_ends_tagging(left_by_its_reader, model, tmp_path):
     path = tmp_path / "long.txt"
     path.write_text("2\neggs\n\n" * 300_000)
-    command = [sys.executable, "-m", "trelliswork", "tag", model, str(path)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    process.stdout.readline()
-    process.stdout.close()
-    assert process.stderr.read() == b""
-    process.stderr.close()
-    assert process.wait() == 141
+    assert left_by_its_reader("tag", model, path) == (141, "")

@@ -12,6 +12,7 @@ import pytest
 
 import trelliswork as tw
 from trelliswork import learners, store
+from trelliswork.learners import crf
 from trelliswork.cli import train as train_module
 from trelliswork.cli.train import learner_from, train
 from trelliswork.estimators.sequence_labeler import Labeler
@@ -192,7 +193,8 @@ class Rote(tw.CRF):
 
 
 def test_help_tells_of_every_learner_and_of_the_parameters_of_one(run, monkeypatch):
-    monkeypatch.setitem(learners._LEARNERS, "rote", Rote)
+    monkeypatch.setitem(learners._LEARNERS, "rote", ("crf", "Rote"))
+    monkeypatch.setattr(crf, "Rote", Rote, raising=False)
     code, out, _ = run("train", "--help")
     assert code == 0
     for name in learners.names():
@@ -211,7 +213,7 @@ def test_help_tells_of_every_learner_and_of_the_parameters_of_one(run, monkeypat
 def test_the_help_of_every_learner_has_its_parameters(run, name):
     out = run("train", "--learner", name, "--help").out.partition(f"--learner {name}, parameters for --set:")[2]
     shown = re.findall(r"^  (\w+)(?:: |  )", out, re.MULTILINE)
-    assert [word for word in shown if word != "Example"] == [each.name for each in learners.parameters(name)]
+    assert [word for word in shown if word != "Example"] == [each.name for each in learners.parameters_of(name)]
 
 
 def test_help_with_a_learner_that_nobody_knows_lists_the_others(run):

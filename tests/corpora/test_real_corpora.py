@@ -1,16 +1,12 @@
-"""Published corpora, read with the counts they are known by. They are not shipped: without them, these are skipped.
-
-They are looked for in the folder that TRELLISWORK_DATA names, else in `../shared/data` beside the repository.
-"""
+"""Published corpora, read with the counts they are known by. They are not shipped: without them, these are skipped."""
 
 import gzip
 import io
-import os
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
+from reference.published import located
 from trelliswork.corpora import (
     convert_labels,
     read_columns,
@@ -24,16 +20,6 @@ from trelliswork.corpora import (
     write_conllu,
     write_jsonl,
 )
-
-_beside = Path(__file__).resolve().parents[2].parent / "shared" / "data"
-DATA = Path(os.environ.get("TRELLISWORK_DATA", _beside))
-
-
-def located(file):
-    path = DATA / file
-    if not path.exists():
-        pytest.skip(f"{file} is not in the data folder; set TRELLISWORK_DATA to the folder that has it")
-    return path
 
 
 def unpacked(file):

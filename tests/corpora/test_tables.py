@@ -2,15 +2,14 @@
 
 import gzip
 import io
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from reference.published import located
 from trelliswork import _core
 from trelliswork.corpora import LabelTable, TokenTable, read_blocks, read_columns, read_table
 from trelliswork.errors import InvalidInput
@@ -207,10 +206,7 @@ def test_blocks_need_no_numpy():
 
 @pytest.mark.parametrize("file", ["conll2000/test.txt.gz", "conll2002/esp.testb.gz"])
 def test_published_corpora_are_read_alike(file):
-    beside = Path(__file__).resolve().parents[2].parent / "shared" / "data"
-    path = Path(os.environ.get("TRELLISWORK_DATA", beside)) / file
-    if not path.exists():
-        pytest.skip(f"{file} is not in the data folder; set TRELLISWORK_DATA to the folder that has it")
+    path = located(file)
     tokens, labels = read_table(path)
     sentences = list(read_columns(path))
     assert list(tokens) == [sentence.tokens for sentence in sentences]

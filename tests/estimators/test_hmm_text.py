@@ -1,28 +1,18 @@
-"""The hidden Markov model on real text. The corpora are not shipped: without them these tests are skipped.
-
-They are looked for in the folder that TRELLISWORK_DATA names, else in `../shared/data` beside the repository.
-"""
+"""The hidden Markov model on real text. The corpora are not shipped: without them these tests are skipped."""
 
 import gzip
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import trelliswork as tw
-
-_beside = Path(__file__).resolve().parents[2].parent / "shared" / "data"
-DATA = Path(os.environ.get("TRELLISWORK_DATA", _beside))
+from reference.published import located
 
 
 def columns(file, token, label, separator):
     """Read sentences of one token per line, ended by empty lines; CoNLL-U's comments and fused tokens are left out."""
-    path = DATA / file
-    if not path.exists():
-        pytest.skip(f"{file} is not in the data folder; set TRELLISWORK_DATA to the folder that has it")
     X, y = [[]], [[]]
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
+    with gzip.open(located(file), "rt", encoding="utf-8") as lines:
         for line in lines:
             fields = line.rstrip("\n").split(separator)
             if fields == [""]:

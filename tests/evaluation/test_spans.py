@@ -2,8 +2,6 @@
 
 import gzip
 import json
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,19 +9,14 @@ from hypothesis import given
 
 from evaluation import conlleval
 from evaluation.strategies import corpora_of_a_scheme
+from reference.published import located
 from trelliswork.errors import InvalidInput
 from trelliswork.evaluation import Score, SpanScores, evaluate, report, span_scores
-
-_beside = Path(__file__).resolve().parents[2].parent / "shared" / "data"
-DATA = Path(os.environ.get("TRELLISWORK_DATA", _beside))
 
 
 def label_column(file):
     """Read the last column of a file of sentences ended by empty lines."""
-    path = DATA / file
-    if not path.exists():
-        pytest.skip(f"{file} is not in the data folder; set TRELLISWORK_DATA to the folder that has it")
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
+    with gzip.open(located(file), "rt", encoding="utf-8") as lines:
         sentences = lines.read().rstrip("\n").split("\n\n")
     return [[line.split()[-1] for line in sentence.split("\n")] for sentence in sentences]
 

@@ -1,14 +1,9 @@
 """The ready sets: what each needs, and what a CRF reaches with it on the corpora it was chosen for."""
 
-import os
-from pathlib import Path
-
 import pytest
 
 import trelliswork as tw
-
-_beside = Path(__file__).resolve().parents[2].parent / "shared" / "data"
-DATA = Path(os.environ.get("TRELLISWORK_DATA", _beside))
+from reference.published import located
 
 
 @pytest.mark.parametrize(("name", "n_columns"), [("words", 1), ("pos", 1), ("chunking", 2), ("ner", 2), ("thesis", 2)])
@@ -40,9 +35,7 @@ def test_the_thesis_has_words_and_tags_of_two_tokens_with_pairs_of_labels():
     ],
 )
 def test_spans_found_in_the_test_set(name, train, test, least):
-    if not (DATA / train).exists():
-        pytest.skip(f"{train} is not in the data folder; set TRELLISWORK_DATA to the folder that has it")
-    X, y = tw.corpora.read_table(DATA / train)
-    X_test, y_test = tw.corpora.read_table(DATA / test)
+    X, y = tw.corpora.read_table(located(train))
+    X_test, y_test = tw.corpora.read_table(located(test))
     labeler = tw.SequenceLabeler("crf", name).fit(X, y)
     assert tw.evaluation.evaluate(list(y_test), labeler.predict(X_test)).span.overall.f1 >= least

@@ -1,29 +1,22 @@
-"""The CRF on chains of a published corpus: the optimum that CRFsuite also heads for, threads, and a run cut in two.
+"""The CRF on chains of a published corpus: the optimum that CRFsuite also heads for, threads, and a run cut in two."""
 
-The corpus is looked for in the folder that TRELLISWORK_DATA names, else in `../shared/data` beside the repository.
-"""
-
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import trelliswork as tw
+from reference.published import located
 from trelliswork import _core
-from trelliswork.learners import CRF
+from trelliswork.learners.crf import CRF
 
 ROOT = Path(__file__).resolve().parents[2]
-DATA = Path(os.environ.get("TRELLISWORK_DATA", ROOT.parent / "shared" / "data"))
 MINIMUM = 13139.2709  # of l2=2, to a tolerance of 1e-9; 100 iterations of CRFsuite with c2=1 end at 13156.5
 
 
 @pytest.fixture(scope="module")
 def oracle():
-    path = DATA / "conll2000" / "train.txt.gz"
-    if not path.exists():
-        pytest.skip("conll2000/train.txt.gz is not in the data folder; set TRELLISWORK_DATA to the folder that has it")
-    tokens, labels = tw.corpora.read_table(path)
+    tokens, labels = tw.corpora.read_table(located("conll2000/train.txt.gz"))
     templates = tw.Templates.load(ROOT / "benchmarks" / "templates" / "conll2000.tpl")
     examples = _core.Examples(keep_names=False)
     examples.add(_core.ColumnSource(tokens.columns, templates.extractor()), labels.codes, n_jobs=2)

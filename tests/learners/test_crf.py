@@ -14,7 +14,8 @@ from sklearn.model_selection import GridSearchCV
 from reference import multiclass
 from trelliswork import _core
 from trelliswork.errors import ConvergenceWarning, InvalidInput
-from trelliswork.learners import CRF, by_name
+from trelliswork.learners import by_name
+from trelliswork.learners.crf import CRF
 
 TO_THE_END = {"tol": 1e-13, "max_iter": 5000}
 SOLVERS = ("lbfgs", "owlqn", "sgd-lbfgs", "sgd-owlqn", "auto")

@@ -6,6 +6,7 @@ import pytest
 
 from trelliswork import learners
 from trelliswork.errors import InvalidInput
+from trelliswork.learners import crf
 from trelliswork.learners.parameters import Parameters
 
 
@@ -40,13 +41,14 @@ class Sleeper(Parameters):
 
 @pytest.fixture
 def sleeper(monkeypatch):
-    monkeypatch.setitem(learners._LEARNERS, "sleeper", Sleeper)
+    monkeypatch.setitem(learners._LEARNERS, "sleeper", ("crf", "Sleeper"))
+    monkeypatch.setattr(crf, "Sleeper", Sleeper, raising=False)
 
 
 @pytest.mark.parametrize("name", learners.names())
 def test_every_learner_is_documented_parameter_by_parameter(name):
     kind = type(learners.by_name(name))
-    told = learners.parameters(name)
+    told = learners.parameters_of(name)
     assert [parameter.name for parameter in told] == list(inspect.signature(kind).parameters)
     assert all(parameter.type and parameter.description for parameter in told)
     assert learners.summary(name).endswith(".")
@@ -59,14 +61,14 @@ def test_a_learner_made_by_its_name_has_that_name(name):
 
 @pytest.mark.parametrize("name", learners.names())
 def test_the_defaults_are_those_of_the_learner(name):
-    assert {each.name: each.default for each in learners.parameters(name)} == learners.by_name(name).get_params()
+    assert {each.name: each.default for each in learners.parameters_of(name)} == learners.by_name(name).get_params()
 
 
 @pytest.mark.usefixtures("sleeper")
 def test_documentation_is_read_as_numpydoc_writes_it():
     assert learners.names() == [*learners.names()[:-1], "sleeper"]
     assert learners.summary("sleeper") == "Learn nothing, for some time."
-    assert learners.parameters("sleeper") == [
+    assert learners.parameters_of("sleeper") == [
         ("first", "float", 1.0, "Two that are alike, told of in two lines."),
         ("second", "float", 2.0, "Two that are alike, told of in two lines."),
         ("limit", "int", None, "No more than this."),
@@ -84,7 +86,7 @@ def test_parameters_are_checked_when_a_learner_is_made():
         learners.by_name("sleeper", third=1)
 
 
-@pytest.mark.parametrize("ask", [learners.by_name, learners.parameters, learners.summary])
+@pytest.mark.parametrize("ask", [learners.by_name, learners.parameters_of, learners.summary])
 def test_a_name_that_nobody_has_lists_those_there_are(ask):
     with pytest.raises(InvalidInput, match=r"no learner 'magic'; there is: .*crf"):
         ask("magic")

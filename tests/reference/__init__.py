@@ -11,5 +11,6 @@
 ``frequencies``  how far samples may stray from their probabilities
 ``token_attributes``  the attributes of a token, from a dict or a list of strings
 ``labelers``     what a trained labeler must answer, from the table of its weights
+``published``    where the corpora are that are not shipped
 ``strategies``   the random chains that Hypothesis draws
 """

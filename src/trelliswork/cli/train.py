@@ -50,7 +50,7 @@ class _TrainCommand(click.Command):
             formatter.write_dl([(name, learners.summary(name)) for name in known])
         if shown in known:
             with formatter.section(f"--learner {shown}, parameters for --set"):
-                formatter.write_dl([_as_option(parameter) for parameter in learners.parameters(shown)])
+                formatter.write_dl([_as_option(parameter) for parameter in learners.parameters_of(shown)])
         if len(known) > 1:
             formatter.write_paragraph()
             formatter.write_text("The parameters of another: trelliswork train --learner NAME --help")
@@ -212,7 +212,7 @@ def learner_from(name: str, settings: Sequence[str] = ()) -> Any:
     """
     from trelliswork import learners
 
-    known = {parameter.name: parameter.default for parameter in learners.parameters(name)}
+    known = {parameter.name: parameter.default for parameter in learners.parameters_of(name)}
     params = {}
     try:
         for setting in settings:

@@ -154,6 +154,7 @@ class Job:
                 allowed_end,
                 cost if getattr(learner, "margin", 1.0) else None,
                 "fast" if learner.sums else "best",
+                checks.as_jobs(labeler.n_jobs),
             )
         except ValueError as error:
             raise InvalidInput(str(error)) from None

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from trelliswork import _core, store
 from trelliswork.estimators.inputs import Inputs
+from trelliswork.store.files import labels_of
 from trelliswork.structures.batch import ChainBatch
 
 __all__ = ["TrainedModel", "Weight"]
@@ -57,15 +58,9 @@ class TrainedModel:
     @classmethod
     def checked(cls, tensors: Mapping[str, Any], settings: Mapping[str, Any]) -> TrainedModel:
         """Return the model in a file that may say anything."""
-        labels, hash_bits = settings["labels"], settings.get("hash_bits") or 0
         if settings.get("kind") != KIND:
             raise ValueError(f"the file has a model of the kind {settings.get('kind')!r}")
-        if not isinstance(labels, list) or not labels or not all(isinstance(label, str) for label in labels):
-            raise ValueError("the settings name no labels")
-        if len(set(labels)) != len(labels):
-            raise ValueError("the settings name a label twice")
-        if type(hash_bits) is not int or not 0 <= hash_bits <= 31:
-            raise ValueError(f"hash_bits is {hash_bits!r}")
+        labels_of(settings)
         return cls(tensors, settings)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -9,13 +9,24 @@ from typing import Any, NamedTuple
 from trelliswork.errors import InvalidInput
 from trelliswork.learners.training import Learner
 
-__all__ = ["Parameter", "by_name", "name_of", "names", "parameters", "summary"]
+__all__ = ["Parameter", "by_name", "name_of", "names", "parameters_of", "summary"]
 
 # Name -> module and class; loaded when first used.
 _LEARNERS = {
     "crf": ("crf", "CRF"),
     "perceptron": ("online", "Perceptron"),
     "pa": ("online", "PassiveAggressive"),
+    "mira": ("dual", "MIRA"),
+    "sdm": ("dual", "SDM"),
+    "larank": ("dual", "LaRank"),
+    "pegasos": ("primal", "Pegasos"),
+    "subgradient": ("primal", "Subgradient"),
+    "frank-wolfe": ("batch", "FrankWolfe"),
+    "cutting-plane": ("batch", "CuttingPlane"),
+    "dual-coordinate": ("dual", "DualCoordinate"),
+    "eg": ("exponentiated_gradient", "ExponentiatedGradient"),
+    "arow": ("confidence", "AROW"),
+    "memm": ("memm", "MEMM"),
 }
 
 
@@ -84,12 +95,12 @@ def summary(name: str) -> str:
     return _documentation(name)[0]
 
 
-def parameters(name: str) -> list[Parameter]:
+def parameters_of(name: str) -> list[Parameter]:
     """Return the parameters of the learner of that name, in its own order, as its documentation describes them.
 
     Examples
     --------
-    >>> parameters("crf")[1]
+    >>> parameters_of("crf")[1]
     Parameter(name='l1', type='float', default=0.0, description='Factor of |w|_1. Above zero many weights end as exact
     zeros.')
     """

@@ -309,7 +309,9 @@ class _Run:
         converged = outcome in ("converged", "rounding") and not self._in_passing()
         message = self._message(outcome, converged, stopped)
         if not converged and not stopped:
-            warnings.warn(f"CRF training has not converged: {message}", ConvergenceWarning, stacklevel=4)
+            warnings.warn(
+                f"{type(learner).__name__} training has not converged: {message}", ConvergenceWarning, stacklevel=4
+            )
         return Trained(weights, objective, self.iterations, converged, message)
 
     def _in_passing(self) -> bool:

@@ -11,7 +11,7 @@ from trelliswork import _core
 from trelliswork.errors import InvalidInput, InvalidModel
 from trelliswork.store.format import Tensors, dumps, loads
 
-__all__ = ["OpenModel", "load", "open_model", "save"]
+__all__ = ["OpenModel", "labels_of", "load", "open_model", "save"]
 
 Path: TypeAlias = str | os.PathLike[str]
 
@@ -129,18 +129,33 @@ def open_model(source: Path | IO[bytes] | bytes | bytearray | memoryview, expand
         raise InvalidInput(f"expand must be 'auto', 'now' or 'never', found {expand!r}.")
     name = source if isinstance(source, str) else os.fspath(source) if isinstance(source, os.PathLike) else "<model>"
     tensors, settings = load(source)
-    labels, hash_bits = settings.get("labels"), settings.get("hash_bits") or 0
-    if not isinstance(labels, list) or not labels or not all(isinstance(label, str) for label in labels):
-        raise InvalidModel(f"{name}: the settings name no labels. Save the model again.")
-    if len(set(labels)) != len(labels) or any("\ud800" <= c <= "\udfff" for label in labels for c in label):
-        raise InvalidModel(f"{name}: the settings name a label twice, or one that is no text. Save the model again.")
-    if type(hash_bits) is not int or not 0 <= hash_bits <= 31:
-        raise InvalidModel(f"{name}: hash_bits is {hash_bits!r}, and must be 0 to 31. Save the model again.")
+    try:
+        labels, hash_bits = labels_of(settings)
+    except ValueError as error:
+        raise InvalidModel(f"{name}: {error}. Save the model again.") from None
     try:
         model = _core.Model(tensors, len(labels), hash_bits, expand)
     except ValueError as error:
         raise InvalidModel(f"{name}: this is no sound model: {error}. Copy or save it again.") from error
     return OpenModel(model, labels, settings)
+
+
+def labels_of(settings: Mapping[str, Any]) -> tuple[list[str], int]:
+    """Return the labels and the bits of hashing that the settings of a file name, or raise `ValueError`.
+
+    Examples
+    --------
+    >>> labels_of({"labels": ["A", "B"]})
+    (['A', 'B'], 0)
+    """
+    labels, hash_bits = settings.get("labels"), settings.get("hash_bits") or 0
+    if not isinstance(labels, list) or not labels or not all(isinstance(label, str) for label in labels):
+        raise ValueError("the settings name no labels")
+    if len(set(labels)) != len(labels) or any("\ud800" <= c <= "\udfff" for label in labels for c in label):
+        raise ValueError("the settings name a label twice, or one that is no text")
+    if type(hash_bits) is not int or not 0 <= hash_bits <= 31:
+        raise ValueError(f"hash_bits is {hash_bits!r}, and must be 0 to 31")
+    return labels, hash_bits
 
 
 def _mapped(path: Path) -> mmap.mmap | bytes:

@@ -1,0 +1,99 @@
+"""What the ready sets of templates reach with `tw.CRF()`: span F1 on text held out of training, and on the test text.
+
+Chunking is CoNLL-2000, the last 2,200 sentences of its training part held out; names are CoNLL-2002 Spanish, where
+testa is held out and testb the test. One model is trained for both columns, on what is not held out. Below that, the
+set of the task with one kind of template left out at a time.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import chunking
+import trelliswork as tw
+from timing import print_table
+from trelliswork.features import presets
+
+HELD_OUT = 2200  # sentences of CoNLL-2000
+
+# What is left out of a ready set: a name for it, and how its lines begin.
+PARTS = {
+    "chunking": {
+        "bags of tags": ("bag(",),
+        "affixes": ("prefix(", "suffix("),
+        "word with tag": ("word & pos", "word[-1] & pos", "word[1] & pos"),
+        "shapes": ("shape(",),
+    },
+    "ner": {
+        "bags of words": ("bag(",),
+        "affixes of neighbours": ("prefix(word, 3)", "suffix(word, 3)"),
+        "shapes": ("shape(", "ngram(shape", "lower(word)[-1] & shape"),
+        "tags": ("pos",),
+    },
+}
+
+
+class Task(NamedTuple):
+    """Labelled parts of a corpus, tokens and labels each."""
+
+    name: str
+    train: tuple[Any, Any]
+    held_out: tuple[Any, Any]
+    test: tuple[Any, Any]
+
+
+def main() -> None:
+    """Print a table for each task."""
+    folder = chunking.data_folder()
+    if folder is None:
+        print("ready_sets is skipped: no corpora were found. Set TRELLISWORK_DATA to a folder with conll2000/ in it.")
+        return
+    for preset, task in (("chunking", chunks(folder)), ("ner", names(folder))):
+        rows = []
+        for name, templates in sets(preset):
+            labeler = tw.SequenceLabeler(tw.CRF(), templates, n_jobs=2).fit(*task.train)
+            scores = [f"{100 * f1(labeler, *part):.2f}" for part in (task.held_out, task.test)]
+            rows.append([name, len(templates), *scores])
+        print_table(f"{task.name}, span F1", ["templates", "how many", "held out", "test"], rows)
+        sys.stdout.flush()
+
+
+def sets(preset: str) -> Iterator[tuple[str, tw.Templates]]:
+    """Yield the general sets, the one of the task, and that one with parts left out."""
+    for name in ("words", "thesis", preset):
+        yield name, tw.Templates.preset(name)
+    lines = getattr(presets, preset.upper()).splitlines()
+    for name, beginnings in PARTS[preset].items():
+        yield f"  without {name}", tw.Templates("\n".join(line for line in lines if not line.startswith(beginnings)))
+
+
+def chunks(folder: Path) -> Task:
+    """Return CoNLL-2000, a part of the training text held out."""
+    X, y = read(folder / "conll2000" / "train.txt.gz")
+    cut = len(X) - HELD_OUT
+    test = read(folder / "conll2000" / "test.txt.gz")
+    return Task("CoNLL-2000 chunking", (X[:cut], y[:cut]), (X[cut:], y[cut:]), test)
+
+
+def names(folder: Path) -> Task:
+    """Return CoNLL-2002 Spanish, which has a part for choosing."""
+    parts = ("train", "testa", "testb")
+    return Task("CoNLL-2002 Spanish names", *(read(folder / "conll2002" / f"esp.{part}.gz") for part in parts))
+
+
+def read(path: Path) -> tuple[Any, Any]:
+    """Return tokens and labels."""
+    X, y = tw.corpora.read_table(path)
+    return list(X), list(y or ())
+
+
+def f1(labeler: tw.SequenceLabeler, X: Any, y: Any) -> float:
+    """Return the F1 of exact spans."""
+    return tw.evaluation.span_scores(y, labeler.predict(X)).f1
+
+
+if __name__ == "__main__":
+    main()

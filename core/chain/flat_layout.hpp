@@ -1,0 +1,37 @@
+// Where the weights of each token lie for stochastic steps: the layout of rows with its composites taken apart, since
+// weights change from one step to the next, and how far each weight moves. Shared by all working weights.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "../kernels/training.hpp"
+#include "row_layout.hpp"
+#include "training_set.hpp"
+
+namespace tw::chain {
+
+class FlatLayout {
+public:
+    FlatLayout(const TrainingSet& set, const RowLayout& layout);
+
+    // Entries have their place in the sequence, not in the group: any few sequences can make a step.
+    TokenLists token_lists() const;
+    Members members() const { return {row_members_.data(), entry_members_.data(), cells_.data(), packs_}; }
+    float once_members(std::size_t token) const { return once_members_[token]; }
+
+private:
+    void list_tokens();
+    void count_members();
+
+    const TrainingSet& set_;
+    const RowLayout& layout_;
+    Lists rows_, entries_;
+    std::vector<std::uint32_t> entry_places_;
+    std::vector<float> row_members_, entry_members_, once_members_;
+    std::vector<std::uint16_t> cells_;  // of rows, those that are weights
+    std::size_t packs_;
+};
+
+}  // namespace tw::chain

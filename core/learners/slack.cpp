@@ -1,0 +1,142 @@
+#include "slack.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <vector>
+
+namespace tw::learners {
+namespace {
+
+constexpr std::size_t kMostQuestions = 64;
+constexpr double kSteepest = 1e12;
+constexpr double kRounding = 1e-12;
+
+struct Point {
+    double cost, margin;
+    double along(double nu) const { return margin + nu * cost; }
+};
+
+class Search {
+public:
+    Search(Oracle& oracle, AveragedWeights& w, std::size_t example) : oracle_(oracle), w_(w), example_(example) {}
+
+    void run() {
+        const std::vector<Found> first = oracle_.kbest(w_.view(), example_, 1, 1.0);
+        if (first.empty()) return;
+        SparseVector difference;
+        oracle_.difference(example_, first.front(), difference);
+        w_.grow(oracle_.n_weights());
+        gold_ = first.front().score + w_.dot(difference);
+        bisect(see(first.front()));
+        if (!exact_) list();
+    }
+
+    const std::optional<Found>& best() const { return best_; }
+    double loss() const { return loss_; }
+    bool exact() const { return exact_; }
+
+private:
+    Point see(const Found& found) {
+        const Point point{found.cost, 1.0 + found.score - gold_};
+        if (const double value = point.cost * point.margin; point.margin > 0.0 && value > loss_) {
+            loss_ = value;
+            best_ = found;
+        }
+        return point;
+    }
+
+    // Ends with nu_ between two neighbours on the hull, or where one point proves itself the best.
+    void bisect(Point point) {
+        std::optional<Point> left, right;  // seen at a smaller nu than the one wanted, and at a larger
+        double low = 0.0, high = std::numeric_limits<double>::infinity();
+        for (std::size_t asked = 1; asked < kMostQuestions; ++asked) {
+            highest_ = point.along(nu_);
+            if (bound() <= loss_) {
+                exact_ = true;
+                return;
+            }
+            if (left && right && highest_ <= left->along(nu_) + kRounding * std::abs(highest_)) return;
+            if (nu_ * point.cost < point.margin) {
+                left = point;
+                low = nu_;
+            } else {
+                right = point;
+                high = nu_;
+            }
+            if (left && right) {
+                if (!(right->cost > left->cost)) {  // one point, and nothing better to either side of it
+                    exact_ = true;
+                    return;
+                }
+                nu_ = (left->margin - right->margin) / (right->cost - left->cost);
+                if (!(nu_ > low && nu_ < high)) return restore(*right, high);  // rounding: the two are neighbours
+            } else if (left) {
+                nu_ = std::max(2.0 * nu_, point.cost > 0.0 ? point.margin / point.cost : 0.0);
+                if (nu_ > kSteepest) return restore(*left, low);  // whatever costs anything is far below gold
+            } else {
+                nu_ = 0.0;
+            }
+            const std::vector<Found> found = oracle_.kbest(w_.view(), example_, 1, nu_);
+            if (found.empty()) return;
+            point = see(found.front());
+        }
+    }
+
+    void restore(const Point& point, double nu) {
+        nu_ = nu;
+        highest_ = point.along(nu);
+    }
+
+    // What c m can be at most when  m + nu c <= highest.
+    double bound() const {
+        return nu_ > 0.0 ? highest_ * highest_ / (4.0 * nu_) * (1.0 - kRounding)
+                         : std::numeric_limits<double>::infinity();
+    }
+
+    void list() {
+        if (!oracle_.answers(Question::kKBest) || !(nu_ > 0.0)) return;
+        for (std::size_t k = 4; k <= kLongestSlackList; k *= 4) {
+            const std::vector<Found> found = oracle_.kbest(w_.view(), example_, k, nu_);
+            for (const Found& one : found) highest_ = see(one).along(nu_);
+            if (found.size() < k || highest_ <= 0.0 || bound() <= loss_) {
+                exact_ = true;
+                return;
+            }
+        }
+    }
+
+    Oracle& oracle_;
+    AveragedWeights& w_;
+    const std::size_t example_;
+    double gold_ = 0.0, loss_ = 0.0, nu_ = 1.0, highest_ = 0.0;
+    std::optional<Found> best_;
+    bool exact_ = false;
+};
+
+}  // namespace
+
+SlackRival slack_search(Oracle& oracle, AveragedWeights& w, std::size_t example) {
+    Search search(oracle, w, example);
+    search.run();
+    SlackRival rival;
+    rival.exact = search.exact();
+    if (!search.best()) return rival;
+    rival.found = *search.best();
+    oracle.difference(example, rival.found, rival.difference);
+    w.grow(oracle.n_weights());
+    rival.loss = search.loss();
+    return rival;
+}
+
+SlackRival slack_rival(Oracle& oracle, AveragedWeights& w, std::size_t example) {
+    SlackRival rival;
+    if (!oracle.slack_argmax(w.view(), example, rival.found)) return slack_search(oracle, w, example);
+    oracle.difference(example, rival.found, rival.difference);
+    w.grow(oracle.n_weights());
+    rival.loss = rival.found.cost * (1.0 - w.dot(rival.difference));
+    return rival.loss > 0.0 ? rival : SlackRival{};
+}
+
+}  // namespace tw::learners

@@ -1,0 +1,175 @@
+"""Max-margin by methods that know how far they are from the optimum: Frank-Wolfe and cutting planes.
+
+Both minimise ``|w|^2 / 2 + C * sum of hinge losses``, where the hinge loss of an example is the largest
+``cost(y) - w . (f(gold) - f(y))`` over its outputs ``y`` (004, eq. 2.6 and 2.7, with ``C = 1 / (lam N)``, eq. 2.8).
+They work on the dual (004, eq. 2.9 to 2.11), whose value is never above the minimum: what the objective has above it is
+the duality gap.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trelliswork import _core
+from trelliswork.errors import InvalidInput
+from trelliswork.learners.epochs import EpochLearner
+from trelliswork.learners.parameters import checked_flag, checked_integer, checked_number
+from trelliswork.learners.training import FloatArray, Trained
+
+__all__ = ["CuttingPlane", "FrankWolfe"]
+
+_AVERAGING = {"weighted": "weighted", True: "uniform", False: "none"}
+
+
+class FrankWolfe(EpochLearner):
+    """Train a structural SVM by block-coordinate Frank-Wolfe.
+
+    A visit to an example finds its most violated output and goes towards it as far as the dual rises, which an exact
+    line search tells: there is no step size to choose (Lacoste-Julien, Jaggi, Schmidt & Pletscher 2013, algorithms 3
+    and 4). The dual never falls, and the duality gap says how far the objective can still be from its minimum.
+
+    Parameters
+    ----------
+    C : float, default 1.0
+        Factor of the sum of the losses, beside ``|w|^2 / 2``.
+    epochs : int, default 50
+        Most passes over the examples.
+    lam : float, optional
+        Given in place of ``C``: ``C = 1 / (lam * number of examples)``.
+    tol : float, default 1e-3
+        Stop when the duality gap is at most this part of the objective.
+    averaged : "weighted", True or False, default "weighted"
+        Whether to return an average of the weights after every visit: the t-th of them counted t times, all counted
+        alike, or only the last ones. The weighted average converges best in theory and generalises well after few
+        passes; the last weights reach a small gap first.
+    line_search : bool, default True
+        Whether steps are as long as is best; otherwise the t-th is ``2 N / (t + 2 N)``, and the dual may fall.
+    gap_every : int, default 5
+        Passes between exact computations of objective and gap, each of which is a pass of decoding, shared over
+        threads. In between, the gap is estimated from what each visit met, and as soon as the estimate is below
+        ``tol`` the exact one is looked at.
+    shuffle : bool, default True
+        Whether to visit the examples in a new random order in each pass.
+
+    Notes
+    -----
+    Each example keeps its own part of the weights, a sparse vector; ``facts["memory_bytes"]`` of an iteration says
+    what all of them take. Training that starts from given weights stays near them: the penalty is then
+    ``|w - start|^2 / 2``.
+
+    Examples
+    --------
+    >>> FrankWolfe(C=0.1, tol=1e-4)
+    FrankWolfe(C=0.1, tol=0.0001)
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        epochs: int = 50,
+        *,
+        lam: float | None = None,
+        tol: float = 1e-3,
+        averaged: str | bool = "weighted",
+        line_search: bool = True,
+        gap_every: int = 5,
+        shuffle: bool = True,
+    ) -> None:
+        self.C = C
+        self.epochs = epochs
+        self.lam = lam
+        self.tol = tol
+        self.averaged = averaged
+        self.line_search = line_search
+        self.gap_every = gap_every
+        self.shuffle = shuffle
+
+    def _check(self) -> None:
+        checked_number("C", self.C, above=0.0)
+        if self.lam is not None:
+            checked_number("lam", self.lam, above=0.0)
+        checked_number("tol", self.tol, least=0.0)
+        if not isinstance(self.averaged, str | bool) or self.averaged not in _AVERAGING:
+            raise InvalidInput(f"averaged must be 'weighted', True or False, not {self.averaged!r}")
+        checked_flag("line_search", self.line_search)
+        checked_integer("gap_every", self.gap_every, least=1)
+        checked_flag("shuffle", self.shuffle)
+
+    def _solver(self, oracle: _core.Oracle, weights: FloatArray, seed: int) -> _core.FrankWolfe:
+        return _core.FrankWolfe(
+            oracle,
+            weights,
+            C=factor_of_losses(self.C, self.lam, oracle),
+            tol=float(self.tol),
+            averaged=_AVERAGING[self.averaged],
+            line_search=self.line_search,
+            gap_every=self.gap_every,
+            shuffle=self.shuffle,
+            seed=seed,
+        )
+
+    def _trained(self, solver: Any, stopped: bool) -> Trained:
+        solver.evaluate()  # the last passes may have left an estimate
+        return super()._trained(solver, stopped)
+
+    def _end(self, solver: _core.Solver, count: str) -> str:
+        return f"converged {count}: the duality gap is {solver.gap:.3g}, the objective {solver.objective:.6g}"
+
+
+class CuttingPlane(EpochLearner):
+    """Train a structural SVM by cutting planes with one slack.
+
+    Each iteration decodes all examples, by several threads if there are; their most violated outputs together are one
+    plane below the sum of the losses, and the next weights are the exact solution with all planes found so far
+    (Joachims, Finley & Yu 2009, algorithm 3). It takes many passes, but they can be shared over threads, and
+    it ends with a certainty: see ``tol``.
+
+    Parameters
+    ----------
+    C : float, default 1.0
+        Factor of the sum of the losses, beside ``|w|^2 / 2``. (The ``C`` of the paper is this one times the number of
+        examples.)
+    epochs : int, default 500
+        Most planes.
+    lam : float, optional
+        Given in place of ``C``: ``C = 1 / (lam * number of examples)``.
+    tol : float, default 0.01
+        The paper's epsilon, in units of the mean loss of an example: training ends when the objective is certain to be
+        within ``C * (sum of the examples' weights) * tol`` of its minimum. The number of planes it takes grows with
+        ``1 / tol``, but not with the number of examples.
+
+    Notes
+    -----
+    Planes that took no part in the solution for 50 iterations are dropped; ``facts`` has their number and the memory
+    they take, a dense vector each. The weights returned are the best of all iterations. Training that starts from given
+    weights stays near them: the penalty is then ``|w - start|^2 / 2``.
+
+    Examples
+    --------
+    >>> CuttingPlane(C=0.1, tol=0.1)
+    CuttingPlane(C=0.1, tol=0.1)
+    """
+
+    def __init__(self, C: float = 1.0, epochs: int = 500, *, lam: float | None = None, tol: float = 0.01) -> None:
+        self.C = C
+        self.epochs = epochs
+        self.lam = lam
+        self.tol = tol
+
+    def _check(self) -> None:
+        checked_number("C", self.C, above=0.0)
+        if self.lam is not None:
+            checked_number("lam", self.lam, above=0.0)
+        checked_number("tol", self.tol, least=0.0)
+
+    def _solver(self, oracle: _core.Oracle, weights: FloatArray, seed: int) -> _core.CuttingPlane:
+        return _core.CuttingPlane(oracle, weights, C=factor_of_losses(self.C, self.lam, oracle), tol=float(self.tol))
+
+    def _end(self, solver: _core.Solver, count: str) -> str:
+        how = "converged" if solver.outcome == "converged" else "ended as low as rounding allows"
+        return f"{how} {count}: at most {solver.gap:.3g} above the minimum, the objective is {solver.objective:.6g}"
+
+
+def factor_of_losses(C: float, lam: float | None, oracle: _core.Oracle) -> float:
+    """Return the factor of the sum of the losses: ``C``, or what makes it equal to ``lam`` (004, eq. 2.8)."""
+    return float(C) if lam is None else 1.0 / (float(lam) * max(1, oracle.n_examples))

@@ -1,0 +1,107 @@
+"""Learners that keep, for every weight, how sure they are of it."""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+
+from trelliswork import _core
+from trelliswork.errors import InvalidInput
+from trelliswork.learners.epochs import EpochLearner
+from trelliswork.learners.parameters import checked_choice, checked_flag, checked_integer, checked_number
+from trelliswork.learners.training import FloatArray
+
+__all__ = ["AROW"]
+
+
+class AROW(EpochLearner):
+    """Adaptive regularisation of weights, and confidence-weighted learning.
+
+    Every weight has a variance, kept on the diagonal: weights that have been seen often are moved little, rare ones
+    much. At each example the ``k`` outputs with the highest score plus cost are looked at in turn, as single linear
+    constraints ``w . (f(x, gold) - f(x, y)) >= cost(y)`` (Mejer & Crammer 2010).
+
+    Parameters
+    ----------
+    r : float, default 1.0
+        For ``"arow"``: how much of a loss is taken for noise; the larger, the shorter the steps.
+    epochs : int, default 10
+        Passes over the examples.
+    variant : str, default "arow"
+        - ``"arow"``: the squared hinge is traded against staying near the weights and variances there were (Crammer,
+          Kulesza & Dredze 2009);
+        - ``"cw"``: the constraint shall hold with probability ``confidence`` whatever it takes (Dredze, Crammer &
+          Pereira 2008, with the variance in place of the standard deviation): fast, and easily led astray by noise;
+        - ``"scw"``: the same with steps of at most ``C`` (Wang, Zhao & Hoi 2012, SCW-I).
+    k : int, default 1
+        Outputs looked at for each example.
+    confidence : float, default 0.9
+        For ``"cw"`` and ``"scw"``: the probability wanted, above 0.5 and below 1.
+    C : float, default 1.0
+        For ``"scw"``: the longest step.
+    variance : float, default 1.0
+        Of weights that have not been met yet.
+    averaged : bool, default True
+        Whether to return the mean of the weights after every example.
+    shuffle : bool, default True
+        Whether to visit the examples in a new random order in each pass.
+
+    Notes
+    -----
+    The weight of an example divides ``r`` and multiplies ``C``; ``"cw"``, which knows no loss, passes over examples of
+    weight 0 and takes all others alike.
+
+    Examples
+    --------
+    >>> AROW(r=10.0, k=2)
+    AROW(r=10.0, k=2)
+    """
+
+    VARIANTS = ("arow", "cw", "scw")
+
+    def __init__(
+        self,
+        r: float = 1.0,
+        epochs: int = 10,
+        *,
+        variant: str = "arow",
+        k: int = 1,
+        confidence: float = 0.9,
+        C: float = 1.0,
+        variance: float = 1.0,
+        averaged: bool = True,
+        shuffle: bool = True,
+    ) -> None:
+        self.r = r
+        self.epochs = epochs
+        self.variant = variant
+        self.k = k
+        self.confidence = confidence
+        self.C = C
+        self.variance = variance
+        self.averaged = averaged
+        self.shuffle = shuffle
+
+    def _check(self) -> None:
+        checked_choice("variant", self.variant, self.VARIANTS)
+        for name in ("r", "C", "variance"):
+            checked_number(name, getattr(self, name), above=0.0)
+        if checked_number("confidence", self.confidence, above=0.5) >= 1.0:
+            raise InvalidInput(f"confidence must be below 1, not {self.confidence!r}")
+        checked_integer("k", self.k, least=1)
+        checked_flag("averaged", self.averaged)
+        checked_flag("shuffle", self.shuffle)
+
+    def _solver(self, oracle: _core.Oracle, weights: FloatArray, seed: int) -> _core.Solver:
+        return _core.Arow(
+            oracle,
+            weights,
+            variant=self.variant,
+            r=float(self.r),
+            phi=NormalDist().inv_cdf(self.confidence),
+            C=float(self.C),
+            variance=float(self.variance),
+            k=int(self.k),
+            averaged=self.averaged,
+            shuffle=self.shuffle,
+            seed=seed,
+        )

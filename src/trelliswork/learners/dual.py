@@ -1,0 +1,348 @@
+"""Learners that solve a max-margin problem in its dual: MIRA, the sequential dual method, LaRank, dual coordinates."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from trelliswork import _core
+from trelliswork.learners.epochs import EpochLearner
+from trelliswork.learners.parameters import checked_choice, checked_flag, checked_integer, checked_number
+from trelliswork.learners.training import FloatArray
+
+__all__ = ["MIRA", "SDM", "DualCoordinate", "LaRank"]
+
+
+class MIRA(EpochLearner):
+    """The margin infused relaxed algorithm for the k best outputs.
+
+    At each example, the least change of the weights that puts gold ahead of each of the ``k`` outputs with the highest
+    score plus cost, by at least its cost (Crammer et al. 2005; 004, algorithm 2, eq. 3.3 and 3.4). With ``C`` finite,
+    each of these outputs may fall short of its margin, at a price of ``C`` for each unit (eq. 3.6 and 3.7). Either
+    problem is solved exactly, by an active-set method. With ``k=1`` this is `PassiveAggressive`.
+
+    When no weights meet all the constraints of an example and ``C`` is infinite, those that contradict more violated
+    ones are left out.
+
+    Parameters
+    ----------
+    C : float, default inf
+        The price of falling short of a margin, and the longest step along one output; infinite for no slack at all.
+    epochs : int, default 10
+        Passes over the examples.
+    k : int, default 5
+        Outputs looked at for each example.
+    averaged : bool, default True
+        Whether to return the mean of the weights after every example.
+    shuffle : bool, default True
+        Whether to visit the examples in a new random order in each pass.
+
+    Examples
+    --------
+    >>> MIRA(C=0.1, k=10)
+    MIRA(C=0.1, k=10)
+    """
+
+    def __init__(
+        self, C: float = math.inf, epochs: int = 10, *, k: int = 5, averaged: bool = True, shuffle: bool = True
+    ) -> None:
+        self.C = C
+        self.epochs = epochs
+        self.k = k
+        self.averaged = averaged
+        self.shuffle = shuffle
+
+    def _check(self) -> None:
+        if not (isinstance(self.C, float) and math.isinf(self.C) and self.C > 0):
+            checked_number("C", self.C, above=0.0)
+        checked_integer("k", self.k, least=1)
+        for name in ("averaged", "shuffle"):
+            checked_flag(name, getattr(self, name))
+
+    def _solver(self, oracle: _core.Oracle, weights: FloatArray, seed: int) -> _core.Solver:
+        return _core.MIRA(
+            oracle, weights, C=float(self.C), k=self.k, averaged=self.averaged, shuffle=self.shuffle, seed=seed
+        )
+
+
+class _DualMethod(EpochLearner):
+    """What the methods with working sets have in common: their parameters, and how they say that they have ended."""
+
+    C: float
+    k: int
+    tau: float
+    tol: float
+    growth: int | None
+    check: int
+    averaged: bool
+    shuffle: bool
+
+    def _check(self) -> None:
+        checked_number("C", self.C, above=0.0)
+        checked_integer("k", self.k, least=1)
+        checked_number("tau", self.tau, least=0.0)
+        checked_number("tol", self.tol, least=0.0)
+        if self.growth is not None:
+            checked_integer("growth", self.growth, least=1)
+        checked_integer("check", self.check, least=0)
+        for name in ("averaged", "shuffle"):
+            checked_flag(name, getattr(self, name))
+
+    def _shared(self, seed: int) -> dict[str, Any]:
+        return {
+            "C": float(self.C),
+            "k": self.k,
+            "tau": float(self.tau),
+            "tol": float(self.tol),
+            "growth": self.growth or 0,
+            "check": self.check,
+            "averaged": self.averaged,
+            "shuffle": self.shuffle,
+            "seed": seed,
+        }
+
+    def _end(self, solver: _core.Solver, count: str) -> str:
+        if solver.outcome != "converged":
+            return f"ended {count}: {solver.outcome}"
+        if solver.gap <= self.tol * abs(solver.objective):
+            return f"converged {count}: the duality gap is {solver.gap:.3g}, within tol={self.tol:g} of the objective"
+        return f"converged {count}: no margin is violated by more than tau={self.tau:g} of what is optimal"
+
+
+class SDM(_DualMethod):
+    """The sequential dual method for the k best outputs, with the hinge or a ramp loss.
+
+    Minimises ``1/2 |w|^2 + C * sum of losses`` by its dual. Each example has a working set: the outputs whose dual
+    variables are not zero. At each visit the ``k`` outputs with the highest score plus cost join it, and sequential
+    minimal optimisation solves for the example's dual variables until its optimality conditions are violated by no
+    more than ``tau`` (Balamurugan et al. 2011; 004, algorithm 3, eq. 3.8 to 3.13). Outputs whose variables have become
+    zero leave.
+
+    ``loss="ramp"`` is the hinge less what the best output with a *reward* for its cost exceeds gold by (004, eq. 5.2):
+    bounded, so that a mislabelled example can do limited harm. ``"ramp-do"`` leaves the cost out of that second part
+    (Do et al. 2008). Neither is convex: rounds of the concave-convex procedure, of ``inner`` passes each, solve convex
+    problems one after the other (004, algorithm 6). The first round is the hinge's.
+
+    Training that starts from given weights stays close to them: the penalty is then ``1/2 |w - start|^2``.
+
+    Parameters
+    ----------
+    C : float, default 0.1
+        The weight of the losses beside the penalty, ``1 / (lam * number of examples)``.
+    epochs : int, default 20
+        Passes over the examples, those inside rounds included.
+    k : int, default 1
+        Outputs that may join the working set of an example at a visit.
+    loss : {"hinge", "ramp", "ramp-do"}, default "hinge"
+        What is summed.
+    inner : int, default 5
+        Passes in a round of the concave-convex procedure; ramp losses only.
+    tau : float, default 1e-4
+        By how much the optimality conditions of an example may be violated when it is left.
+    tol : float, default 1e-3
+        Training ends when the duality gap is at most ``tol`` times the objective (and, for a ramp loss, another round
+        would be the same).
+    growth : int, optional
+        Outputs that the working set of one example may hold. When there are more, those with the least variables
+        become one, their weighted mean, which leaves weights and dual objective as they are. Less memory, slower
+        convergence. None for no limit.
+    skip : bool, default False
+        Whether examples found satisfied are decoded less often: every second pass, then every fourth, then every
+        eighth, for as long as they stay satisfied. In between, only their working sets are looked at.
+    check : int, default 5
+        Passes between two measurements of the primal objective and the gap, each of which decodes all examples, with
+        ``n_jobs`` threads; 0 for none before the end.
+    averaged : bool, default False
+        Whether to return the mean of the weights after every example, instead of those that the gap is about.
+    shuffle : bool, default True
+        Whether to visit the examples in a new random order in each pass.
+
+    Notes
+    -----
+    The facts of an `Iteration` hold ``dual``; ``primal`` and ``gap`` when they were measured; the outputs in all
+    working sets, ``working_set``; and the memory they take, ``memory_mib``. With a ramp loss, ``gap`` is that of the
+    round's convex problem, whose objective, ``bound``, lies above ``primal``.
+
+    Examples
+    --------
+    >>> SDM(C=1.0, k=5, growth=20)
+    SDM(C=1.0, k=5, growth=20)
+    """
+
+    def __init__(
+        self,
+        C: float = 0.1,
+        epochs: int = 20,
+        *,
+        k: int = 1,
+        loss: str = "hinge",
+        inner: int = 5,
+        tau: float = 1e-4,
+        tol: float = 1e-3,
+        growth: int | None = None,
+        skip: bool = False,
+        check: int = 5,
+        averaged: bool = False,
+        shuffle: bool = True,
+    ) -> None:
+        self.C = C
+        self.epochs = epochs
+        self.k = k
+        self.loss = loss
+        self.inner = inner
+        self.tau = tau
+        self.tol = tol
+        self.growth = growth
+        self.skip = skip
+        self.check = check
+        self.averaged = averaged
+        self.shuffle = shuffle
+
+    def _check(self) -> None:
+        super()._check()
+        checked_choice("loss", self.loss, ("hinge", "ramp", "ramp-do"))
+        checked_integer("inner", self.inner, least=1)
+        checked_flag("skip", self.skip)
+
+    def _solver(self, oracle: _core.Oracle, weights: FloatArray, seed: int) -> _core.Solver:
+        return _core.SDM(oracle, weights, loss=self.loss, inner=self.inner, skip=self.skip, **self._shared(seed))
+
+
+class LaRank(_DualMethod):
+    """LaRank for the k best outputs: a dual method that comes close to the solution in one pass.
+
+    Minimises what `SDM` with the hinge does. After each example, ``reprocess`` times, an example seen before is picked
+    at random, decoded and optimised again, and then ten more are optimised within their working sets, without decoding
+    (Bordes et al. 2008; 004, algorithm 4). The dual objective never falls. With ``reprocess=0`` the first pass is that
+    of `SDM`.
+
+    Parameters
+    ----------
+    C : float, default 0.1
+        The weight of the losses beside the penalty, ``1 / (lam * number of examples)``.
+    epochs : int, default 1
+        Passes over the examples.
+    k : int, default 1
+        Outputs that may join the working set of an example at a visit.
+    reprocess : int, default 10
+        How often earlier examples are gone back to after each example: ``n_R`` of the thesis. A pass decodes
+        ``1 + reprocess`` times as many examples as there are.
+    tau : float, default 1e-4
+        By how much the optimality conditions of an example may be violated when it is left.
+    tol : float, default 1e-3
+        Training ends when the duality gap is at most ``tol`` times the objective.
+    growth : int, optional
+        Outputs that the working set of one example may hold; more are merged, as in `SDM`.
+    check : int, default 1
+        Passes between two measurements of the primal objective and the gap; 0 for none before the end.
+    averaged : bool, default False
+        Whether to return the mean of the weights after every example, instead of those that the gap is about.
+    shuffle : bool, default True
+        Whether to visit the examples in a new random order in each pass.
+
+    Examples
+    --------
+    >>> LaRank(C=1.0, reprocess=5)
+    LaRank(C=1.0, reprocess=5)
+    """
+
+    def __init__(
+        self,
+        C: float = 0.1,
+        epochs: int = 1,
+        *,
+        k: int = 1,
+        reprocess: int = 10,
+        tau: float = 1e-4,
+        tol: float = 1e-3,
+        growth: int | None = None,
+        check: int = 1,
+        averaged: bool = False,
+        shuffle: bool = True,
+    ) -> None:
+        self.C = C
+        self.epochs = epochs
+        self.k = k
+        self.reprocess = reprocess
+        self.tau = tau
+        self.tol = tol
+        self.growth = growth
+        self.check = check
+        self.averaged = averaged
+        self.shuffle = shuffle
+
+    def _check(self) -> None:
+        super()._check()
+        checked_integer("reprocess", self.reprocess, least=0)
+
+    def _solver(self, oracle: _core.Oracle, weights: FloatArray, seed: int) -> _core.Solver:
+        return _core.LaRank(oracle, weights, reprocess=self.reprocess, **self._shared(seed))
+
+
+class DualCoordinate(_DualMethod):
+    """Dual coordinate ascent for the squared hinge, for the k best outputs.
+
+    Minimises ``1/2 |w|^2 + C * sum of max_y max(0, cost(y) - w . (f(x, gold) - f(x, y)))^2`` (004, Table 2.1, with the
+    positive part) by its dual, one variable at a time, over working sets like those of `SDM` (Chang and Yih 2013). The
+    squared hinge charges large violations more and small ones less, and its dual variables have no upper bound.
+
+    Parameters
+    ----------
+    C : float, default 0.1
+        The weight of the losses beside the penalty.
+    epochs : int, default 20
+        Passes over the examples.
+    k : int, default 1
+        Outputs that may join the working set of an example at a visit.
+    tau : float, default 1e-4
+        By how much the optimality conditions of an example may be violated when it is left.
+    tol : float, default 1e-3
+        Training ends when the duality gap is at most ``tol`` times the objective.
+    growth : int, optional
+        Outputs that the working set of one example may hold; more are merged, as in `SDM`.
+    skip : bool, default False
+        Whether examples found satisfied are decoded less often, as in `SDM`.
+    check : int, default 5
+        Passes between two measurements of the primal objective and the gap; 0 for none before the end.
+    averaged : bool, default False
+        Whether to return the mean of the weights after every example, instead of those that the gap is about.
+    shuffle : bool, default True
+        Whether to visit the examples in a new random order in each pass.
+
+    Examples
+    --------
+    >>> DualCoordinate(C=0.5, tol=1e-4)
+    DualCoordinate(C=0.5, tol=0.0001)
+    """
+
+    def __init__(
+        self,
+        C: float = 0.1,
+        epochs: int = 20,
+        *,
+        k: int = 1,
+        tau: float = 1e-4,
+        tol: float = 1e-3,
+        growth: int | None = None,
+        skip: bool = False,
+        check: int = 5,
+        averaged: bool = False,
+        shuffle: bool = True,
+    ) -> None:
+        self.C = C
+        self.epochs = epochs
+        self.k = k
+        self.tau = tau
+        self.tol = tol
+        self.growth = growth
+        self.skip = skip
+        self.check = check
+        self.averaged = averaged
+        self.shuffle = shuffle
+
+    def _check(self) -> None:
+        super()._check()
+        checked_flag("skip", self.skip)
+
+    def _solver(self, oracle: _core.Oracle, weights: FloatArray, seed: int) -> _core.Solver:
+        return _core.DualCoordinate(oracle, weights, skip=self.skip, **self._shared(seed))

@@ -1,0 +1,116 @@
+"""Exponentiated gradient: the dual of the CRF and of max-margin, one example at a time."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from trelliswork import _core
+from trelliswork.errors import InvalidInput
+from trelliswork.learners.epochs import EpochLearner
+from trelliswork.learners.parameters import checked_choice, checked_flag, checked_integer, checked_number
+from trelliswork.learners.training import FloatArray, Trained
+
+__all__ = ["ExponentiatedGradient"]
+
+
+class ExponentiatedGradient(EpochLearner):
+    """Train a CRF or a max-margin model by exponentiated gradient on the dual.
+
+    Each example has a distribution over its outputs, kept as scores of its parts. A visit multiplies it by the
+    exponential of the gradient of the dual, and the weights follow: they are always the sum of ``f(gold)`` minus
+    expected features under these distributions (Collins, Globerson, Koo, Carreras & Bartlett 2008; named in 003,
+    optimisation methods). Each example has a step of its own, halved until the dual does not fall and made 5% longer
+    after a success, so the dual never falls, and the duality gap says how far the objective can be from its minimum.
+
+    Parameters
+    ----------
+    l2 : float, default 1.0
+        For ``loss="crf"``: the objective is that of `CRF`, the sum of losses plus ``l2 / 2 |w|^2``.
+    epochs : int, default 50
+        Most passes over the examples.
+    loss : str, default "crf"
+        ``"crf"`` or ``"max-margin"``.
+    C : float, default 1.0
+        For ``loss="max-margin"``: the objective is ``|w|^2 / 2 + C * sum of hinge losses``.
+    tol : float, default 1e-3
+        Stop when the duality gap is at most this part of the objective.
+    step : float, default 0.5
+        The first step of each example; for a CRF at most 1.
+    gap_every : int, default 5
+        Passes between exact computations of objective and gap, each of which is a further pass, shared over threads.
+        In between, the objective reported is the dual, which is below the minimum.
+    averaged : bool, default False
+        Whether to return the mean of the weights after every example.
+    shuffle : bool, default True
+        Whether to visit the examples in a new random order in each pass.
+
+    Notes
+    -----
+    The scores of all parts of all examples are kept: ``facts["memory_bytes"]`` says what they take. Like `CRF`, it has
+    weights only for what was seen in gold, unless the oracle was given all combinations. Training that starts from
+    given weights stays near them: the penalty is then on ``w - start``.
+
+    Examples
+    --------
+    >>> ExponentiatedGradient(loss="max-margin", C=0.1)
+    ExponentiatedGradient(loss='max-margin', C=0.1)
+    """
+
+    grows: ClassVar[bool] = False  # expectations touch every weight there could be
+
+    def __init__(
+        self,
+        l2: float = 1.0,
+        epochs: int = 50,
+        *,
+        loss: str = "crf",
+        C: float = 1.0,
+        tol: float = 1e-3,
+        step: float = 0.5,
+        gap_every: int = 5,
+        averaged: bool = False,
+        shuffle: bool = True,
+    ) -> None:
+        self.l2 = l2
+        self.epochs = epochs
+        self.loss = loss
+        self.C = C
+        self.tol = tol
+        self.step = step
+        self.gap_every = gap_every
+        self.averaged = averaged
+        self.shuffle = shuffle
+
+    def _check(self) -> None:
+        checked_number("l2", self.l2, above=0.0)
+        checked_choice("loss", self.loss, ("crf", "max-margin"))
+        checked_number("C", self.C, above=0.0)
+        checked_number("tol", self.tol, least=0.0)
+        checked_number("step", self.step, above=0.0)
+        if self.loss == "crf" and self.step > 1.0:
+            raise InvalidInput(f"step must be at most 1 for loss='crf', not {self.step!r}")
+        checked_integer("gap_every", self.gap_every, least=1)
+        checked_flag("averaged", self.averaged)
+        checked_flag("shuffle", self.shuffle)
+
+    def _solver(self, oracle: _core.Oracle, weights: FloatArray, seed: int) -> _core.ExponentiatedGradient:
+        return _core.ExponentiatedGradient(
+            oracle,
+            weights,
+            loss=self.loss,
+            kappa=1.0 / float(self.l2) if self.loss == "crf" else float(self.C),
+            tol=float(self.tol),
+            step=float(self.step),
+            gap_every=self.gap_every,
+            averaged=self.averaged,
+            shuffle=self.shuffle,
+            seed=seed,
+        )
+
+    def _trained(self, solver: Any, stopped: bool) -> Trained:
+        solver.evaluate()  # the last passes may have left a bound
+        return super()._trained(solver, stopped)
+
+    def _end(self, solver: _core.Solver, count: str) -> str:
+        how = "converged" if solver.outcome == "converged" else "ended as near as rounding allows"
+        return f"{how} {count}: the duality gap is {solver.gap:.3g}, the objective {solver.objective:.6g}"

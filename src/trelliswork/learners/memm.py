@@ -1,0 +1,150 @@
+"""The maximum-entropy Markov model: a chain normalised step by step, for comparison with the CRF.
+
+    p(y | x) = prod_t p(y_t | y_{t-1}, x),     p(b | a, x) = exp(s_t(a, b)) / sum over b' of exp(s_t(a, b'))
+
+(McCallum, Freitag & Pereira 2000). It is trained one decision at a time, each given the gold label before, which needs
+no recursion and is fast. The price is label bias (002, pitfalls; Lafferty, McCallum & Pereira 2001): what leaves a
+label has to add up to one, so a label with few ways out passes its probability on whatever the next token is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from trelliswork import _core
+from trelliswork.errors import InvalidInput
+from trelliswork.learners.crf import CRF
+from trelliswork.learners.training import FloatArray, OnIteration, Trained
+from trelliswork.structures import checks
+
+__all__ = ["MEMM", "locally_normalised"]
+
+
+class MEMM(CRF):
+    """Train a maximum-entropy Markov model, normalised step by step.
+
+    The objective is the sum over all decisions of ``-log p(gold label | gold label before, x)`` plus
+    ``l2 / 2 |w|^2 + l1 |w|_1``, in the same weights as `CRF`. Predictions must be normalised step by step as well:
+    see `locally_normalised`.
+
+    Parameters
+    ----------
+    l2 : float, default 1.0
+        Factor of ``|w|^2 / 2``, on the sum of the losses.
+    l1 : float, default 0.0
+        Factor of ``|w|_1``. Above zero many weights end as exact zeros.
+    solver : str, default "auto"
+        As for `CRF`: ``"lbfgs"``, ``"owlqn"``, ``"sgd"``, ``"sgd-lbfgs"`` or ``"sgd-owlqn"``.
+    max_iter : int, default 1000
+        Most iterations, of all phases together.
+    tol : float, default 1e-3
+        Stop when the objective is believed to be within this part of its minimum.
+    margin : float, default 0.0
+        Factor of the cost that is added to the score of a wrong label (softmax-margin); 0 for none.
+    memory : int, default 6
+        Steps that L-BFGS and OWL-QN remember.
+    epochs : int, default 5
+        Stochastic passes at the start of ``"sgd-lbfgs"`` and ``"sgd-owlqn"``.
+    batch_size : int, default 4
+        Examples of one stochastic step.
+    step_size : float, optional
+        Length of the first stochastic step; left out, it is found on a sample.
+    shards : int, default 1
+        Parts of the data whose stochastic steps are made side by side.
+
+    See Also
+    --------
+    docs/label_bias.md : an example that this model gets wrong and a CRF gets right.
+
+    Examples
+    --------
+    >>> MEMM(l2=0.5)
+    MEMM(l2=0.5)
+    """
+
+    # What predictions need besides the weights.
+    normalised: ClassVar[str] = "local"
+    sums: ClassVar[bool] = False  # the oracle must keep gold and the attributes of each token at hand
+
+    def train(
+        self,
+        oracle: _core.Oracle,
+        *,
+        weights: FloatArray | None = None,
+        state: Mapping[str, npt.NDArray[Any]] | None = None,
+        n_jobs: int = 1,
+        seed: int = 0,
+        on_iteration: OnIteration | None = None,
+    ) -> Trained:
+        """Minimise the penalised loss of all single decisions; the parameters are those of `CRF.train`."""
+        decisions = oracle.local()
+        if decisions is None:
+            raise InvalidInput(
+                "MEMM needs single decisions given gold (local), which these examples do not give: every token must "
+                "have one label, and an oracle of chains be made with use='best'"
+            )
+        return super().train(
+            decisions, weights=weights, state=state, n_jobs=n_jobs, seed=seed, on_iteration=on_iteration
+        )
+
+
+def locally_normalised(
+    unary: npt.ArrayLike,
+    transitions: npt.ArrayLike,
+    start: npt.ArrayLike | None = None,
+    end: npt.ArrayLike | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the scores of the chain whose every step is normalised by itself.
+
+    Parameters
+    ----------
+    unary : (T, K) array-like
+        Scores of the labels of each position.
+    transitions : (K, K) or (T - 1, K, K) array-like
+        Scores of label ``a`` followed by label ``b``; ``-inf`` forbids.
+    start, end : (K,) array-like, optional
+        Scores of the first and of the last label; they take part in the first and the last decision.
+
+    Returns
+    -------
+    unary : (T, K) array
+        Log-probabilities of the labels of the first position; zeros elsewhere.
+    transitions : (T - 1, K, K) array
+        ``log p(b | a)`` of each step. A label that nothing may follow keeps a row of ``-inf``.
+
+    Examples
+    --------
+    >>> unary, transitions = locally_normalised([[0.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, -np.inf]])
+    >>> np.exp(unary[0]), np.exp(transitions[0])
+    (array([0.5, 0.5]), array([[0.5, 0.5],
+           [1. , 0. ]]))
+    """
+    scores = checks.as_scores("unary", unary, (None, None)).copy()
+    n_steps, n_labels = scores.shape
+    steps = max(n_steps - 1, 0)
+    matrices = checks.as_scores("transitions", transitions)
+    if matrices.shape not in ((n_labels, n_labels), (steps, n_labels, n_labels)):
+        raise InvalidInput(
+            f"transitions must have shape ({n_labels}, {n_labels}), or one such matrix for each of the {steps} steps, "
+            f"found {matrices.shape}."
+        )
+    if n_steps:
+        scores[0] += 0.0 if start is None else checks.as_scores("start", start, (n_labels,))
+        scores[-1] += 0.0 if end is None else checks.as_scores("end", end, (n_labels,))
+    first = np.zeros_like(scores)
+    first[:1] = _log_softmax(scores[:1])
+    return first, _log_softmax(np.broadcast_to(matrices, (steps, n_labels, n_labels)) + scores[1:, None, :])
+
+
+def _log_softmax(scores: FloatArray) -> FloatArray:
+    """Normalise the last axis; rows that are ``-inf`` throughout stay so."""
+    top = scores.max(axis=-1, keepdims=True, initial=-np.inf)
+    shifted = scores - np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore"):
+        total = np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+    normal: FloatArray = shifted - np.where(np.isfinite(total), total, 0.0)
+    return normal

@@ -1,0 +1,294 @@
+"""Learners that go down a regularised loss, one subgradient at a time: Pegasos and stochastic subgradient descent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trelliswork import _core
+from trelliswork.errors import InvalidInput
+from trelliswork.learners.epochs import EpochLearner
+from trelliswork.learners.parameters import checked_choice, checked_flag, checked_integer, checked_number
+from trelliswork.learners.training import FloatArray
+
+__all__ = ["Pegasos", "Subgradient"]
+
+
+class Pegasos(EpochLearner):
+    r"""Structured Pegasos: primal subgradient descent with fast, predetermined steps.
+
+    Goes down ``lam/2 |w|^2 + mean of the losses`` (004, eq. 6.1). At step ``t`` the weights shrink by
+    ``1 - eta_t lam`` and move by ``eta_t`` times minus the subgradient of the losses of ``batch_size`` examples
+    (Shalev-Shwartz et al. 2011; 004, algorithm 7 for the max-margin loss, algorithm 8 for those over several outputs).
+
+    Parameters
+    ----------
+    lam : float, default 1e-3
+        Strength of the regularisation; ``C = 1 / (lam N)`` in the terms of other learners.
+    epochs : int, default 20
+        Passes over the examples.
+    loss : str, default "max-margin"
+        - ``"max-margin"``: the structured hinge, ``max over y of cost(y) - w . (f(x, gold) - f(x, y))``;
+        - ``"k-best"``: the mean hinge of the ``k`` wrong outputs that lose most (eq. 6.14); with ``k=1`` the max-margin
+          loss;
+        - ``"averaged-sum"``: the mean hinge of all wrong outputs (eq. 6.3), of which the ``k`` that lose most are
+          looked at, or those of them that ``restricted`` leaves (eq. 6.12);
+        - ``"ramp"``: the hinge minus what is beyond the cost on the other side (eq. 5.2), which bounds the influence of
+          mislabelled examples; by the concave-convex procedure;
+        - ``"ramp-do"``: the ramp loss of Do et al. (2008);
+        - ``"slack"``: the hinge with rescaled slack, ``max over y of cost(y) (1 - w . (f(x, gold) - f(x, y)))``.
+    k : int, default 5
+        Outputs looked at for each example by ``"k-best"`` and ``"averaged-sum"``.
+    batch_size : int or None, default 1
+        Examples of one step; None for all. Batches are decoded in parallel (``n_jobs``).
+    restricted : bool, default False
+        For ``"averaged-sum"``: leave out outputs that lose less than the prediction. The theory wants it (Theorem 5);
+        it costs one more decoding, and the thesis saw no difference in scores (6.6.1).
+    projection : bool, default False
+        Whether to project onto the ball of radius ``1 / sqrt(lam)`` after each step (eq. 6.8). The minimum lies in it
+        when no cost is above 1. The thesis reached its best scores without (6.6.2).
+    step : str, default "pegasos"
+        The step size at step ``t`` (6.6.3): ``"pegasos"`` 1/(lam t); ``"power"`` 1/(lam t)^alpha; ``"asgd"``
+        gamma/(lam gamma t)^alpha; ``"constant"`` gamma.
+    gamma : float or None, default None
+        For ``"asgd"`` and ``"constant"``. None takes what was best in the thesis: 0.1, and 0.01 for ``"constant"``
+        without projection.
+    alpha : float, default 0.75
+        For ``"power"`` and ``"asgd"``, above 0.5 and at most 1.
+    cccp : int, default 5
+        For the ramp losses: passes of one round of the concave-convex procedure.
+    averaged : bool, default True
+        Whether to return the mean of the weights after every step, which oscillates less.
+    average_from : int or float, default 0.5
+        When averaging starts: after this many epochs, or if a float, after this fraction of all steps.
+    shuffle : bool, default True
+        Whether to visit the examples in a new random order in each pass.
+
+    Notes
+    -----
+    The objective that is reported is an estimate: each example's loss is taken at the weights it was visited with.
+    Weights to start from count as the result of one epoch, since the first step would otherwise forget them.
+
+    Examples
+    --------
+    >>> Pegasos(lam=0.01, loss="k-best", k=3)
+    Pegasos(lam=0.01, loss='k-best', k=3)
+    """
+
+    LOSSES = ("max-margin", "k-best", "averaged-sum", "ramp", "ramp-do", "slack")
+    STEPS = ("pegasos", "power", "asgd", "constant")
+
+    def __init__(
+        self,
+        lam: float = 1e-3,
+        epochs: int = 20,
+        *,
+        loss: str = "max-margin",
+        k: int = 5,
+        batch_size: int | None = 1,
+        restricted: bool = False,
+        projection: bool = False,
+        step: str = "pegasos",
+        gamma: float | None = None,
+        alpha: float = 0.75,
+        cccp: int = 5,
+        averaged: bool = True,
+        average_from: float = 0.5,
+        shuffle: bool = True,
+    ) -> None:
+        self.lam = lam
+        self.epochs = epochs
+        self.loss = loss
+        self.k = k
+        self.batch_size = batch_size
+        self.restricted = restricted
+        self.projection = projection
+        self.step = step
+        self.gamma = gamma
+        self.alpha = alpha
+        self.cccp = cccp
+        self.averaged = averaged
+        self.average_from = average_from
+        self.shuffle = shuffle
+
+    def _check(self) -> None:
+        checked_number("lam", self.lam, above=0.0)
+        checked_choice("loss", self.loss, self.LOSSES)
+        checked_choice("step", self.step, self.STEPS)
+        checked_integer("k", self.k, least=1)
+        checked_integer("cccp", self.cccp, least=1)
+        if checked_number("alpha", self.alpha, above=0.5) > 1.0:
+            raise InvalidInput(f"alpha must be at most 1, not {self.alpha!r}")
+        if self.gamma is not None:
+            checked_number("gamma", self.gamma, above=0.0)
+        for name in ("restricted", "projection", "averaged", "shuffle"):
+            checked_flag(name, getattr(self, name))
+        if self.restricted and self.loss != "averaged-sum":
+            raise InvalidInput(f"restricted=True is a choice of loss='averaged-sum', not of loss={self.loss!r}")
+        _checked_batch_size(self.batch_size)
+        _checked_average_from(self.average_from)
+
+    def _solver(self, oracle: _core.Oracle, weights: FloatArray, seed: int) -> _core.Solver:
+        gamma = self.gamma
+        if gamma is None:
+            gamma = 0.01 if self.step == "constant" and not self.projection else 0.1
+        return _core.Pegasos(
+            oracle,
+            weights,
+            lam=float(self.lam),
+            loss=self.loss,
+            k=int(self.k),
+            restricted=self.restricted,
+            cccp=int(self.cccp),
+            step=self.step,
+            gamma=float(gamma),
+            alpha=float(self.alpha),
+            batch_size=int(self.batch_size or 0),
+            projection=self.projection,
+            average_after=_average_after(self, oracle.n_examples),
+            averaged=self.averaged,
+            shuffle=self.shuffle,
+            seed=seed,
+        )
+
+
+class Subgradient(EpochLearner):
+    """Stochastic subgradient descent for the structured SVM, and direct minimisation of the cost.
+
+    At each example the weights move by ``gamma (f(x, gold) - f(x, y))``, where ``y`` is the output that loses most, and
+    then shrink by ``1 - gamma lam`` (000, algorithm 41, whose ``gamma`` is 1): a perceptron with costs and
+    regularisation. What goes down is ``1/2 |w|^2 + C * sum of the losses``, or the same divided by ``C N``.
+
+    With ``loss="direct"`` the expected cost of the predictions itself goes down (McAllester, Hazan & Keshet 2010): the
+    weights move by ``gamma / epsilon (f(x, prediction) - f(x, y))``, where ``y`` maximises ``score + epsilon cost``.
+    ``epsilon`` above 0 moves away from outputs worse than the prediction; below 0, towards better ones. The cost is not
+    convex in the weights: start from those of another learner, above all with ``epsilon`` above 0, which has nothing to
+    learn from a prediction that could hardly be worse.
+
+    Parameters
+    ----------
+    C : float, default 1.0
+        How much losses count against the size of the weights.
+    epochs : int, default 10
+        Passes over the examples.
+    lam : float or None, default None
+        In place of ``C``: the strength of the regularisation, ``1 / (C N)``.
+    loss : str, default "hinge"
+        ``"hinge"`` or ``"direct"``.
+    rescaling : str, default "margin"
+        How the cost enters the hinge: ``"margin"``, cost - margin, or ``"slack"``, cost * (1 - margin), which does not
+        ask for large margins against outputs that are very wrong.
+    epsilon : float, default -1.0
+        For ``"direct"``: how far towards worse (above 0) or better (below 0) outputs to look.
+    epsilon_decay : float, default 0.0
+        In pass ``p``, epsilon is divided by ``p ** epsilon_decay``; the gradient is exact for small epsilon only.
+    batch_size : int or None, default 1
+        Examples of one step; None for all, the batch method. Batches are decoded in parallel (``n_jobs``).
+    step : str, default "constant"
+        The step size at step ``t``: ``"constant"`` gamma, ``"root"`` gamma / sqrt(t) or ``"pegasos"`` 1 / (lam t).
+    gamma : float, default 0.1
+        The step size, or the first; 1 in the textbook's algorithm.
+    averaged : bool, default True
+        Whether to return the mean of the weights after every step.
+    average_from : int or float, default 0.5
+        When averaging starts: after this many epochs, or if a float, after this fraction of all steps.
+    shuffle : bool, default True
+        Whether to visit the examples in a new random order in each pass.
+
+    Examples
+    --------
+    >>> Subgradient(C=0.1, rescaling="slack")
+    Subgradient(C=0.1, rescaling='slack')
+    """
+
+    LOSSES = ("hinge", "direct")
+    RESCALINGS = ("margin", "slack")
+    STEPS = ("constant", "root", "pegasos")
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        epochs: int = 10,
+        *,
+        lam: float | None = None,
+        loss: str = "hinge",
+        rescaling: str = "margin",
+        epsilon: float = -1.0,
+        epsilon_decay: float = 0.0,
+        batch_size: int | None = 1,
+        step: str = "constant",
+        gamma: float = 0.1,
+        averaged: bool = True,
+        average_from: float = 0.5,
+        shuffle: bool = True,
+    ) -> None:
+        self.C = C
+        self.epochs = epochs
+        self.lam = lam
+        self.loss = loss
+        self.rescaling = rescaling
+        self.epsilon = epsilon
+        self.epsilon_decay = epsilon_decay
+        self.batch_size = batch_size
+        self.step = step
+        self.gamma = gamma
+        self.averaged = averaged
+        self.average_from = average_from
+        self.shuffle = shuffle
+
+    def _check(self) -> None:
+        checked_number("C", self.C, above=0.0)
+        if self.lam is not None:
+            checked_number("lam", self.lam, above=0.0)
+        checked_choice("loss", self.loss, self.LOSSES)
+        checked_choice("rescaling", self.rescaling, self.RESCALINGS)
+        checked_choice("step", self.step, self.STEPS)
+        if checked_number("epsilon", self.epsilon) == 0.0:
+            raise InvalidInput("epsilon must not be 0: the output it looks for would be the prediction itself")
+        if checked_number("epsilon_decay", self.epsilon_decay, least=0.0) > 100.0:
+            raise InvalidInput(f"epsilon_decay must be at most 100, not {self.epsilon_decay!r}")
+        checked_number("gamma", self.gamma, above=0.0)
+        checked_flag("averaged", self.averaged)
+        checked_flag("shuffle", self.shuffle)
+        _checked_batch_size(self.batch_size)
+        _checked_average_from(self.average_from)
+
+    def _solver(self, oracle: _core.Oracle, weights: FloatArray, seed: int) -> _core.Solver:
+        lam = 1.0 / (self.C * max(oracle.n_examples, 1)) if self.lam is None else self.lam
+        hinge = "slack" if self.rescaling == "slack" else "max-margin"
+        return _core.Subgradient(
+            oracle,
+            weights,
+            lam=float(lam),
+            loss="direct" if self.loss == "direct" else hinge,
+            epsilon=float(self.epsilon),
+            epsilon_decay=float(self.epsilon_decay),
+            step=self.step,
+            gamma=float(self.gamma),
+            batch_size=int(self.batch_size or 0),
+            average_after=_average_after(self, oracle.n_examples),
+            averaged=self.averaged,
+            shuffle=self.shuffle,
+            seed=seed,
+        )
+
+
+def _checked_batch_size(value: Any) -> None:
+    if value is not None:
+        checked_integer("batch_size", value, least=1)
+
+
+def _checked_average_from(value: Any) -> None:
+    if isinstance(value, float):
+        if checked_number("average_from", value, least=0.0) >= 1.0:
+            raise InvalidInput(f"average_from={value!r} is a fraction and must be below 1; epochs are whole numbers")
+    else:
+        checked_integer("average_from", value, least=0)
+
+
+def _average_after(learner: Pegasos | Subgradient, n_examples: int) -> int:
+    """Return how many steps the average leaves out."""
+    batch = learner.batch_size or max(n_examples, 1)
+    steps = -(-n_examples // batch)
+    if isinstance(learner.average_from, float):
+        return int(learner.average_from * learner.epochs * steps)
+    return int(learner.average_from * steps)

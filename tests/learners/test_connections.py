@@ -1,0 +1,154 @@
+"""Figure 3.1 of the thesis: how the learners turn into each other, on labels and on chains.
+
+Each test is named after one arrow of the figure, or after a sentence of the chapter. Where the thesis says "for the
+first epoch", one pass is compared. Numbers are compared to 1e-9, not bit by bit: different learners add the same terms
+in different orders.
+"""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from training.problems import oracle as chain_oracle
+from training.problems import random_problem
+from trelliswork import _core
+from trelliswork.learners.dual import MIRA, SDM, LaRank
+from trelliswork.learners.online import PassiveAggressive, Perceptron
+
+CLOSE = {"rtol": 1e-9, "atol": 1e-9}
+ONE_PASS = {"epochs": 1, "averaged": False}
+NEVER_MET = 1e6  # a C so large that no dual variable reaches it
+NOTHING = np.zeros(0)
+
+
+def label_problem(seed, cost=None, n=12):
+    rng = np.random.default_rng(seed)
+    d, k = int(rng.integers(2, 5)), int(rng.integers(2, 5))
+    x, gold = rng.normal(size=(n, d)), rng.integers(0, k, n).astype(np.int32)
+    costs = rng.uniform(0.5, 2.0, size=(k, k)) * (1 - np.eye(k)) if cost is None else np.full((k, k), cost)
+    return _core.LabelOracle.dense(x, gold, k, NOTHING, costs)
+
+
+def chain_problem(seed, cost=None):
+    flags = {"valued", "cost"} if cost is None else {"valued"}
+    problem = random_problem(seed, flags, n_labels=3, n_sequences=8, max_length=5, combinations="all")
+    if cost is not None:
+        problem.cost = np.full((3, 3), cost)
+    return chain_oracle(problem, best=True)
+
+
+PROBLEMS = {"labels": label_problem, "chains": chain_problem}
+everywhere = pytest.mark.parametrize("make", PROBLEMS.values(), ids=PROBLEMS)
+seeds = st.integers(0, 2**31)
+prices = st.sampled_from([0.01, 0.1, 1.0, 10.0])
+
+
+def weights_of(learner, oracle, **options):
+    return learner.train(oracle, **options).weights
+
+
+@everywhere
+@given(seed=seeds, C=prices, k=st.integers(1, 4))
+def test_larank_without_reprocessing_is_sdm_in_the_first_epoch(make, seed, C, k):
+    """Connections 1 and 4: n_R = 0."""
+    larank = weights_of(LaRank(C=C, k=k, reprocess=0, tau=0.0, **ONE_PASS), make(seed))
+    sdm = weights_of(SDM(C=C, k=k, tau=0.0, **ONE_PASS), make(seed))
+    assert larank.tobytes() == sdm.tobytes()
+
+
+@everywhere
+@given(seed=seeds, C=prices)
+def test_sdm_with_one_best_is_passive_aggressive_in_the_first_epoch(make, seed, C):
+    """Connection 2, with tau = 0: gold and its best rival are the only pair, so eq. 3.13 becomes eq. 3.14."""
+    sdm = weights_of(SDM(C=C, k=1, tau=0.0, **ONE_PASS), make(seed))
+    np.testing.assert_allclose(sdm, weights_of(PassiveAggressive(C=C, k=1, **ONE_PASS), make(seed)), **CLOSE)
+
+
+@everywhere
+@given(seed=seeds, C=prices)
+def test_mira_with_one_best_is_passive_aggressive(make, seed, C):
+    """Section 3.2.4, for any number of epochs: both keep nothing of an example once they have left it."""
+    options = {"C": C, "k": 1, "epochs": 4}
+    mira, pa = weights_of(MIRA(**options), make(seed)), weights_of(PassiveAggressive(**options), make(seed))
+    np.testing.assert_allclose(mira, pa, **CLOSE)
+
+
+@everywhere
+@given(seed=seeds, k=st.integers(1, 4))
+def test_mira_is_sdm_in_the_first_epoch(make, seed, k):
+    """End of section 3.2.2. MIRA has a slack for each structure (eq. 3.7), SDM one for the example (eq. 2.7): the two
+    problems are the same where no slack is used, so C is out of reach here."""
+    mira = weights_of(MIRA(k=k, **ONE_PASS), make(seed))
+    sdm = weights_of(SDM(C=NEVER_MET, k=k, tau=0.0, **ONE_PASS), make(seed))
+    np.testing.assert_allclose(mira, sdm, rtol=1e-6, atol=1e-6)
+
+
+def algorithm_5(oracle, weights, k, epochs, step, cost=True):
+    """Algorithm 5 as it is printed, with what tells PA and the perceptron apart as arguments."""
+    weights = weights.copy()
+    for _ in range(epochs):
+        for example in range(oracle.n_examples):
+            for _, _, charge, indices, values in oracle.kbest(weights, example, k, 1.0 if cost else 0.0):
+                margin, charge = weights[indices] @ values, charge if cost else 0.0
+                if len(indices) and (margin < charge if cost else margin <= 0):
+                    weights[indices] += step(charge - margin, values @ values) * values
+    return weights
+
+
+@everywhere
+@given(seed=seeds, k=st.integers(1, 4), C=prices)
+def test_passive_aggressive_is_one_smo_step_on_each_of_the_k_best_in_turn(make, seed, k, C):
+    """Connection 5: eq. 3.13 for gold, with all of C left, and one structure after the other."""
+    oracle = make(seed)
+    expected = algorithm_5(oracle, np.zeros(oracle.n_weights), k, 3, lambda loss, norm: min(C, loss / norm))
+    learner = PassiveAggressive(C=C, k=k, epochs=3, averaged=False, shuffle=False)
+    np.testing.assert_allclose(weights_of(learner, make(seed)), expected, **CLOSE)
+
+
+@everywhere
+@given(seed=seeds, k=st.integers(1, 4))
+def test_passive_aggressive_without_cost_and_with_unit_steps_is_the_perceptron(make, seed, k):
+    """Connections 3 and 6, for any number of epochs: the same algorithm with L = 0 and delta = 1."""
+    oracle = make(seed)
+    expected = algorithm_5(oracle, np.zeros(oracle.n_weights), k, 3, lambda loss, norm: 1.0, cost=False)
+    learner = Perceptron(k=k, epochs=3, averaged=False, shuffle=False)
+    np.testing.assert_allclose(weights_of(learner, make(seed)), expected, **CLOSE)
+
+
+@everywhere
+@given(seed=seeds)
+def test_passive_aggressive_without_cost_moves_where_the_perceptron_moves(make, seed):
+    """The same on the learners themselves. PA has no parameter that fixes its step to 1: without a cost the step is
+    min(loss / norm, C), which a C small enough makes C wherever there is a loss; so the move is C times the
+    perceptron's. From w = 0 the two part, as a loss of zero is a mistake to the perceptron only."""
+    oracle, C = make(seed, cost=0.0), 1e-12
+    start = np.random.default_rng(seed).normal(size=oracle.n_weights)
+    pa = weights_of(PassiveAggressive(C=C, **ONE_PASS), oracle, weights=start) - start
+    perceptron = weights_of(Perceptron(**ONE_PASS), make(seed, cost=0.0), weights=start / C) - start / C
+    np.testing.assert_allclose(pa / C, perceptron, rtol=1e-2, atol=1e-2)
+
+
+@everywhere
+@given(seed=seeds, k=st.integers(1, 3), loss=st.sampled_from(["ramp", "ramp-do"]))
+def test_the_first_round_of_the_ramp_is_the_hinge(make, seed, k, loss):
+    """Section 5.3: at w = 0 no structure scores above gold, so there is nothing concave to take the tangent of."""
+    options = {"C": 0.5, "k": k, "epochs": 4, "tol": 0.0, "averaged": False}
+    passes = {name: [] for name in ("hinge", loss)}
+    for name, seen in passes.items():
+        SDM(loss=name, inner=4, **options).train(make(seed), on_iteration=lambda done, to=seen: to.append(done.state()))
+    for hinge, ramp in zip(passes["hinge"], passes[loss], strict=True):
+        assert hinge["weights"].tobytes() == ramp["weights"].tobytes()
+        assert hinge["member_heads"].tobytes() == ramp["member_heads"].tobytes()
+
+
+@everywhere
+@given(seed=seeds)
+def test_the_second_round_of_the_ramp_is_not_the_hinge_where_something_is_concave(make, seed):
+    """Otherwise the test above would prove nothing."""
+    rounds = []
+    learner = SDM(C=0.5, loss="ramp-do", inner=1, epochs=3, tol=0.0, averaged=False)
+    learner.train(make(seed), on_iteration=lambda done: rounds.append((done.facts["tangents"], done.weights())))
+    hinge = weights_of(SDM(C=0.5, epochs=3, tol=0.0, averaged=False), make(seed))
+    if any(tangents for tangents, _ in rounds[:-1]):
+        assert np.abs(rounds[-1][1] - hinge).max() > 0
