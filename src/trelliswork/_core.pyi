@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, overload
 
 import numpy
+import numpy.typing
 from numpy.typing import NDArray
 
 
@@ -308,7 +309,7 @@ class DevSet:
 class ChainOracle(Oracle):
     """The oracle of first-order chains."""
 
-    def __init__(self, examples: Examples, n_labels: int, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], min_count: int = 1, combinations: str = 'seen', transitions: bool = True, allowed_transitions: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, allowed_start: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, allowed_end: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, cost: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None, use: str = 'fast') -> None: ...
+    def __init__(self, examples: Examples, n_labels: int, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], min_count: int = 1, combinations: str = 'seen', transitions: bool = True, allowed_transitions: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, allowed_start: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, allowed_end: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, cost: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None, use: str = 'fast', n_jobs: int = 1) -> None: ...
 
     def export(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> dict:
         """The tensors of a model with these weights."""
@@ -452,6 +453,104 @@ class PassiveAggressive(Solver):
     """k-best PA, and restricted."""
 
     def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, k: int = 1, restricted: bool = False, averaged: bool = True, shuffle: bool = True, seed: int = 0) -> None: ...
+
+def solve_block(K: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], violations: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], constraints: str, C: float, tau: float = 0.0) -> tuple:
+    """The dual problem inside one example: lambda, gradient, lambda of gold."""
+
+class MIRA(Solver):
+    """k-best MIRA, separable or with slack."""
+
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = float('inf'), k: int = 5, averaged: bool = True, shuffle: bool = True, seed: int = 0) -> None: ...
+
+class SDM(Solver):
+    """The k-best sequential dual method, hinge or ramp."""
+
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, k: int = 1, loss: str = 'hinge', inner: int = 5, tau: float = 0.0001, tol: float = 0.001, growth: int = 0, skip: bool = False, check: int = 1, averaged: bool = False, shuffle: bool = True, seed: int = 0) -> None: ...
+
+class LaRank(Solver):
+    """k-best LaRank."""
+
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, k: int = 1, reprocess: int = 10, tau: float = 0.0001, tol: float = 0.001, growth: int = 0, check: int = 1, averaged: bool = False, shuffle: bool = True, seed: int = 0) -> None: ...
+
+class DualCoordinate(Solver):
+    """Dual coordinate ascent for the squared hinge."""
+
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, k: int = 1, tau: float = 0.0001, tol: float = 0.001, growth: int = 0, skip: bool = False, check: int = 1, averaged: bool = False, shuffle: bool = True, seed: int = 0) -> None: ...
+
+class Subgradient(Solver):
+    """Subgradient descent with shrinking."""
+
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, lam: float, loss: str = 'max-margin', epsilon: float = 1.0, epsilon_decay: float = 0.0, step: str = 'constant', gamma: float = 1.0, batch_size: int = 1, average_after: int = 0, averaged: bool = True, shuffle: bool = True, seed: int = 0) -> None: ...
+
+class Pegasos(Solver):
+    """Structured Pegasos, in mini-batches."""
+
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, lam: float, loss: str = 'max-margin', k: int = 1, restricted: bool = False, cccp: int = 5, step: str = 'pegasos', gamma: float = 1.0, alpha: float = 0.75, batch_size: int = 1, projection: bool = False, average_after: int = 0, averaged: bool = True, shuffle: bool = True, seed: int = 0) -> None: ...
+
+class Arow(Solver):
+    """AROW and confidence-weighted learning."""
+
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, variant: str = 'arow', r: float = 1.0, phi: float = 1.0, C: float = 1.0, variance: float = 1.0, k: int = 1, averaged: bool = False, shuffle: bool = True, seed: int = 0) -> None: ...
+
+class AveragedWeights:
+    """Weights that scale for free, and their lazy average."""
+
+    def __init__(self, start: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def add(self, indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], step: float) -> None:
+        """w += step * x"""
+
+    def multiply(self, factor: float) -> None:
+        """w *= factor"""
+
+    def grow(self, n: int) -> None:
+        """Zeros up to n weights."""
+
+    def count(self, times: float = 1.0) -> None:
+        """The weights as they are enter the average."""
+
+    @property
+    def scale(self) -> float: ...
+
+    @property
+    def squared_norm(self) -> float: ...
+
+    def current(self) -> NDArray[numpy.float64]:
+        """w"""
+
+    def average(self) -> NDArray[numpy.float64]:
+        """The mean of the weights counted; w when none were."""
+
+def slack_rival(oracle: Oracle, weights: numpy.typing.NDArray[numpy.float64], example: int, search: bool = False) -> tuple | None:
+    """
+    The structure most violated with rescaled slack, or None; with `search`, by kbest alone.
+    """
+
+class FrankWolfe(Solver):
+    """Block-coordinate Frank-Wolfe for max-margin."""
+
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, tol: float = 0.001, averaged: str = 'weighted', line_search: bool = True, gap_every: int = 5, shuffle: bool = True, seed: int = 0) -> None: ...
+
+    def evaluate(self, n_jobs: int = 1) -> None:
+        """Make objective and gap exact."""
+
+class CuttingPlane(Solver):
+    """1-slack cutting planes for max-margin."""
+
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, tol: float = 0.01) -> None: ...
+
+class ExponentiatedGradient(Solver):
+    """Online EG on the dual."""
+
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, loss: str = 'crf', kappa: float = 1.0, tol: float = 0.001, step: float = 0.5, gap_every: int = 5, averaged: bool = False, shuffle: bool = True, seed: int = 0) -> None: ...
+
+    def evaluate(self, n_jobs: int = 1) -> None:
+        """Make objective and gap exact."""
+
+def hinge_sum(oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_jobs: int = 1) -> float:
+    """
+    Sum over the examples of weight * max over y of cost(y) - w . (f(gold) - f(y)).
+    """
 
 class EnumeratedOracle(Oracle):
     """Examples whose outputs are all written down."""
