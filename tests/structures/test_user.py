@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import trelliswork as tw
 from reference.user_structures import AskedChain, Listed, ListedChain
-from trelliswork import _core
+from trelliswork import _core, learners
 from trelliswork.errors import InvalidInput
 
 NOTHING, NO_COST = np.zeros(0), np.zeros((0, 0))
@@ -243,6 +243,56 @@ def test_a_crf_has_the_same_optimum_from_expectations_as_from_a_list(solver):
     listed, asked = (learner.train(made(3, 3).oracle(X, Y)) for made in (ListedChain, AskedChain))
     np.testing.assert_allclose(listed.weights, asked.weights, atol=1e-4)
     np.testing.assert_allclose(listed.objective, asked.objective, rtol=1e-8)
+
+
+@pytest.mark.parametrize("name", learners.names())
+def test_every_learner_learns_a_structure_whose_outputs_are_listed(name):
+    X, Y = sequences(20)
+    model = tw.StructuredPredictor(ListedChain(3, 3), name).fit(X, Y)
+    untrained = 1 - np.mean([ListedChain(3, 3).cost(y, (0,) * len(y)) for y in Y])
+    assert model.score(X, Y) > untrained + 0.2
+
+
+@pytest.mark.parametrize("name", learners.names())
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_every_learner_learns_a_structure_that_is_asked_or_says_what_it_misses(name, n_jobs):
+    X, Y = sequences(20)
+    model = tw.StructuredPredictor(AskedChain(3, 3), name, n_jobs=n_jobs)
+    if name in ("eg", "memm"):
+        with pytest.raises(InvalidInput, match=r"asks for (parts|local), which class AskedChain does not define"):
+            model.fit(X, Y)
+    else:
+        listed = tw.StructuredPredictor(ListedChain(3, 3), name).fit(X, Y)
+        np.testing.assert_allclose(model.fit(X, Y).score(X, Y), listed.score(X, Y), atol=0.11)
+
+
+@pytest.mark.parametrize("name", [name for name in learners.names() if name not in ("eg", "memm")])
+@pytest.mark.parametrize("error", [LookupError("no"), InvalidInput("no")], ids=["its own", "ours"])
+def test_what_is_raised_comes_out_of_every_learner_and_every_thread(name, error):
+    class Fails(AskedChain):
+        calls = 0
+
+        def fail(self):
+            self.calls += 1
+            if self.calls > 15:
+                raise error
+
+        def argmax(self, *arguments, **keywords):
+            self.fail()
+            return super().argmax(*arguments, **keywords)
+
+        def kbest(self, *arguments, **keywords):
+            self.fail()
+            return super().kbest(*arguments, **keywords)
+
+        def expectations(self, *arguments, **keywords):
+            self.fail()
+            return super().expectations(*arguments, **keywords)
+
+    X, Y = sequences(20)
+    with pytest.raises(type(error)) as caught:
+        tw.StructuredPredictor(Fails(3, 3), name, n_jobs=3).fit(X, Y)
+    assert caught.value is error
 
 
 def test_a_run_that_is_cut_in_two_ends_with_the_same_bits():
