@@ -362,6 +362,16 @@ def test_a_learner_that_asks_for_more_is_told_what_is_missing():
         tw.StructuredPredictor(Sign(), "crf").fit(X_SIGN, Y_SIGN)
 
 
+@pytest.mark.parametrize("name", learners.names())
+def test_learners_that_ask_for_the_best_output_need_no_other_method(name):
+    model = tw.StructuredPredictor(Sign(), name)
+    if name in ("crf", "eg", "memm", "mira"):
+        with pytest.raises(InvalidInput, match=r"asks for \w+, which class Sign does not define"):
+            model.fit(X_SIGN, Y_SIGN)
+    else:
+        assert model.fit(X_SIGN, Y_SIGN).predict(X_SIGN) == Y_SIGN
+
+
 def test_a_learner_that_asks_for_more_is_refused_without_an_estimator_too():
     oracle = Sign().oracle(X_SIGN, Y_SIGN)
     with pytest.raises(InvalidInput, match="kbest"):
