@@ -741,6 +741,39 @@ def test_several_threads_may_ask():
     assert not wrong
 
 
+@pytest.mark.parametrize("unequal", [np.bool_(True), True, 1, np.float32(1.0), np.array(1.0)], ids=repr)
+def test_a_cost_may_be_any_kind_of_number(unequal):
+    kind = type("Kind", (Trio,), {"cost": lambda self, gold, y: 0 if gold == y else unequal})
+    assert [found[2] for found in kind().oracle(X_TRIO, Y_TRIO).kbest(AT, 0, 2)] == [0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "features",
+    [
+        lambda x, y: {y: x},
+        lambda x, y: {np.int64(y): np.float32(x)},
+        lambda x, y: ([y], [x]),
+        lambda x, y: (np.array([y, y], dtype=np.uint8), [x / 2, x / 2]),
+        lambda x, y: [x * (y == j) for j in range(3)],
+        lambda x, y: np.eye(3, dtype=bool)[y] * int(x),
+        lambda x, y: tuple((np.eye(3)[y] * x).tolist()),
+    ],
+)
+def test_features_may_be_written_down_in_any_way(features):
+    kind = type("Kind", (Trio,), {"features": lambda self, x, y: features(x, y)})
+    found, expected = (made().oracle(X_TRIO, Y_TRIO).kbest(AT, 1, 3) for made in (kind, Trio))
+    for one, other in zip(found, expected, strict=True):
+        assert one[1:3] == other[1:3]
+        np.testing.assert_array_equal(one[3], other[3])
+        np.testing.assert_array_equal(one[4], other[4])
+
+
+def test_an_output_without_features_scores_zero():
+    kind = type("Kind", (Trio,), {"features": lambda self, x, y: {} if y == 2 else {y: x}, "exact": False})
+    scores = {cost: score for _, score, cost, _, _ in kind().oracle(X_TRIO, Y_TRIO).kbest(np.zeros(3), 2, 3)}
+    assert scores == {0.0: 0.0, 1.0: 0.0}
+
+
 def test_outputs_may_be_lists_arrays_and_dicts():
     class Arrays(tw.Structure):
         n_features = 2

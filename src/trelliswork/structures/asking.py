@@ -370,7 +370,7 @@ def takes(method: Callable[..., Any], *arguments: Any, **keywords: Any) -> bool:
 def _number(value: Any, name: Place) -> float:
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
-    if not isinstance(value, (float, Real)) or not math.isfinite(value):
+    if not isinstance(value, (float, Real, np.bool_)) or not math.isfinite(value):
         raise InvalidInput(f"{name()} is {shown(value)}; expected a finite number.")
     return float(value)
 
