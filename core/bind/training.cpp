@@ -259,13 +259,13 @@ private:
     std::unique_ptr<WorkingWeights> weights_;
 };
 
-auto argmax(const DevSet& dev, const Vector& weights, std::size_t n_jobs) {
+auto argmax(const DevSet& dev, const Vector& weights, std::size_t n_jobs, bool local) {
     require(weights.size() == dev.n_weights(), "weights has the wrong size");
     require_scores(weights, "weights must be finite numbers");
     auto labels = std::make_unique_for_overwrite<std::int32_t[]>(dev.n_tokens());
     {
         nb::gil_scoped_release unlocked;
-        dev.argmax(as_span(weights), {labels.get(), dev.n_tokens()}, n_jobs);
+        dev.argmax(as_span(weights), {labels.get(), dev.n_tokens()}, n_jobs, local);
     }
     return to_numpy(std::move(labels), {dev.n_tokens()});
 }
@@ -295,7 +295,7 @@ void bind_training(nb::module_& m) {
         .def_prop_ro("memory_bytes", &Examples::memory_bytes);
     nb::class_<DevSet>(m, "DevSet", "Sequences that are tagged while training goes on.")
         .def_prop_ro("n_tokens", &DevSet::n_tokens)
-        .def("argmax", argmax, nb::arg("weights"), nb::arg("n_jobs") = 1,
+        .def("argmax", argmax, nb::arg("weights"), nb::arg("n_jobs") = 1, nb::arg("local") = false,
              "The best label of every token, all sequences one after the other.");
     nb::class_<ChainOracle, Oracle>(m, "ChainOracle", "The oracle of first-order chains.")
         .def("__init__", make_oracle, nb::arg("examples"), nb::arg("n_labels"), nb::arg("order"),

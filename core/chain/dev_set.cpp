@@ -26,6 +26,29 @@ std::vector<std::size_t> block_ends(std::span<const std::uint64_t> starts, std::
     return ends;
 }
 
+// Makes of every step of one chain log-probabilities given the label before; what nothing may follow stays forbidden.
+void normalise(std::size_t K, std::size_t length, std::vector<double>& unary, std::vector<double>& moves,
+               std::vector<double>& start, std::vector<double>& end) {
+    for (std::size_t y = 0; y < K; ++y) unary[(length - 1) * K + y] += end[y];
+    const auto softmax = [K](double* row) {
+        const double total = kernels().log_sum_exp(row, K);
+        for (std::size_t y = 0; y < K && total != kLogZero; ++y) row[y] -= total;
+    };
+    for (std::size_t y = 0; y < K; ++y) unary[y] += start[y];
+    softmax(unary.data());
+    for (std::size_t t = 1; t < length; ++t) {
+        double* row = unary.data() + t * K;
+        double* step = moves.data() + (t - 1) * K * K;
+        for (std::size_t x = 0; x < K; ++x, step += K) {
+            for (std::size_t y = 0; y < K; ++y) step[y] += row[y];
+            softmax(step);
+        }
+        std::fill_n(row, K, 0.0);
+    }
+    std::ranges::fill(start, 0.0);
+    std::ranges::fill(end, 0.0);
+}
+
 std::vector<Key> table_of(const std::vector<Key>& keys, std::vector<std::uint32_t>& slots) {
     std::vector<Key> table(table_capacity(keys.size()));
     slots.resize(table.size());
@@ -92,15 +115,16 @@ void DevSet::add(const AttributeList& list, bool pairs, std::span<const Key> key
     }
 }
 
-void DevSet::argmax(std::span<const double> weights, std::span<std::int32_t> labels, std::size_t n_jobs) const {
-    // A matrix per step belongs to one sequence: with pair attributes every sequence is a block of its own.
-    const auto ends = block_ends(starts_, set_->has_pair_attributes() ? 0 : kBlockTokens);
+void DevSet::argmax(std::span<const double> weights, std::span<std::int32_t> labels, std::size_t n_jobs,
+                    bool local) const {
+    // A matrix per step belongs to one sequence: every sequence is then a block of its own.
+    const auto ends = block_ends(starts_, set_->has_pair_attributes() || local ? 0 : kBlockTokens);
     parallel_for(ends.size(), n_jobs, [&](std::size_t i, std::size_t) {
-        argmax_block(weights, i == 0 ? 0 : ends[i - 1], ends[i], labels.data());
+        argmax_block(weights, i == 0 ? 0 : ends[i - 1], ends[i], local, labels.data());
     });
 }
 
-void DevSet::argmax_block(std::span<const double> weights, std::size_t first, std::size_t last,
+void DevSet::argmax_block(std::span<const double> weights, std::size_t first, std::size_t last, bool local,
                           std::int32_t* labels) const {
     const std::size_t K = set_->n_labels(), begin = starts_[first], tokens = starts_[last] - begin;
     if (tokens == 0) return;
@@ -127,17 +151,20 @@ void DevSet::argmax_block(std::span<const double> weights, std::size_t first, st
             if (!c.end[y]) end[y] = kLogZero;
         }
     }
-    if (set_->has_pair_attributes()) {
+    const bool per_step = set_->has_pair_attributes() || local;
+    if (per_step) {
         const std::vector<double> plain = moves;
         moves.resize(std::max<std::size_t>(tokens - 1, 1) * K * K);
         for (std::size_t t = 1; t < tokens; ++t) {
             double* step = moves.data() + (t - 1) * K * K;
             std::ranges::copy(plain, step);
-            add_terms(pair_terms_, set_->pair_weights, growth_->pairs(), set_->n_unit_weights(), begin + t, step);
+            if (set_->has_pair_attributes())
+                add_terms(pair_terms_, set_->pair_weights, growth_->pairs(), set_->n_unit_weights(), begin + t, step);
         }
     }
+    if (local) normalise(K, tokens, unary, moves, start, end);
     Batch batch;
-    batch.potentials = {K, moves.data(), set_->has_pair_attributes(), start.data(), end.data()};
+    batch.potentials = {K, moves.data(), per_step, start.data(), end.data()};
     std::vector<std::int32_t*> out;
     for (std::size_t s = first; s < last; ++s) {
         batch.sequences.push_back({unary.data() + (starts_[s] - begin) * K, starts_[s + 1] - starts_[s]});

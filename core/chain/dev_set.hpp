@@ -22,7 +22,8 @@ public:
     std::size_t n_weights() const { return growth_->n_weights(); }
 
     // The best labelling of every sequence, all one after the other.
-    void argmax(std::span<const double> weights, std::span<std::int32_t> labels, std::size_t n_jobs) const;
+    // `local`: of the model that is normalised step by step.
+    void argmax(std::span<const double> weights, std::span<std::int32_t> labels, std::size_t n_jobs, bool local) const;
 
 private:
     struct Terms {  // units of each token, with what their variables are multiplied with
@@ -31,7 +32,8 @@ private:
     };
     void add(const AttributeList& list, bool pairs, std::span<const Key> table_keys,
              std::span<const std::uint32_t> slots, std::size_t n_tokens);
-    void argmax_block(std::span<const double> weights, std::size_t first, std::size_t last, std::int32_t* labels) const;
+    void argmax_block(std::span<const double> weights, std::size_t first, std::size_t last, bool local,
+                      std::int32_t* labels) const;
 
     std::shared_ptr<const TrainingSet> set_;
     std::shared_ptr<const Growth> growth_;

@@ -18,6 +18,7 @@ class FastPath : public Path {
 public:
     FastPath(const TrainingSet& set, std::size_t n_jobs)
         : set_(set),
+          n_jobs_(n_jobs),
           layout_(set, n_jobs),
           single_(set),
           twice_(set),
@@ -43,7 +44,7 @@ public:
 
     std::unique_ptr<WorkingWeights> working_weights() const override {
         std::shared_ptr<const FlatLayout> flat = flat_.lock();
-        if (!flat) flat_ = flat = std::make_shared<FlatLayout>(set_, layout_);
+        if (!flat) flat_ = flat = std::make_shared<FlatLayout>(set_, layout_, n_jobs_);
         return std::make_unique<RowWeights>(set_, layout_, std::move(flat));
     }
     double descend(WorkingWeights& weights, std::span<const std::uint32_t> sequences, double step,
@@ -135,6 +136,7 @@ private:
     }
 
     const TrainingSet& set_;
+    const std::size_t n_jobs_;  // for laying out; passes are told anew
     RowLayout layout_;
     mutable std::weak_ptr<const FlatLayout> flat_;  // there as long as stochastic steps are made
     Factors<float> single_;

@@ -1,71 +1,71 @@
 #include "flat_layout.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <numeric>
 
-#include "../prefetch.hpp"
+#include "../parallel.hpp"
 
 namespace tw::chain {
-namespace {
 
-constexpr std::uint32_t kCopied = 8;
-static_assert(kCopied <= kListPadding);
-
-// Whole runs of kCopied, also beyond the end: lists are short, and a call to copy one exactly costs more than copying.
-std::uint32_t* copy_run(const std::uint32_t* from, std::uint32_t n, std::uint32_t* to) {
-    for (std::uint32_t i = 0; i < n; i += kCopied) std::memcpy(to + i, from + i, kCopied * sizeof *to);
-    return to + n;
-}
-
-}  // namespace
-
-FlatLayout::FlatLayout(const TrainingSet& set, const RowLayout& layout) : set_(set), layout_(layout) {
-    list_tokens();
+FlatLayout::FlatLayout(const TrainingSet& set, const RowLayout& layout, std::size_t n_jobs)
+    : set_(set), layout_(layout), row_starts_(set.starts.back() + 1), entry_starts_(row_starts_.size()) {
+    const std::vector<std::size_t> cuts = set.cuts(n_jobs);
+    parallel_for(n_jobs, n_jobs, [&](std::size_t part, std::size_t) {
+        count_tokens(set.first_token(cuts[part]), set.first_token(cuts[part + 1]));
+    });
+    for (std::vector<std::uint32_t>* starts : {&row_starts_, &entry_starts_})
+        std::partial_sum(starts->begin(), starts->end(), starts->begin());
+    std::fill_n(rows_.get(row_starts_.back() + kListPadding) + row_starts_.back(), kListPadding, 0u);
+    std::fill_n(entries_.get(entry_starts_.back() + kListPadding) + entry_starts_.back(), kListPadding, 0u);
+    entry_places_.get(entry_starts_.back());
+    parallel_for(n_jobs, n_jobs, [&](std::size_t part, std::size_t) { list_groups(cuts[part], cuts[part + 1]); });
     count_members();
 }
 
-void FlatLayout::list_tokens() {
+void FlatLayout::count_tokens(std::size_t begin, std::size_t end) {
+    const RowLayout::Tokens& from = layout_.tokens;
     const Lists &cr = layout_.composite_rows, &ce = layout_.composite_entries;
-    const auto n_unit_rows = static_cast<std::uint32_t>(layout_.n_unit_rows);
-    const std::size_t n_tokens = set_.starts.back();
-    rows_.starts.resize(n_tokens + 1);
-    entries_.starts.resize(n_tokens + 1);
-    for (std::size_t t = 0; t < n_tokens; ++t) {
-        std::uint32_t n_rows = 0, n_entries = layout_.tokens.entries.starts[t + 1] - layout_.tokens.entries.starts[t];
-        for (std::uint32_t i = layout_.tokens.rows.starts[t]; i < layout_.tokens.rows.starts[t + 1]; ++i) {
-            const std::uint32_t row = layout_.tokens.rows.items[i];
-            const bool composite = row >= n_unit_rows;
-            n_rows += composite ? cr.starts[row - n_unit_rows + 1] - cr.starts[row - n_unit_rows] : 1;
-            n_entries += composite ? ce.starts[row - n_unit_rows + 1] - ce.starts[row - n_unit_rows] : 0;
+    for (std::size_t t = begin; t < end; ++t) {
+        std::uint32_t n_rows = 0, n_entries = from.entries.starts[t + 1] - from.entries.starts[t];
+        for (std::uint32_t i = from.rows.starts[t]; i < from.rows.starts[t + 1]; ++i) {
+            if (from.rows.items[i] < layout_.n_unit_rows) {
+                ++n_rows;
+                continue;
+            }
+            const std::size_t c = from.rows.items[i] - layout_.n_unit_rows;
+            n_rows += cr.starts[c + 1] - cr.starts[c];
+            n_entries += ce.starts[c + 1] - ce.starts[c];
         }
-        rows_.starts[t + 1] = rows_.starts[t] + n_rows;
-        entries_.starts[t + 1] = entries_.starts[t] + n_entries;
+        row_starts_[t + 1] = n_rows;
+        entry_starts_[t + 1] = n_entries;
     }
-    rows_.items.resize(rows_.starts.back() + kListPadding);
-    entries_.items.resize(entries_.starts.back() + kListPadding);
-    entry_places_.resize(entries_.starts.back());
-    std::uint32_t *row_to = rows_.items.data(), *entry_to = entries_.items.data(), *place_to = entry_places_.data();
-    for (std::size_t s = 0; s < set_.n_sequences(); ++s)
+}
+
+void FlatLayout::list_groups(std::size_t first, std::size_t last) {
+    const RowLayout::Tokens& from = layout_.tokens;
+    const Lists &cr = layout_.composite_rows, &ce = layout_.composite_entries;
+    for (std::size_t s = set_.first_sequence(first); s < set_.first_sequence(last); ++s)
         for (std::size_t t = set_.starts[s]; t < set_.starts[s + 1]; ++t) {
             const auto token = static_cast<std::uint32_t>(t - set_.starts[s]) << kLabelBits;
-            for (std::uint32_t i = layout_.tokens.rows.starts[t]; i < layout_.tokens.rows.starts[t + 1]; ++i) {
-                const std::uint32_t row = layout_.tokens.rows.items[i], c = row - n_unit_rows;
-                if (row < n_unit_rows) {
-                    *row_to++ = row;
+            std::uint32_t* row = rows_.data() + row_starts_[t];
+            std::uint32_t *entry = entries_.data() + entry_starts_[t], *place = entry_places_.data() + entry_starts_[t];
+            for (std::uint32_t i = from.rows.starts[t]; i < from.rows.starts[t + 1]; ++i) {
+                if (from.rows.items[i] < layout_.n_unit_rows) {
+                    *row++ = from.rows.items[i];
                     continue;
                 }
-                row_to = copy_run(cr.items.data() + cr.starts[c], cr.starts[c + 1] - cr.starts[c], row_to);
+                const std::size_t c = from.rows.items[i] - layout_.n_unit_rows;
+                row = std::copy(cr.items.data() + cr.starts[c], cr.items.data() + cr.starts[c + 1], row);
                 for (std::uint32_t j = ce.starts[c]; j < ce.starts[c + 1]; ++j) {
-                    *entry_to++ = ce.items[j];
-                    *place_to++ = token | layout_.composite_entry_labels[j];
+                    *entry++ = ce.items[j];
+                    *place++ = token | layout_.composite_entry_labels[j];
                 }
             }
-            for (std::uint32_t j = layout_.tokens.entries.starts[t]; j < layout_.tokens.entries.starts[t + 1]; ++j) {
-                *entry_to++ = layout_.tokens.entries.items[j];
-                *place_to++ = token | (layout_.tokens.entry_places[j] & ((1u << kLabelBits) - 1));
+            for (std::uint32_t j = from.entries.starts[t]; j < from.entries.starts[t + 1]; ++j) {
+                *entry++ = from.entries.items[j];
+                *place++ = token | (from.entry_places[j] & ((1u << kLabelBits) - 1));
             }
         }
-    std::fill_n(row_to, kListPadding, 0u);  // copied runs went on beyond the last
 }
 
 void FlatLayout::count_members() {
@@ -95,10 +95,10 @@ void FlatLayout::count_members() {
 
 TokenLists FlatLayout::token_lists() const {
     TokenLists lists = layout_.token_lists();
-    lists.row_starts = rows_.starts.data();
-    lists.rows = rows_.items.data();
-    lists.entry_starts = entries_.starts.data();
-    lists.entries = entries_.items.data();
+    lists.row_starts = row_starts_.data();
+    lists.rows = rows_.data();
+    lists.entry_starts = entry_starts_.data();
+    lists.entries = entries_.data();
     lists.entry_places = entry_places_.data();
     return lists;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../kernels/training.hpp"
+#include "group_runner.hpp"
 #include "row_layout.hpp"
 #include "training_set.hpp"
 
@@ -14,7 +15,7 @@ namespace tw::chain {
 
 class FlatLayout {
 public:
-    FlatLayout(const TrainingSet& set, const RowLayout& layout);
+    FlatLayout(const TrainingSet& set, const RowLayout& layout, std::size_t n_jobs);
 
     // Entries have their place in the sequence, not in the group: any few sequences can make a step.
     TokenLists token_lists() const;
@@ -22,13 +23,14 @@ public:
     float once_members(std::size_t token) const { return once_members_[token]; }
 
 private:
-    void list_tokens();
+    void count_tokens(std::size_t begin, std::size_t end);
+    void list_groups(std::size_t first, std::size_t last);
     void count_members();
 
     const TrainingSet& set_;
     const RowLayout& layout_;
-    Lists rows_, entries_;
-    std::vector<std::uint32_t> entry_places_;
+    std::vector<std::uint32_t> row_starts_, entry_starts_;  // of each token
+    Buffer<std::uint32_t> rows_, entries_, entry_places_;
     std::vector<float> row_members_, entry_members_, once_members_;
     std::vector<std::uint16_t> cells_;  // of rows, those that are weights
     std::size_t packs_;

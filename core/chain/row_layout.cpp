@@ -10,9 +10,11 @@
 namespace tw::chain {
 namespace {
 
-constexpr std::size_t kLeastHead = 16;  // occurrences of a unit that may imply others
-constexpr std::size_t kLeastSaved = 3;  // rows that a composite must save in a pass
-constexpr std::size_t kMostUnits = 64;  // units of one token: likewise
+constexpr std::size_t kMostEntries = 3;   // a unit with more labels is a row
+constexpr std::size_t kMostImplied = 32;  // units implied by one: a set of bits
+constexpr std::size_t kLeastHead = 16;    // occurrences of a unit that may imply others
+constexpr std::size_t kLeastSaved = 3;    // rows that a composite must save in a pass
+constexpr std::size_t kMostUnits = 64;    // units of one token: likewise
 
 }  // namespace
 
@@ -253,7 +255,6 @@ RowLayout::RowLayout(const TrainingSet& set, std::size_t n_jobs) : set_(set) {
     }
     list_tokens(valued, composer, n_jobs);
     turn_composites_around();
-    composite_rows.items.resize(composite_rows.items.size() + kListPadding, 0);
 }
 
 void RowLayout::place_units(const std::vector<std::uint8_t>& valued) {

@@ -30,10 +30,6 @@ struct Lists {
     }
 };
 
-inline constexpr std::size_t kMostEntries = 3;                 // a unit with more labels is a row
-inline constexpr std::size_t kMostImplied = 32;                // units implied by one: a set of bits
-inline constexpr std::size_t kMostMembers = kMostImplied + 1;  // of a composite
-
 enum class Place : std::uint8_t { kRow, kEntries, kOnce };
 
 class RowLayout {

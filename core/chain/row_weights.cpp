@@ -23,33 +23,34 @@ RowWeights::RowWeights(const TrainingSet& set, const RowLayout& layout, std::sha
     for (const std::uint32_t pair : set.transition_pairs) trained_[pair] = 1;
 }
 
-// Calls visit(weight, unit, where it is stored).
+// Calls visit(weight, unit's factor, where it is stored).
 template <class Visit>
 void RowWeights::each_weight(Visit visit) const {
     const WeightTable& table = set_.unit_weights;
-    for (std::size_t u = 0; u < set_.units.size(); ++u)
-        for (std::uint32_t w = table.starts[u]; w < table.starts[u + 1]; ++w) {
-            const std::size_t index = layout_.index[u];
-            if (layout_.place[u] == Place::kRow)
-                visit(w, u, stored_.rows + index * strides_.weights + table.labels[w]);
-            else if (layout_.place[u] == Place::kEntries)
-                visit(w, u, stored_.entries + index + (w - table.starts[u]));
-            else
-                visit(w, u, stored_.once + index);
+    for (std::size_t u = 0; u < set_.units.size(); ++u) {
+        const double factor = set_.factor(u);
+        const std::uint32_t begin = table.starts[u], end = table.starts[u + 1];
+        const std::size_t index = layout_.index[u];
+        if (layout_.place[u] == Place::kRow) {
+            float* row = stored_.rows + index * strides_.weights;
+            for (std::uint32_t w = begin; w < end; ++w) visit(w, factor, row + table.labels[w]);
+        } else {
+            float* first = (layout_.place[u] == Place::kEntries ? stored_.entries : stored_.once) + index;
+            for (std::uint32_t w = begin; w < end; ++w) visit(w, factor, first + (w - begin));
         }
+    }
 }
 
 void RowWeights::load(std::span<const double> weights) {
     scale_ = 1.0;
-    each_weight(
-        [&](std::size_t w, std::size_t u, float* at) { *at = static_cast<float>(set_.factor(u) * weights[w]); });
+    each_weight([&](std::size_t w, double factor, float* at) { *at = static_cast<float>(factor * weights[w]); });
     for (std::size_t i = 0; i < set_.transition_pairs.size(); ++i)
         transitions_[set_.transition_pairs[i]] = weights[set_.first_transition() + i];
 }
 
 void RowWeights::store(std::span<double> weights) const {
-    each_weight([&](std::size_t w, std::size_t u, const float* at) {
-        weights[w] = scale_ * static_cast<double>(*at) / set_.factor(u);
+    each_weight([&](std::size_t w, double factor, const float* at) {
+        weights[w] = scale_ * static_cast<double>(*at) / factor;
     });
     for (std::size_t i = 0; i < set_.transition_pairs.size(); ++i)
         weights[set_.first_transition() + i] = scale_ * transitions_[set_.transition_pairs[i]];
@@ -58,16 +59,16 @@ void RowWeights::store(std::span<double> weights) const {
 void RowWeights::multiply(double factor) {
     scale_ *= factor;
     if (scale_ > 1e-6 && scale_ < 1e6) return;  // single precision: fold the scale in before it gets out of hand
-    each_weight(
-        [&](std::size_t, std::size_t, float* at) { *at = static_cast<float>(scale_ * static_cast<double>(*at)); });
+    each_weight([&](std::size_t, double, float* at) { *at = static_cast<float>(scale_ * static_cast<double>(*at)); });
     for (double& w : transitions_) w *= scale_;
     scale_ = 1.0;
 }
 
 double RowWeights::squared_norm() const {
     double sum = 0.0;
-    each_weight([&](std::size_t, std::size_t u, const float* at) {
-        sum += static_cast<double>(*at) * static_cast<double>(*at) / static_cast<double>(set_.units.n_members[u]);
+    each_weight([&](std::size_t, double factor, const float* at) {
+        const double weight = static_cast<double>(*at) / factor;
+        sum += weight * weight;
     });
     for (const double w : transitions_) sum += w * w;
     return scale_ * scale_ * sum;

@@ -24,9 +24,17 @@ if TYPE_CHECKING:
     )
     from trelliswork.estimators.hmm import HMM
     from trelliswork.estimators.labeler import SequenceLabeler, load
+    from trelliswork.estimators.multiclass import MulticlassClassifier, MulticlassPerceptron
+    from trelliswork.estimators.structured import StructuredPredictor
     from trelliswork.features.templates import Templates
+    from trelliswork.learners.batch import CuttingPlane, FrankWolfe
+    from trelliswork.learners.confidence import AROW
     from trelliswork.learners.crf import CRF
+    from trelliswork.learners.dual import MIRA, SDM, DualCoordinate, LaRank
+    from trelliswork.learners.exponentiated_gradient import ExponentiatedGradient
+    from trelliswork.learners.memm import MEMM
     from trelliswork.learners.online import PassiveAggressive, Perceptron
+    from trelliswork.learners.primal import Pegasos, Subgradient
     from trelliswork.structures import semirings as semirings
     from trelliswork.structures.batch import ChainBatch
     from trelliswork.structures.beam import beam_search
@@ -38,23 +46,36 @@ if TYPE_CHECKING:
     from trelliswork.structures.schemes import SchemeConstraints, scheme_constraints
     from trelliswork.structures.segments import SegmentChain
     from trelliswork.structures.semirings import Semiring, forward, forward_backward
+    from trelliswork.structures.user import Structure
 
 # Public name -> module that defines it.
 _HOME = {
+    "AROW": "learners.confidence",
     "CRF": "learners.crf",
     "HMM": "estimators.hmm",
+    "MEMM": "learners.memm",
+    "MIRA": "learners.dual",
+    "SDM": "learners.dual",
     "Chain": "structures.chain",
     "ChainBatch": "structures.batch",
     "ConvergenceWarning": "errors",
+    "CuttingPlane": "learners.batch",
+    "DualCoordinate": "learners.dual",
     "ExpectationPass": "structures.expectation",
     "Expectations": "structures.results",
+    "ExponentiatedGradient": "learners.exponentiated_gradient",
     "Forward": "structures.results",
     "ForwardBackward": "structures.results",
+    "FrankWolfe": "learners.batch",
     "InvalidInput": "errors",
     "InvalidModel": "errors",
+    "LaRank": "learners.dual",
     "Labeling": "structures.results",
+    "MulticlassClassifier": "estimators.multiclass",
+    "MulticlassPerceptron": "estimators.multiclass",
     "NGramChain": "structures.ngram",
     "PassiveAggressive": "learners.online",
+    "Pegasos": "learners.primal",
     "Perceptron": "learners.online",
     "Program": "structures.program",
     "SchemeConstraints": "structures.schemes",
@@ -62,6 +83,9 @@ _HOME = {
     "Segmentation": "structures.results",
     "Semiring": "structures.semirings",
     "SequenceLabeler": "estimators.labeler",
+    "Structure": "structures.user",
+    "StructuredPredictor": "estimators.structured",
+    "Subgradient": "learners.primal",
     "Templates": "features.templates",
     "TrellisworkError": "errors",
     "UnknownAttributes": "errors",
@@ -75,20 +99,32 @@ _HOME = {
 _MODULES = {"corpora": "corpora", "evaluation": "evaluation", "plots": "plots", "semirings": "structures.semirings"}
 
 __all__ = [
+    "AROW",
     "CRF",
     "HMM",
+    "MEMM",
+    "MIRA",
+    "SDM",
     "Chain",
     "ChainBatch",
     "ConvergenceWarning",
+    "CuttingPlane",
+    "DualCoordinate",
     "ExpectationPass",
     "Expectations",
+    "ExponentiatedGradient",
     "Forward",
     "ForwardBackward",
+    "FrankWolfe",
     "InvalidInput",
     "InvalidModel",
+    "LaRank",
     "Labeling",
+    "MulticlassClassifier",
+    "MulticlassPerceptron",
     "NGramChain",
     "PassiveAggressive",
+    "Pegasos",
     "Perceptron",
     "Program",
     "SchemeConstraints",
@@ -96,6 +132,9 @@ __all__ = [
     "Segmentation",
     "Semiring",
     "SequenceLabeler",
+    "Structure",
+    "StructuredPredictor",
+    "Subgradient",
     "Templates",
     "TrellisworkError",
     "UnknownAttributes",

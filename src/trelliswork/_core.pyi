@@ -303,7 +303,7 @@ class DevSet:
     @property
     def n_tokens(self) -> int: ...
 
-    def argmax(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_jobs: int = 1) -> NDArray[numpy.int32]:
+    def argmax(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_jobs: int = 1, local: bool = False) -> NDArray[numpy.int32]:
         """The best label of every token, all sequences one after the other."""
 
 class ChainOracle(Oracle):

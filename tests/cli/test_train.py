@@ -12,10 +12,10 @@ import pytest
 
 import trelliswork as tw
 from trelliswork import learners, store
-from trelliswork.learners import crf
 from trelliswork.cli import train as train_module
 from trelliswork.cli.train import learner_from, train
 from trelliswork.estimators.sequence_labeler import Labeler
+from trelliswork.learners import crf
 
 
 def tensors_of(path):

@@ -448,7 +448,7 @@ RESUMED = [
 def test_a_run_cut_in_two_ends_with_the_same_bits(learner, oracle, cut):
     states = []
     whole = learner.train(oracle(), seed=5, on_iteration=lambda done: states.append(done.state()))
-    assert len(states) == 6
+    assert len(states) > cut
     again = learner.train(oracle(), seed=5, state=states[cut - 1])
     assert again.weights.tobytes() == whole.weights.tobytes()
     assert again.objective == whole.objective

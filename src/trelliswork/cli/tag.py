@@ -185,7 +185,8 @@ class ColumnTagger:
         self._output, self._jobs = output, jobs or os.cpu_count() or 1
         self._looked = False
         decoder = opened.settings.get("parameters", {}).get("decoder", "argmax")
-        self.decodes = decoder == "argmax" or output != "labels"  # other decoders are the estimator's affair
+        local = opened.settings.get("normalised") == "local"
+        self.decodes = not local and (decoder == "argmax" or output != "labels")  # the rest is the estimator's affair
 
     def tag(self, source: str, target: IO[bytes], layout: Layout | None = None) -> None:
         """Write a corpus with labels, block by block; arguments are as for `tag_columns`."""

@@ -309,10 +309,11 @@ class Labeler:
             "kind": KIND,
             "labels": job.classes,
             "hash_bits": self.hash_bits or 0,
+            **({"normalised": "local"} if _local(learner) else {}),
             **job.inputs.as_settings(),
             "learner": {
                 "name": learners.name_of(learner),
-                "parameters": _plain(getattr(learner, "get_params", dict)()),
+                "parameters": _as_json(getattr(learner, "get_params", dict)()),
             },
             "parameters": self._saved_parameters(),
             "training": {
@@ -354,7 +355,8 @@ class Labeler:
         _warn_of_unseen(gold.names[len(job.classes) :])
         sets = [oracle.dev(source, n_jobs) for source in sources]
         measure = scoring_of(self.scoring, gold, gold.names)
-        return lambda w: measure(gold, np.concatenate([part.argmax(w, n_jobs) for part in sets]), gold.names)
+        local = _local(self._learner())
+        return lambda w: measure(gold, np.concatenate([part.argmax(w, n_jobs, local) for part in sets]), gold.names)
 
     # ---- answers -------------------------------------------------------------------------------------------------
 
@@ -425,7 +427,8 @@ class Labeler:
 
         ``allowed``, ``fixed`` and ``bias`` are as for `predict`; probabilities are then those given what is known.
         """
-        if not (allowed is None and fixed is None and bias is None):
+        check_is_fitted(self, "classes_")
+        if self._model.local or not (allowed is None and fixed is None and bias is None):
             return self._ask(X, ChainBatch.marginals, allowed, fixed, bias)
         answers: list[FloatArray] = []
         for first, source in self._sources(X, _SEQUENCES_ASKED):
@@ -547,9 +550,8 @@ class Labeler:
         """
         _, source = self._one(x)
         self._warn_of_unknown([source])
-        unary, transitions = self._model.core.scores(source, 1)
-        steps = transitions if transitions.ndim == 2 else transitions[1:]
-        return Chain(unary, steps, self._model.start, self._model.end)
+        (batch,) = self._model.batches(source, 1)
+        return batch[0]
 
     def weights(self) -> list[Weight]:
         """Return all weights with the names of what they belong to, the largest first.
@@ -676,7 +678,9 @@ class Labeler:
         """Return the labels of all tokens by number, and the lengths of the sequences."""
         lengths = [np.zeros(0, dtype=np.int64)]
         labels = [np.zeros(0, dtype=np.int32)]
-        if allowed is None and fixed is None and bias is None and self.decoder == "argmax":
+        check_is_fitted(self, "classes_")
+        plain = allowed is None and fixed is None and bias is None and self.decoder == "argmax"
+        if plain and not self._model.local:
             for first, source in self._sources(X, None):
                 with _placed(first):
                     labels.append(np.asarray(self._model.core.argmax(source, checks.as_jobs(self.n_jobs))))
@@ -711,7 +715,7 @@ class Labeler:
 
     def _sequences_at_a_time(self) -> int:
         model = self._model
-        if not model.core.has_pairs:
+        if not model.core.has_pairs and not model.local:
             return _SEQUENCES_ASKED
         return max(1, _STEP_BYTES // (32 * 8 * len(model.labels) ** 2))  # if they are 32 tokens long
 
@@ -721,6 +725,11 @@ class Labeler:
         if unseen:
             raise InvalidInput(f"y has the label {unseen[0]!r}; the model knows {', '.join(self._model.labels)}.")
         return gold
+
+
+def _local(learner: Any) -> bool:
+    """Whether a learner's models are normalised step by step."""
+    return getattr(learner, "normalised", "global") == "local"
 
 
 def loaded(path: Any, kind: type[_Labeler]) -> _Labeler:
@@ -771,9 +780,12 @@ def _parameters(model: TrainedModel) -> dict[str, Any]:
         "cost": saved["cost"] if isinstance(saved["cost"], str) else np.array(saved["cost"]),
         "scoring": saved["scoring"],
         "constraints": constraints,
-        "learner": learners.by_name(learner["name"], **learner["parameters"]),
+        "learner": learners.by_name(learner["name"], **_from_json(learner["parameters"])),
         "features": model.inputs.templates or ("attributes" if model.inputs.kind == "attributes" else "auto"),
     }
+
+
+_INFINITE = "inf"
 
 
 class _placed:
@@ -802,6 +814,15 @@ def _warn_of_unseen(labels: list[str]) -> None:
             UserWarning,
             stacklevel=callers_level(),
         )
+
+
+def _as_json(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of a learner as JSON can hold them: infinity is a word."""
+    return {name: _INFINITE if value == np.inf else _plain(value) for name, value in parameters.items()}
+
+
+def _from_json(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: np.inf if value == _INFINITE else value for name, value in parameters.items()}
 
 
 def _plain(value: Any) -> Any:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from trelliswork import _core, store
 from trelliswork.estimators.inputs import Inputs
+from trelliswork.learners.memm import locally_normalised
 from trelliswork.store.files import labels_of
 from trelliswork.structures.batch import ChainBatch
 
@@ -52,6 +53,8 @@ class TrainedModel:
         self.settings = dict(settings)
         self.labels: list[str] = list(settings["labels"])
         self.hash_bits: int = settings.get("hash_bits") or 0
+        # Whether every step is normalised by itself, given the label before (MEMM).
+        self.local: bool = settings.get("normalised") == "local"
         self.inputs = Inputs.from_settings(settings)
         self.core = _core.Model(self.tensors, len(self.labels), self.hash_bits)
 
@@ -117,13 +120,17 @@ class TrainedModel:
             unary = unary + bias
         if allowed is not None:
             unary = np.where(np.concatenate([np.ones((0, len(self.labels)), dtype=np.bool_), *allowed]), unary, -np.inf)
-        if transitions.ndim == 2:
+        if transitions.ndim == 2 and not self.local:
             yield ChainBatch._of_rows(unary, lengths, transitions, self.start, self.end, n_jobs)
             return
         ends = np.cumsum(lengths)
         for begin, end in zip(ends - lengths, ends, strict=True):
-            steps = np.ascontiguousarray(transitions[begin + 1 : end])
-            yield ChainBatch._of_one(np.array(unary[begin:end]), steps, self.start, self.end)
+            steps = transitions if transitions.ndim == 2 else np.ascontiguousarray(transitions[begin + 1 : end])
+            own, start, last = np.array(unary[begin:end]), self.start, self.end
+            if self.local:
+                own, steps = locally_normalised(own, steps, start, last)
+                start = last = np.zeros(len(self.labels))
+            yield ChainBatch._of_one(own, steps, start, last)
 
     def weights(self) -> list[Weight]:
         """Return all weights, the largest first."""
