@@ -15,12 +15,12 @@ using learners::OnlineSettings;
 
 // What all of them take, after their own arguments.
 DualSettings checked_settings(const Oracle& oracle, double C, std::size_t k, double tau, double tol, std::size_t growth,
-                              bool skip, std::size_t check) {
+                              bool skip, std::size_t gap_every) {
     require_kbest(oracle, k);
     require_positive(C, "C must be a finite number above 0");
     require(std::isfinite(tau) && tau >= 0.0, "tau must be a finite number of at least 0");
     require(std::isfinite(tol) && tol >= 0.0, "tol must be a finite number of at least 0");
-    return {C, k, tau, tol, growth, skip, check};
+    return {C, k, tau, tol, growth, skip, gap_every};
 }
 
 // The three ways to solve the problem inside an example, for the tests that compare them with other solvers.
@@ -65,8 +65,8 @@ void bind_dual(nb::module_& m) {
             "__init__",
             [](learners::Sdm* self, Oracle& oracle, const Vector& weights, double C, std::size_t k,
                const std::string& loss, std::size_t inner, double tau, double tol, std::size_t growth, bool skip,
-               std::size_t check, bool averaged, bool shuffle, std::uint64_t seed) {
-                const DualSettings dual = checked_settings(oracle, C, k, tau, tol, growth, skip, check);
+               std::size_t gap_every, bool averaged, bool shuffle, std::uint64_t seed) {
+                const DualSettings dual = checked_settings(oracle, C, k, tau, tol, growth, skip, gap_every);
                 require(inner >= 1, "inner must be at least 1");
                 require(loss == "hinge" || loss == "ramp" || loss == "ramp-do",
                         "loss must be 'hinge', 'ramp' or 'ramp-do'");
@@ -78,36 +78,36 @@ void bind_dual(nb::module_& m) {
             },
             nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("C") = 1.0, nb::arg("k") = 1,
             nb::arg("loss") = "hinge", nb::arg("inner") = 5, nb::arg("tau") = 1e-4, nb::arg("tol") = 1e-3,
-            nb::arg("growth") = 0, nb::arg("skip") = false, nb::arg("check") = 1, nb::arg("averaged") = false,
+            nb::arg("growth") = 0, nb::arg("skip") = false, nb::arg("gap_every") = 1, nb::arg("averaged") = false,
             nb::arg("shuffle") = true, nb::arg("seed") = 0, nb::keep_alive<1, 2>());
     nb::class_<learners::LaRank, learners::Solver>(m, "LaRank", "k-best LaRank.")
         .def(
             "__init__",
             [](learners::LaRank* self, Oracle& oracle, const Vector& weights, double C, std::size_t k,
-               std::size_t reprocess, double tau, double tol, std::size_t growth, std::size_t check, bool averaged,
+               std::size_t reprocess, double tau, double tol, std::size_t growth, std::size_t gap_every, bool averaged,
                bool shuffle, std::uint64_t seed) {
-                const DualSettings dual = checked_settings(oracle, C, k, tau, tol, growth, false, check);
+                const DualSettings dual = checked_settings(oracle, C, k, tau, tol, growth, false, gap_every);
                 new (self) learners::LaRank(oracle, OnlineSettings{seed, shuffle, averaged}, dual, reprocess,
                                             start_of(oracle, weights));
             },
             nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("C") = 1.0, nb::arg("k") = 1,
             nb::arg("reprocess") = 10, nb::arg("tau") = 1e-4, nb::arg("tol") = 1e-3, nb::arg("growth") = 0,
-            nb::arg("check") = 1, nb::arg("averaged") = false, nb::arg("shuffle") = true, nb::arg("seed") = 0,
+            nb::arg("gap_every") = 1, nb::arg("averaged") = false, nb::arg("shuffle") = true, nb::arg("seed") = 0,
             nb::keep_alive<1, 2>());
     nb::class_<learners::DualCoordinate, learners::Solver>(m, "DualCoordinate",
                                                            "Dual coordinate ascent for the squared hinge.")
         .def(
             "__init__",
             [](learners::DualCoordinate* self, Oracle& oracle, const Vector& weights, double C, std::size_t k,
-               double tau, double tol, std::size_t growth, bool skip, std::size_t check, bool averaged, bool shuffle,
-               std::uint64_t seed) {
-                const DualSettings dual = checked_settings(oracle, C, k, tau, tol, growth, skip, check);
+               double tau, double tol, std::size_t growth, bool skip, std::size_t gap_every, bool averaged,
+               bool shuffle, std::uint64_t seed) {
+                const DualSettings dual = checked_settings(oracle, C, k, tau, tol, growth, skip, gap_every);
                 new (self) learners::DualCoordinate(oracle, OnlineSettings{seed, shuffle, averaged}, dual,
                                                     start_of(oracle, weights));
             },
             nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("C") = 1.0, nb::arg("k") = 1,
             nb::arg("tau") = 1e-4, nb::arg("tol") = 1e-3, nb::arg("growth") = 0, nb::arg("skip") = false,
-            nb::arg("check") = 1, nb::arg("averaged") = false, nb::arg("shuffle") = true, nb::arg("seed") = 0,
+            nb::arg("gap_every") = 1, nb::arg("averaged") = false, nb::arg("shuffle") = true, nb::arg("seed") = 0,
             nb::keep_alive<1, 2>());
 }
 

@@ -425,18 +425,9 @@ double Decoder::marginals(std::size_t s, std::span<const double> scores, std::ve
     const bool per_step = set_.has_pair_attributes();
     std::vector<double> moves(scores.begin() + static_cast<std::ptrdiff_t>(length * K_), scores.end());
     forbid(moves.data(), n_steps(s));
-    const Batch batch{{K_, moves.data(), per_step, start_.data(), end_.data()}, {{scores.data(), length}}, 1};
     out.resize(scores.size());
-    double* const nodes = out.data();
-    double* const edges = out.data() + length * K_;
-    double total = 0.0;
-    log_partition(batch, &total);
-    tw::chain::marginals(batch, {&nodes, 1});
-    if (per_step)
-        edge_marginals(batch, {&edges, 1});
-    else
-        total_edge_marginals(batch, edges);
-    return total;
+    return all_sums({K_, moves.data(), per_step, start_.data(), end_.data()}, {scores.data(), length}, out.data(),
+                    out.data() + length * K_);
 }
 
 void Decoder::difference_of_marginals(std::size_t s, std::span<const double> marginals, SparseVector& out) {
@@ -453,9 +444,14 @@ void Decoder::difference_of_marginals(std::size_t s, std::span<const double> mar
         for (std::size_t i = o.starts[token]; i < o.starts[token + 1]; ++i) {
             const std::uint32_t unit = o.numbers[i];
             const double x = factor(unit) * static_cast<double>(o.value(i));
-            for (std::uint32_t y = 0; y < K_; ++y) {
-                const double rest = (y == set_.gold[token] ? 1.0 : 0.0) - p[y];
-                if (rest != 0.0) sum_->add(weight_of(unit, y), x * rest);
+            const auto rest = [&](std::uint32_t y) { return (y == set_.gold[token] ? 1.0 : 0.0) - p[y]; };
+            if (growth_->grows()) {
+                for (std::uint32_t y = 0; y < K_; ++y)
+                    if (rest(y) != 0.0) sum_->add(weight_of(unit, y), x * rest(y));
+            } else {  // no need to look for weights that are not there
+                const WeightTable& table = set_.unit_weights;
+                for (std::uint32_t w = table.starts[unit]; w < table.starts[unit + 1]; ++w)
+                    if (rest(table.labels[w]) != 0.0) sum_->add(w, x * rest(table.labels[w]));
             }
         }
         if (t == 0) continue;

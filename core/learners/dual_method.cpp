@@ -5,22 +5,15 @@
 #include <limits>
 #include <stdexcept>
 
-#include "../parallel.hpp"
+#include "hinge.hpp"
 
 namespace tw::learners {
 namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
-constexpr std::size_t kDecodedAtOnce = 1024;
 constexpr std::uint8_t kLongestRest = 3;  // an example is decoded at least every 2^3 passes
 
 bool between(double value, double most) { return value >= 0.0 && value <= most; }
-
-double squared_norm(std::span<const double> x) {
-    double sum = 0.0;
-    for (const double value : x) sum += value * value;
-    return sum;
-}
 
 }  // namespace
 
@@ -32,10 +25,9 @@ DualMethod::DualMethod(Oracle& oracle, const OnlineSettings& settings, const Dua
       dual_(kUnknown),
       primal_(kUnknown),
       gap_(std::numeric_limits<double>::infinity()),
-      start_norm_(squared_norm(start)),
+      centre_(start),
       due_(oracle.n_examples(), 0),
       quiet_(oracle.n_examples(), 0) {
-    if (start_norm_ > 0.0) start_.assign(start.begin(), start.end());
     for (std::size_t n = 0; n < sets_.size(); ++n) sets_[n].gold = C_of(n);
 }
 
@@ -122,18 +114,16 @@ bool DualMethod::optimise(WorkingSet& set, double extra) {
 }
 
 void DualMethod::after_pass(std::size_t n_jobs) {
-    const bool at_rest = updates_ == 0;
+    const bool at_rest = updates_ == 0, solved = at_rest && skipped_ == 0;
     if (at_rest && skipped_ > 0) decode_all_again();
-    const bool solved = at_rest && skipped_ == 0;
+    count_memory();
     primal_ = kUnknown;
     gap_ = std::numeric_limits<double>::infinity();
-    count_memory();
-    if (solved || (dual_settings_.check > 0 && epochs_ % dual_settings_.check == 0)) {
-        measure(n_jobs);
-    } else {
-        dual_ = dual();
-        objective_ = penalty() + loss_;
-    }
+    dual_ = dual();
+    objective_ = penalty() + loss_;  // the losses as they were met: good enough to tell when a closer look is due
+    const std::size_t every = dual_settings_.gap_every;
+    const bool close = objective_ - dual_ <= dual_settings_.tol * std::abs(objective_);
+    if (solved || (every > 0 && (close || epochs_ % every == 0))) measure(n_jobs);
     if (!std::isfinite(objective_) || !std::isfinite(dual_))
         outcome_ = Outcome::kNotFinite;
     else if ((solved || gap_ <= dual_settings_.tol * std::abs(objective_)) && finished(n_jobs))
@@ -141,13 +131,17 @@ void DualMethod::after_pass(std::size_t n_jobs) {
 }
 
 void DualMethod::measure(std::size_t n_jobs) {
-    dual_ = dual();
-    primal_ = objective_ = penalty() + hinge_losses(n_jobs);
+    objective_ = penalty();
+    each_most_violated(oracle_, w_, n_jobs, [&](std::size_t example, double cost, const SparseVector& difference) {
+        objective_ += C_of(example) * loss(std::max(0.0, cost - w_.dot(difference)));
+    });
+    primal_ = objective_;
     gap_ = objective_ - dual_;
 }
 
 double DualMethod::dual() const {
-    double sum = 0.5 * start_norm_ - 0.5 * w_.squared_norm();
+    const std::vector<double>& centre = centre_.values();
+    double sum = 0.5 * centre_.dot(centre) - 0.5 * w_.squared_norm();
     for (std::size_t n = 0; n < sets_.size(); ++n) {
         if (sets_[n].members.empty()) continue;
         for (const Member& member : sets_[n].members) sum += member.lambda * member.cost;
@@ -156,43 +150,7 @@ double DualMethod::dual() const {
     return sum;
 }
 
-double DualMethod::penalty() const {
-    if (start_.empty()) return 0.5 * w_.squared_norm();
-    const ScaledWeights w = w_.view();
-    double sum = 0.0;
-    for (std::size_t j = 0; j < w.stored.size(); ++j) {
-        const double moved = w.scale * w.stored[j] - (j < start_.size() ? start_[j] : 0.0);
-        sum += moved * moved;
-    }
-    return 0.5 * sum;
-}
-
-void DualMethod::each_best(double nu, std::size_t n_jobs, const Use& use) {
-    std::vector<std::vector<Found>> found(std::min(kDecodedAtOnce, sets_.size()));
-    for (std::size_t from = 0; from < sets_.size(); from += kDecodedAtOnce) {
-        const std::size_t n = std::min(kDecodedAtOnce, sets_.size() - from);
-        const ScaledWeights w = w_.view();
-        parallel_for(n, n_jobs, [&](std::size_t i, std::size_t) {
-            if (C_of(from + i) > 0.0) found[i] = oracle_.kbest(w, from + i, 1, nu);
-        });
-        for (std::size_t i = 0; i < n; ++i) {
-            if (C_of(from + i) == 0.0) continue;
-            if (found[i].empty())
-                throw std::invalid_argument("kbest found no structure for example " + std::to_string(from + i));
-            oracle_.difference(from + i, found[i].front(), unpacked_);
-            w_.grow(oracle_.n_weights());
-            use(from + i, found[i].front(), unpacked_);
-        }
-    }
-}
-
-double DualMethod::hinge_losses(std::size_t n_jobs) {
-    double sum = 0.0;
-    each_best(1.0, n_jobs, [&](std::size_t example, const Found& best, const SparseVector& difference) {
-        sum += C_of(example) * loss(std::max(0.0, best.cost - w_.dot(difference)));
-    });
-    return sum;
-}
+double DualMethod::penalty() const { return 0.5 * centre_.squared_distance(w_.view().stored); }
 
 Facts DualMethod::facts() const {
     Facts out = Online::facts();
@@ -207,7 +165,7 @@ Facts DualMethod::facts() const {
 
 void DualMethod::count_memory() {
     n_members_ = 0;
-    memory_bytes_ = sets_.capacity() * sizeof(WorkingSet) + products_.memory_bytes() + start_.size() * sizeof(double);
+    memory_bytes_ = sets_.capacity() * sizeof(WorkingSet) + products_.memory_bytes() + centre_.memory_bytes();
     for (const WorkingSet& set : sets_) {
         n_members_ += set.members.size();
         memory_bytes_ += set.memory_bytes();
@@ -224,7 +182,7 @@ void DualMethod::save(State& state) const {
     }
     state["examples"] = std::move(examples);
     save_members(members, "member", state);
-    state["start"] = start_;
+    state["centre"] = centre_.values();
     state["gap"] = std::vector<double>{dual_, primal_, gap_};
 }
 
@@ -244,11 +202,8 @@ void DualMethod::load(const State& state) {
         due_[n] = static_cast<std::uint32_t>(of_example[2]);
         quiet_[n] = static_cast<std::uint8_t>(of_example[3]);
     }
-    const auto start = state.find("start");
-    const auto* from = start == state.end() ? nullptr : std::get_if<std::vector<double>>(&start->second);
-    if (m != members.size() || from == nullptr || from->size() > w_.size()) throw wrong;
-    start_ = *from;
-    start_norm_ = squared_norm(start_);
+    if (m != members.size()) throw wrong;
+    centre_.restore(state, w_.size());
     dual_ = gap[0];
     primal_ = gap[1];
     gap_ = gap[2];

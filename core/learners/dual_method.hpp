@@ -5,9 +5,9 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
+#include "centre.hpp"
 #include "online.hpp"
 #include "smo.hpp"
 #include "working_set.hpp"
@@ -17,11 +17,11 @@ namespace tw::learners {
 struct DualSettings {
     double C = 1.0;
     std::size_t k = 1;
-    double tau = 1e-4;       // by how much the KKT conditions of an example may be violated when it is left
-    double tol = 1e-3;       // the end: gap <= tol * primal objective
-    std::size_t growth = 0;  // members a working set may have; 0: any number
-    bool skip = false;       // whether examples that were found satisfied are decoded less often
-    std::size_t check = 1;   // passes between two measurements of the primal objective; 0: never
+    double tau = 1e-4;          // by how much the KKT conditions of an example may be violated when it is left
+    double tol = 1e-3;          // the end: gap <= tol * primal objective
+    std::size_t growth = 0;     // members a working set may have; 0: any number
+    bool skip = false;          // whether examples that were found satisfied are decoded less often
+    std::size_t gap_every = 1;  // passes between two measurements of the primal objective; 0: never
 };
 
 class DualMethod : public Online {
@@ -50,19 +50,14 @@ protected:
     virtual double loss(double violation) const { return violation; }
     // 1 / (2 C_n) where the dual has the term  -(sum of lambdas)^2 / (4 C_n)  instead of a sum fixed to C_n; else 0.
     virtual double ridge(std::size_t) const { return 0.0; }
-    // Sets objective_, dual_ and gap_ from a look at all examples.
+    // Sets objective_ and gap_ from a look at all examples; dual_ is known.
     virtual void measure(std::size_t n_jobs);
     // Called when the convex problem is solved: whether that is the end, or another one follows.
     virtual bool finished(std::size_t) { return true; }
 
     double C_of(std::size_t example) const { return dual_settings_.C * oracle_.example_weight(example); }
-    double dual() const;
+    virtual double dual() const;
     double penalty() const;  // 1/2 |w - w_0|^2
-    // Decodes all examples that count, with the weights as they are: use(example, best structure, its difference), in
-    // order.
-    using Use = std::function<void(std::size_t, const Found&, const SparseVector&)>;
-    void each_best(double nu, std::size_t n_jobs, const Use& use);
-    double hinge_losses(std::size_t n_jobs);  // sum of C_n loss_n
     void decode_all_again() { due_.assign(due_.size(), 0); }
 
     const DualSettings dual_settings_;
@@ -76,8 +71,7 @@ private:
     bool optimise(WorkingSet& set, double ridge);
     void count_memory();
 
-    std::vector<double> start_;  // w_0, or empty: all zeros
-    double start_norm_ = 0.0;    // |w_0|^2
+    Centre centre_;  // w_0
     Block block_;
     Products products_;
     std::vector<double> lambdas_;

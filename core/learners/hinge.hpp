@@ -11,10 +11,10 @@
 
 namespace tw::learners {
 
-// Calls visit(example, cost, difference) with the structure that maximises  score + cost,  for all examples in order;
-// examples of weight zero are left out. `w` grows as the oracle does.
+// Calls visit(example, cost, difference) with the structure that maximises  score + nu * cost,  for all examples in
+// order; examples of weight zero are left out. `w` grows as the oracle does.
 template <class Visit>
-void each_most_violated(Oracle& oracle, AveragedWeights& w, std::size_t n_jobs, Visit visit) {
+void each_most_violated(Oracle& oracle, AveragedWeights& w, std::size_t n_jobs, Visit visit, double nu = 1.0) {
     constexpr std::size_t kAtOnce = 2048, kOfAThread = 16;  // examples: bound what is held, and pay for the counter
     SparseVector difference;
     std::vector<std::vector<Found>> found;
@@ -24,7 +24,7 @@ void each_most_violated(Oracle& oracle, AveragedWeights& w, std::size_t n_jobs, 
         w.grow(oracle.n_weights());
         parallel_for((n + kOfAThread - 1) / kOfAThread, n_jobs, [&](std::size_t item, std::size_t) {
             for (std::size_t i = item * kOfAThread; i < std::min(n, (item + 1) * kOfAThread); ++i)
-                if (oracle.example_weight(begin + i) != 0.0) found[i] = oracle.kbest(w.view(), begin + i, 1, 1.0);
+                if (oracle.example_weight(begin + i) != 0.0) found[i] = oracle.kbest(w.view(), begin + i, 1, nu);
         });
         for (std::size_t i = 0; i < n; ++i) {
             if (found[i].empty()) continue;

@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "hinge.hpp"
+
 namespace tw::learners {
 
 Sdm::Sdm(Oracle& oracle, const OnlineSettings& settings, const DualSettings& dual, Ramp ramp, std::size_t inner,
@@ -30,19 +32,23 @@ void Sdm::after_pass(std::size_t n_jobs) {
     if (++passes_in_round_ >= inner_) round_is_over_ = true;
 }
 
+// With the tangents' own constants, so that dual and bound are about the ramp and not only about where it is least.
+double Sdm::dual() const {
+    double sum = DualMethod::dual();
+    for (const Member& tangent : tangents_) sum -= tangent.lambda * nu() * tangent.cost;
+    return sum;
+}
+
 void Sdm::measure(std::size_t n_jobs) {
     DualMethod::measure(n_jobs);
     if (ramp_ == Ramp::kNone) return;
     bound_ = objective_;
-    for (std::size_t n = 0; n < tangents_.size(); ++n) {
-        const Member& tangent = tangents_[n];
-        if (tangent.lambda == 0.0) continue;
-        bound_ += tangent.lambda * (tangent.difference.dot(w_.view()) - nu() * tangent.cost);
-        dual_ -= tangent.lambda * nu() * tangent.cost;
-    }
-    each_best(nu(), n_jobs, [&](std::size_t example, const Found& best, const SparseVector& difference) {
-        objective_ -= C_of(example) * concave(best.cost, w_.dot(difference));
-    });
+    for (const Member& tangent : tangents_)
+        if (tangent.lambda != 0.0) bound_ += tangent.lambda * (tangent.difference.dot(w_.view()) - nu() * tangent.cost);
+    const auto subtract = [&](std::size_t example, double cost, const SparseVector& difference) {
+        objective_ -= C_of(example) * concave(cost, w_.dot(difference));
+    };
+    each_most_violated(oracle_, w_, n_jobs, subtract, nu());
     primal_ = objective_;
     gap_ = bound_ - dual_;
 }
@@ -56,14 +62,15 @@ bool Sdm::finished(std::size_t n_jobs) {
 std::vector<Member> Sdm::new_tangents(std::size_t n_jobs) {
     std::vector<Member> tangents(tangents_.size());
     bool moved = false;
-    each_best(nu(), n_jobs, [&](std::size_t n, const Found& best, const SparseVector& difference) {
-        if (!(concave(best.cost, w_.dot(difference)) > 0.0)) {
+    const auto take = [&](std::size_t n, double cost, const SparseVector& difference) {
+        if (!(concave(cost, w_.dot(difference)) > 0.0)) {
             moved |= tangents_[n].lambda != 0.0;
             return;
         }
         moved |= tangents_[n].lambda == 0.0 || !tangents_[n].difference.same(difference);
-        tangents[n] = {PackedVector(difference), best.cost, C_of(n), {}};
-    });
+        tangents[n] = {PackedVector(difference), cost, C_of(n), {}};
+    };
+    each_most_violated(oracle_, w_, n_jobs, take, nu());
     if (!moved) tangents.clear();
     return tangents;
 }

@@ -28,6 +28,7 @@ public:
 protected:
     void before_pass(std::size_t n_jobs) override;
     void after_pass(std::size_t n_jobs) override;
+    double dual() const override;
     void measure(std::size_t n_jobs) override;
     bool finished(std::size_t n_jobs) override;
     void save(State& state) const override;

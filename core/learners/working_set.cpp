@@ -6,16 +6,6 @@
 #include <utility>
 
 namespace tw::learners {
-namespace {
-
-const std::vector<double>& numbers_of(const State& state, const std::string& name) {
-    const auto found = state.find(name);
-    const auto* values = found == state.end() ? nullptr : std::get_if<std::vector<double>>(&found->second);
-    if (values == nullptr) throw std::invalid_argument("state has no '" + name + "': it is of another learner");
-    return *values;
-}
-
-}  // namespace
 
 PackedVector::PackedVector(const SparseVector& from) : indices_(from.indices) {
     const bool exact = std::all_of(from.values.begin(), from.values.end(), [](double value) {
@@ -61,8 +51,8 @@ void save_members(std::span<const Member> members, const std::string& name, Stat
 }
 
 std::vector<Member> load_members(const State& state, const std::string& name, std::size_t n_weights) {
-    const auto &heads = numbers_of(state, name + "_heads"), &indices = numbers_of(state, name + "_indices"),
-               &values = numbers_of(state, name + "_values");
+    const auto &heads = any_numbers(state, name + "_heads"), &indices = any_numbers(state, name + "_indices"),
+               &values = any_numbers(state, name + "_values");
     const std::invalid_argument wrong("state does not fit together: it is damaged or of another training set");
     if (indices.size() != values.size() || heads.size() % 3 != 0) throw wrong;
     std::vector<Member> members;

@@ -465,17 +465,17 @@ class MIRA(Solver):
 class SDM(Solver):
     """The k-best sequential dual method, hinge or ramp."""
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, k: int = 1, loss: str = 'hinge', inner: int = 5, tau: float = 0.0001, tol: float = 0.001, growth: int = 0, skip: bool = False, check: int = 1, averaged: bool = False, shuffle: bool = True, seed: int = 0) -> None: ...
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, k: int = 1, loss: str = 'hinge', inner: int = 5, tau: float = 0.0001, tol: float = 0.001, growth: int = 0, skip: bool = False, gap_every: int = 1, averaged: bool = False, shuffle: bool = True, seed: int = 0) -> None: ...
 
 class LaRank(Solver):
     """k-best LaRank."""
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, k: int = 1, reprocess: int = 10, tau: float = 0.0001, tol: float = 0.001, growth: int = 0, check: int = 1, averaged: bool = False, shuffle: bool = True, seed: int = 0) -> None: ...
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, k: int = 1, reprocess: int = 10, tau: float = 0.0001, tol: float = 0.001, growth: int = 0, gap_every: int = 1, averaged: bool = False, shuffle: bool = True, seed: int = 0) -> None: ...
 
 class DualCoordinate(Solver):
     """Dual coordinate ascent for the squared hinge."""
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, k: int = 1, tau: float = 0.0001, tol: float = 0.001, growth: int = 0, skip: bool = False, check: int = 1, averaged: bool = False, shuffle: bool = True, seed: int = 0) -> None: ...
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, k: int = 1, tau: float = 0.0001, tol: float = 0.001, growth: int = 0, skip: bool = False, gap_every: int = 1, averaged: bool = False, shuffle: bool = True, seed: int = 0) -> None: ...
 
 class Subgradient(Solver):
     """Subgradient descent with shrinking."""

@@ -14,7 +14,7 @@ from trelliswork.errors import InvalidInput
 from trelliswork.learners.dual import MIRA, SDM, DualCoordinate, LaRank
 
 NOTHING, NO_COST = np.zeros(0), np.zeros((0, 0))
-TIGHT = {"tau": 1e-10, "tol": 1e-7, "check": 1, "averaged": False}
+TIGHT = {"tau": 1e-10, "tol": 1e-7, "gap_every": 1, "averaged": False}
 
 
 class Problem:
@@ -364,7 +364,7 @@ def test_merged_working_sets_lead_to_the_same_objective_more_slowly(learner):
     """The more members, the nearer; a set of one is Frank and Wolfe's method, whose gap falls as 1 / passes."""
     reached = []
     for growth in (1, 3, None):
-        settings = learner.get_params() | {"C": 0.3, "epochs": 200, "growth": growth, "check": 1, "tol": 1e-6}
+        settings = learner.get_params() | {"C": 0.3, "epochs": 200, "growth": growth, "gap_every": 1, "tol": 1e-6}
         reached.append(type(learner)(**settings).train(chains()).objective)
     assert reached[0] >= reached[1] >= reached[2] - 1e-9
     np.testing.assert_allclose(reached[0], reached[2], rtol=2e-2)
@@ -384,7 +384,7 @@ ramps = pytest.mark.parametrize("loss", ["ramp", "ramp-do"])
 @ramps
 @given(problem=problems(weighted=True))
 def test_the_ramp_objective_is_the_one_written_out_and_below_its_bound(loss, problem):
-    facts, trained = trace_of(SDM(C=0.5, loss=loss, inner=2, epochs=6, check=1, tol=0.0), problem.oracle())
+    facts, trained = trace_of(SDM(C=0.5, loss=loss, inner=2, epochs=6, gap_every=1, tol=0.0), problem.oracle())
     for fact in facts:
         assert fact["primal"] <= fact["bound"] + 1e-9
         assert fact["dual"] <= fact["bound"] + 1e-9
@@ -431,10 +431,10 @@ def test_an_outlier_moves_the_hinge_and_leaves_the_ramp():
 RESUMED = [
     MIRA(k=3, epochs=6),
     MIRA(C=0.1, k=2, epochs=6, averaged=False),
-    SDM(k=2, epochs=6, check=2, averaged=True, tol=0.0),
+    SDM(k=2, epochs=6, gap_every=2, averaged=True, tol=0.0),
     SDM(k=3, growth=2, skip=True, epochs=6, tol=0.0),
     SDM(loss="ramp", inner=2, k=2, epochs=6, tol=0.0),
-    SDM(loss="ramp-do", inner=4, epochs=6, check=1, tol=0.0),
+    SDM(loss="ramp-do", inner=4, epochs=6, gap_every=1, tol=0.0),
     LaRank(reprocess=2, k=2, epochs=6, tol=0.0),
     DualCoordinate(k=2, skip=True, epochs=6, tol=0.0),
 ]
@@ -458,10 +458,10 @@ def test_a_run_cut_in_two_ends_with_the_same_bits(learner, oracle, cut):
 PARTS = ["examples", "member_heads", "member_indices", "member_values", "gap"]
 DAMAGE = [
     *((name, lambda part: part[:-1]) for name in PARTS),
-    *((name, lambda part: part.astype(np.float32)) for name in [*PARTS, "start"]),
+    *((name, lambda part: part.astype(np.float32)) for name in [*PARTS, "centre"]),
     *((name, lambda part: np.full_like(part, 1e12)) for name in PARTS[:3]),
     *((name, lambda part: np.full_like(part, np.nan)) for name in PARTS[:3]),
-    ("start", lambda part: np.zeros(1000)),
+    ("centre", lambda part: np.zeros(1000)),
 ]
 
 
@@ -473,7 +473,7 @@ def test_a_damaged_state_is_refused(name, damage):
         SDM(epochs=2).train(problem.oracle(), state={**states[0], name: damage(states[0][name])})
 
 
-@pytest.mark.parametrize("name", [*PARTS, "start"])
+@pytest.mark.parametrize("name", [*PARTS, "centre"])
 def test_a_state_with_a_part_missing_is_refused(name):
     problem, states = problem_of(2, n=10), []
     SDM(epochs=2).train(problem.oracle(), on_iteration=lambda done: states.append(done.state()))
@@ -489,7 +489,7 @@ def test_a_state_of_other_examples_is_refused():
         SDM(epochs=2).train(problem_of(2, n=9).oracle(), state=states[0])
 
 
-@pytest.mark.parametrize("learner", [SDM(epochs=3, check=1), SDM(loss="ramp", inner=1, epochs=3)], ids=str)
+@pytest.mark.parametrize("learner", [SDM(epochs=3, gap_every=1), SDM(loss="ramp", inner=1, epochs=3)], ids=str)
 def test_the_same_bits_for_any_number_of_threads(learner):
     problem = problem_of(6, n=3000)
     one, three = (learner.train(problem.oracle(), n_jobs=n_jobs) for n_jobs in (1, 3))
@@ -517,7 +517,7 @@ def test_parameters_that_make_no_sense_are_refused(make, name, value):
         (SDM(tol=np.nan), "tol"),
         (SDM(growth=0), "growth"),
         (SDM(skip=None), "skip"),
-        (SDM(check=-1), "check"),
+        (SDM(gap_every=-1), "gap_every"),
         (LaRank(reprocess=-1), "reprocess"),
         (DualCoordinate(skip=2), "skip"),
     ],

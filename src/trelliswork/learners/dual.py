@@ -73,7 +73,7 @@ class _DualMethod(EpochLearner):
     tau: float
     tol: float
     growth: int | None
-    check: int
+    gap_every: int
     averaged: bool
     shuffle: bool
 
@@ -84,7 +84,7 @@ class _DualMethod(EpochLearner):
         checked_number("tol", self.tol, least=0.0)
         if self.growth is not None:
             checked_integer("growth", self.growth, least=1)
-        checked_integer("check", self.check, least=0)
+        checked_integer("gap_every", self.gap_every, least=0)
         for name in ("averaged", "shuffle"):
             checked_flag(name, getattr(self, name))
 
@@ -95,7 +95,7 @@ class _DualMethod(EpochLearner):
             "tau": float(self.tau),
             "tol": float(self.tol),
             "growth": self.growth or 0,
-            "check": self.check,
+            "gap_every": self.gap_every,
             "averaged": self.averaged,
             "shuffle": self.shuffle,
             "seed": seed,
@@ -149,7 +149,7 @@ class SDM(_DualMethod):
     skip : bool, default False
         Whether examples found satisfied are decoded less often: every second pass, then every fourth, then every
         eighth, for as long as they stay satisfied. In between, only their working sets are looked at.
-    check : int, default 5
+    gap_every : int, default 5
         Passes between two measurements of the primal objective and the gap, each of which decodes all examples, with
         ``n_jobs`` threads; 0 for none before the end.
     averaged : bool, default False
@@ -181,7 +181,7 @@ class SDM(_DualMethod):
         tol: float = 1e-3,
         growth: int | None = None,
         skip: bool = False,
-        check: int = 5,
+        gap_every: int = 5,
         averaged: bool = False,
         shuffle: bool = True,
     ) -> None:
@@ -194,7 +194,7 @@ class SDM(_DualMethod):
         self.tol = tol
         self.growth = growth
         self.skip = skip
-        self.check = check
+        self.gap_every = gap_every
         self.averaged = averaged
         self.shuffle = shuffle
 
@@ -233,7 +233,7 @@ class LaRank(_DualMethod):
         Training ends when the duality gap is at most ``tol`` times the objective.
     growth : int, optional
         Outputs that the working set of one example may hold; more are merged, as in `SDM`.
-    check : int, default 1
+    gap_every : int, default 1
         Passes between two measurements of the primal objective and the gap; 0 for none before the end.
     averaged : bool, default False
         Whether to return the mean of the weights after every example, instead of those that the gap is about.
@@ -256,7 +256,7 @@ class LaRank(_DualMethod):
         tau: float = 1e-4,
         tol: float = 1e-3,
         growth: int | None = None,
-        check: int = 1,
+        gap_every: int = 1,
         averaged: bool = False,
         shuffle: bool = True,
     ) -> None:
@@ -267,7 +267,7 @@ class LaRank(_DualMethod):
         self.tau = tau
         self.tol = tol
         self.growth = growth
-        self.check = check
+        self.gap_every = gap_every
         self.averaged = averaged
         self.shuffle = shuffle
 
@@ -302,7 +302,7 @@ class DualCoordinate(_DualMethod):
         Outputs that the working set of one example may hold; more are merged, as in `SDM`.
     skip : bool, default False
         Whether examples found satisfied are decoded less often, as in `SDM`.
-    check : int, default 5
+    gap_every : int, default 5
         Passes between two measurements of the primal objective and the gap; 0 for none before the end.
     averaged : bool, default False
         Whether to return the mean of the weights after every example, instead of those that the gap is about.
@@ -325,7 +325,7 @@ class DualCoordinate(_DualMethod):
         tol: float = 1e-3,
         growth: int | None = None,
         skip: bool = False,
-        check: int = 5,
+        gap_every: int = 5,
         averaged: bool = False,
         shuffle: bool = True,
     ) -> None:
@@ -336,7 +336,7 @@ class DualCoordinate(_DualMethod):
         self.tol = tol
         self.growth = growth
         self.skip = skip
-        self.check = check
+        self.gap_every = gap_every
         self.averaged = averaged
         self.shuffle = shuffle
 
