@@ -43,7 +43,8 @@ def problems(draw):
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     y = np.concatenate([np.arange(k), rng.integers(0, k, n)])
     shares = rng.integers(-1, 3, size=(k, draw(st.integers(1, 5)))).astype(float)
-    return rng.normal(size=(len(y), d)), y, shares
+    # Whole numbers, so that the perceptron is exact and equal scores are equal in whatever order they are added up.
+    return rng.integers(-4, 5, size=(len(y), d)).astype(float), y, shares
 
 
 def perceptron(X, y, phi, size, epochs):
