@@ -10,9 +10,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from training.problems import Problem, as_tensors, random_problem
 from training.problems import oracle as chain_oracle
-from training.problems import random_problem
-from trelliswork import _core
+from trelliswork import HMM, _core
 from trelliswork.learners.dual import MIRA, SDM, LaRank
 from trelliswork.learners.online import PassiveAggressive, Perceptron
 
@@ -168,3 +168,47 @@ def test_the_second_round_of_the_ramp_is_not_the_hinge_where_something_is_concav
     hinge = SDM(C=0.5, epochs=3, tol=0.0, averaged=False).train(make(seed)).weights
     if any(tangents for tangents, _ in rounds[:-1]):
         assert np.abs(rounds[-1][1] - hinge).max() > 0
+
+
+BEGIN, END = 2**63, 2**62  # attributes of the first and of the last token; those of words are their numbers from 1
+
+
+def crf_with_the_weights_of(hmm, sequence, n_labels):
+    """A chain whose attributes are words and the two ends, and the weights that the HMM's probabilities are."""
+    last = len(sequence) - 1
+    tokens = [
+        [(word + 1, 1.0)] + [(BEGIN, 1.0)] * (t == 0) + [(END, 1.0)] * (t == last) for t, word in enumerate(sequence)
+    ]
+    problem = Problem(
+        n_labels,
+        [tokens],
+        [[[] for _ in tokens]],
+        [[{0} for _ in tokens]],
+        combinations="all",
+        order=np.arange(n_labels, dtype=np.int32),
+    )
+    start, moves, emissions, stop = hmm
+    weights = {("label", BEGIN, y): np.log(start[y]) for y in range(n_labels)}
+    weights |= {("label", END, y): np.log(stop[y]) for y in range(n_labels)}
+    weights |= {("label", word + 1, y): np.log(emissions[y, word]) for word in sequence for y in range(n_labels)}
+    weights |= {("move", a, b): np.log(moves[a, b]) for a in range(n_labels) for b in range(n_labels)}
+    made = chain_oracle(problem, best=True)
+    return made, made.weights_from(as_tensors(problem, weights))
+
+
+@given(st.integers(0, 2**31), st.integers(1, 3), st.integers(1, 5))
+def test_the_weights_of_an_hmm_in_a_crf_give_the_answers_of_the_hmm(seed, n_labels, length):
+    rng = np.random.default_rng(seed)
+    start, emissions = rng.dirichlet(np.ones(n_labels)), rng.dirichlet(np.ones(4), n_labels)
+    onwards = rng.dirichlet(np.ones(n_labels + 1), n_labels)
+    sequence = rng.integers(0, 4, length).tolist()
+    hmm = HMM.from_parameters(start, onwards[:, :-1], emissions, range(n_labels), range(4), stop=onwards[:, -1])
+    made, weights = crf_with_the_weights_of((start, onwards[:, :-1], emissions, onwards[:, -1]), sequence, n_labels)
+    single = {"rtol": 1e-4, "atol": 1e-5}  # a model's tensors are in single precision
+    best = hmm.predict_kbest([sequence], 3)[0]
+    found = made.kbest(weights, 0, 3)
+    total, marginals, *_ = made.marginals(made.part_scores(weights, 0), 0)
+    np.testing.assert_allclose([score for _, score, *_ in found], [joint for _, joint in best], **single)
+    np.testing.assert_allclose(total, hmm.log_likelihood([sequence])[0], **single)
+    nodes = marginals[: length * n_labels].reshape(length, n_labels)
+    np.testing.assert_allclose(nodes, hmm.predict_marginals([sequence])[0], **single)

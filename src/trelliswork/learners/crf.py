@@ -85,6 +85,7 @@ class CRF(Parameters):
 
     grows: ClassVar[bool] = False  # see `EpochLearner`
     sums: ClassVar[bool] = True
+    asks: ClassVar[tuple[str, ...]] = ("expectations",)
 
     def __init__(
         self,

@@ -85,10 +85,25 @@ class EpochLearner(Parameters):
             try:
                 solver.step(n_jobs)
             except ValueError as error:
+                if isinstance(error, InvalidInput) or getattr(error, "__notes__", None):  # a structure's own words
+                    raise
                 raise InvalidInput(str(error)) from error
             if on_iteration is not None:
                 stopped = bool(on_iteration(self._iteration(solver, seed, time.perf_counter() - started)))
         return self._trained(solver, stopped)
+
+    @property
+    def asks(self) -> tuple[str, ...]:
+        """What an oracle has to answer.
+
+        Examples
+        --------
+        >>> import trelliswork as tw
+        >>> tw.Perceptron(k=2).asks, tw.CRF().asks
+        (('argmax', 'kbest'), ('expectations',))
+        """
+        k = getattr(self, "k", 1)
+        return ("argmax", "kbest") if isinstance(k, int) and k > 1 else ("argmax",)
 
     def _check(self) -> None:
         """Raise `InvalidInput` when a parameter is wrong."""

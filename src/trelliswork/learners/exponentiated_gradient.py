@@ -83,6 +83,11 @@ class ExponentiatedGradient(EpochLearner):
         self.averaged = averaged
         self.shuffle = shuffle
 
+    @property
+    def asks(self) -> tuple[str, ...]:
+        """What an oracle has to answer."""
+        return ("parts",)
+
     def _check(self) -> None:
         checked_number("l2", self.l2, above=0.0)
         checked_choice("loss", self.loss, tuple(_FIRST_STEP))

@@ -68,6 +68,7 @@ class MEMM(CRF):
 
     # What predictions need besides the weights.
     normalised: ClassVar[str] = "local"
+    asks: ClassVar[tuple[str, ...]] = ("local",)
     sums: ClassVar[bool] = False  # the oracle must keep gold and the attributes of each token at hand
 
     def train(

@@ -108,6 +108,11 @@ class Pegasos(EpochLearner):
         self.average_from = average_from
         self.shuffle = shuffle
 
+    @property
+    def asks(self) -> tuple[str, ...]:
+        """What an oracle has to answer: with most losses ``k`` is not looked at."""
+        return super().asks if self.loss in ("averaged-sum", "k-best") else ("argmax",)
+
     def _check(self) -> None:
         checked_number("lam", self.lam, above=0.0)
         checked_choice("loss", self.loss, self.LOSSES)

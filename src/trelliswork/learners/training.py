@@ -70,6 +70,11 @@ class Learner(Protocol):
         ...
 
     @property
+    def asks(self) -> tuple[str, ...]:
+        """What an oracle has to answer: argmax, kbest, expectations, parts or local."""
+        ...
+
+    @property
     def sums(self) -> bool:
         """Whether it asks for sums over all outputs (loss and gradient), or for the best outputs and for parts."""
         ...
