@@ -695,7 +695,7 @@ def test_the_weights_cannot_be_written_to(write):
 
     with pytest.raises(ValueError, match=r"read-only|cannot set WRITEABLE") as caught:
         tw.PassiveAggressive().train(Writes().oracle(X_SIGN, Y_SIGN))
-    assert "Writes.argmax about example" in caught.value.__cause__.__notes__[0]
+    assert "Writes.argmax about example" in caught.value.__notes__[0]
 
 
 def test_weights_that_are_kept_do_not_change_any_more():
