@@ -599,29 +599,38 @@ void max_backward(const Potentials& p, PackedTransitions& moves, size_t padded, 
 
 // ---- scores of labels from weights by unit --------------------------------------------------------------------------
 
-constexpr size_t kPlacesAhead = 24, kWeightsAhead = 12, kAddedAhead = 5;  // units fetched before they are needed
-
-// What is rare is far away in memory: the place of a unit, then its weights and the first of the added ones, and then
-// the weight of that must be on their way early.
-TW_INLINE void fetch_ahead(const UnitWeights& w, const TokenUnits& tokens, size_t i, size_t last) {
-    const size_t far = i + kPlacesAhead < last ? i + kPlacesAhead : last;
-    prefetch((const double*)(w.places + tokens.units[far]));
-    const std::uint32_t near = tokens.units[i + kWeightsAhead < last ? i + kWeightsAhead : last];
-    const UnitPlace& place = w.places[near];
-    const double* weights = w.weights + place.begin;
-    prefetch(weights);
-    if (place.full()) {  // more than one line, as a rule
-        prefetch(weights + 8);
-        prefetch(weights + 16);
-    } else {
-        prefetch((const double*)(w.labels + place.begin));
-        if (place.has_added()) prefetch((const double*)(w.first_added + near));
-    }
+// Units that lack some labels are rare, and far away in memory: their places are fetched three tokens before they are
+// needed, then their weights, then the first of the added weights, and at last its value.
+template <class Fetch>
+TW_INLINE void each_sparse(const TokenUnits& tokens, size_t t, size_t end, Fetch fetch) {
+    if (t >= end) return;
+    for (size_t i = tokens.split[t]; i < tokens.starts[t + 1]; ++i) fetch(tokens.units[i]);
 }
 
-TW_INLINE void fetch_added(const UnitWeights& w, const TokenUnits& tokens, size_t i, size_t last) {
-    const std::uint32_t unit = tokens.units[i + kAddedAhead < last ? i + kAddedAhead : last];
-    if (w.places[unit].has_added() && !w.places[unit].full()) prefetch((const double*)(w.added + w.first_added[unit]));
+TW_INLINE void fetch_places(const UnitWeights& w, const TokenUnits& tokens, size_t t, size_t end) {
+    each_sparse(tokens, t, end,
+                [&](std::uint32_t unit) TW_INLINE_LAMBDA { prefetch((const double*)(w.places + unit)); });
+}
+
+TW_INLINE void fetch_weights(const UnitWeights& w, const TokenUnits& tokens, size_t t, size_t end) {
+    each_sparse(tokens, t, end, [&](std::uint32_t unit) TW_INLINE_LAMBDA {
+        const UnitPlace& place = w.places[unit];
+        prefetch(w.weights + place.begin);
+        prefetch((const double*)(w.labels + place.begin));
+        if (place.has_added()) prefetch((const double*)(w.first_added + unit));
+    });
+}
+
+TW_INLINE void fetch_added(const UnitWeights& w, const TokenUnits& tokens, size_t t, size_t end) {
+    each_sparse(tokens, t, end, [&](std::uint32_t unit) TW_INLINE_LAMBDA {
+        if (w.places[unit].has_added()) prefetch((const double*)(w.added + w.first_added[unit]));
+    });
+}
+
+TW_INLINE void fetch_added_weights(const UnitWeights& w, const TokenUnits& tokens, size_t t, size_t end) {
+    each_sparse(tokens, t, end, [&](std::uint32_t unit) TW_INLINE_LAMBDA {
+        if (w.places[unit].has_added()) prefetch(w.weights + w.added[w.first_added[unit]].weight);
+    });
 }
 
 TW_INLINE double factor_of(const UnitWeights& w, const TokenUnits& tokens, const UnitPlace& place, size_t i) {
@@ -667,8 +676,14 @@ void gather(const UnitWeights& w, const TokenUnits& tokens, size_t begin, size_t
         for (size_t i = 0; i < (end - begin) * K; ++i) out[i] = 0.0;
         return;
     }
-    const size_t last = tokens.starts[end] - 1;
+    for (size_t t = begin; t < begin + 3; ++t) fetch_places(w, tokens, t, end);
+    for (size_t t = begin; t < begin + 2; ++t) fetch_weights(w, tokens, t, end);
+    fetch_added(w, tokens, begin, end);
     for (size_t t = begin; t < end; ++t, out += K) {
+        fetch_places(w, tokens, t + 3, end);
+        fetch_weights(w, tokens, t + 2, end);
+        fetch_added(w, tokens, t + 1, end);
+        fetch_added_weights(w, tokens, t, end);
         switch ((K + W - 1) / W) {
             case 1:
                 gather_full<1>(w, tokens, t, out);
@@ -689,8 +704,6 @@ void gather(const UnitWeights& w, const TokenUnits& tokens, size_t begin, size_t
                 gather_full_any(w, tokens, t, K, out);
         }
         for (size_t i = tokens.split[t]; i < tokens.starts[t + 1]; ++i) {
-            fetch_ahead(w, tokens, i, last);
-            fetch_added(w, tokens, i, last);
             const std::uint32_t unit = tokens.units[i];
             const UnitPlace& place = w.places[unit];
             const double x = factor_of(w, tokens, place, i);
