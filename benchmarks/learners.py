@@ -25,7 +25,7 @@ import trelliswork as tw
 from timing import print_load, print_table
 from trelliswork import learners
 
-SECONDS = 3.0  # of one cell, after which no further epoch is begun
+SECONDS = 15.0  # of one cell, after which no further epoch is begun
 
 Span = tuple[int, int]
 
@@ -130,6 +130,9 @@ def user_defined() -> Callable[[Any], Cell]:
     X, Y = _with_one_name(corpus.X_train, corpus.y_train)
     X_test, Y_test = _with_one_name(corpus.X_test, corpus.y_test)
     structure = NameSpan(X)
+    began = time.perf_counter()
+    structure.oracle(X, Y)
+    print(f"user-defined: {time.perf_counter() - began:.1f} of the seconds of each cell go into listing all outputs")
 
     def exact(gold: list[Span], found: list[Span]) -> float:
         return float(np.mean([a == b for a, b in zip(gold, found, strict=True)]))

@@ -67,7 +67,8 @@ public:
             const nb::tuple parts = nb::cast<nb::tuple>(one);
             auto difference = std::make_shared<SparseVector>();
             difference_to(example, nb::cast<Indices>(parts[0]), nb::cast<Vector>(parts[1]), *difference);
-            found.push_back({code_of(*difference), difference, nb::cast<double>(parts[2]), nb::cast<double>(parts[3])});
+            const double score = nb::cast<double>(parts[2]), cost = nb::cast<double>(parts[3]);
+            found.push_back({code_of(*difference, cost), difference, score, cost});
         }
         return found;
     }
@@ -147,9 +148,8 @@ private:
         return sample_weights_[example] * (nb::cast<double>(answer[0]) - nb::cast<double>(answer[1]));
     }
 
-    // Learners that keep structures may tell them apart by their code: here, a hash of the features that are not
-    // gold's.
-    static std::vector<std::uint32_t> code_of(const SparseVector& difference) {
+    // Learners that keep structures may tell them apart by their code: here, a hash of all that they see of one.
+    static std::vector<std::uint32_t> code_of(const SparseVector& difference, double cost) {
         std::uint64_t hash = 0x9e3779b97f4a7c15u;
         const auto mix = [&hash](std::uint64_t word) {
             hash = (hash ^ word) * 0xbf58476d1ce4e5b9u;
@@ -159,6 +159,7 @@ private:
             mix(difference.indices[i]);
             mix(std::bit_cast<std::uint64_t>(difference.values[i]));
         }
+        mix(std::bit_cast<std::uint64_t>(cost));
         return {static_cast<std::uint32_t>(hash), static_cast<std::uint32_t>(hash >> 32)};
     }
 

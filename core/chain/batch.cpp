@@ -416,6 +416,34 @@ void total_edge_marginals(const Batch& batch, double* out) {
             out[a * K + b] = exact[a * K + b] + scaled[a * padded + b] * shared.transitions.forward[a * padded + b];
 }
 
+double all_sums(const Potentials& p, const Sequence& s, double* nodes, double* edges) {
+    const std::size_t K = p.n_labels, padded = padded_size(K), n_edges = p.per_step ? s.length - 1 : 1;
+    std::fill_n(edges, n_edges * K * K, 0.0);
+    std::vector<double> table(p.per_step ? 0 : K * padded, 0.0);
+    double total = 0.0;
+    bool redo = false;
+    run_sums(
+        {p, {s}, 1}, true,
+        [&](std::size_t, std::size_t) {
+            return SumOutputs{nodes, p.per_step ? edges : nullptr, p.per_step ? nullptr : table.data()};
+        },
+        [&](std::size_t, bool underflow, double found) {
+            redo = underflow;
+            total = found;
+        });
+    if (redo) {
+        std::fill_n(edges, n_edges * K * K, 0.0);
+        log_space_marginals(ChainGraph(p, s), nodes, p.per_step ? edges : nullptr, p.per_step ? nullptr : edges);
+        return log_space_partition(ChainGraph(p, s));
+    }
+    if (p.per_step || s.length < 2) return total;
+    const Packed shared(p, padded, kernels().pack_sum);
+    for (std::size_t a = 0; a < K; ++a)
+        for (std::size_t b = 0; b < K; ++b)
+            edges[a * K + b] = table[a * padded + b] * shared.transitions.forward[a * padded + b];
+    return total;
+}
+
 void max_marginals(const Batch& batch, std::span<double* const> out) {
     run_max(batch, kNotInBlocks, [&](std::size_t i, const Viterbi& v) {
         kernels().max_backward(batch.potentials, v.transitions, v.padded, batch.sequences[i], v.scores.data, v.scratch,

@@ -26,6 +26,9 @@ void log_partition(const Batch&, double* out);
 void marginals(const Batch&, std::span<double* const> out);
 void edge_marginals(const Batch&, std::span<double* const> out);
 void total_edge_marginals(const Batch&, double* out);  // [n_labels][n_labels]
+// All of these for one sequence of at least one position: returns log Z; `edges` is [n_labels][n_labels], added up over
+// the steps, or one such table for each step where transitions have one.
+double all_sums(const Potentials&, const Sequence&, double* nodes, double* edges);
 void max_marginals(const Batch&, std::span<double* const> out);
 void argmax(const Batch&, std::span<std::int32_t* const> labels, double* scores);
 void entropy(const Batch&, double* out);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
+#include <map>
 #include <stdexcept>
 
 #include "../semiring.hpp"
@@ -123,17 +123,23 @@ Decoder::Decoder(TrainingSet& set, std::shared_ptr<Growth> growth)
 void Decoder::place_units() {
     const WeightTable& table = set_.unit_weights;
     labels_.assign(table.labels.begin(), table.labels.end());
-    labels_.resize(labels_.size() + 1);  // fetched ahead even where a unit has no weights
+    labels_.resize(labels_.size() + 1);                     // fetched ahead even where a unit has no weights
+    std::map<std::uint32_t, std::uint16_t> factor_of_size;  // there are few sizes of units
     for (std::uint32_t u = 0; u < set_.units.size(); ++u) {
-        const std::uint32_t members = set_.units.n_members[u];
-        while (factors_.size() <= members) factors_.push_back(std::sqrt(static_cast<double>(factors_.size())));
-        places_.push_back({table.starts[u], table.starts[u + 1] - table.starts[u], kNoneAdded, members});
+        const auto [known, fresh] =
+            factor_of_size.emplace(set_.units.n_members[u], static_cast<std::uint16_t>(factors_.size()));
+        if (fresh) factors_.push_back(set_.factor(u));
+        if (factors_.size() > 0xffff) throw std::invalid_argument("too many different units of attributes");
+        const std::uint32_t size = table.starts[u + 1] - table.starts[u];
+        if (size != K_ && size > UnitPlace::kMostSparse) throw std::invalid_argument("too many labels");
+        const std::uint16_t shape = size == K_ ? UnitPlace::kFull : static_cast<std::uint16_t>(size);
+        places_.push_back({table.starts[u], shape, known->second});
     }
 }
 
 void Decoder::put_full_rows_first(TrainingSet& set) {
     Occurrences& o = set.occurrences;
-    const auto full = [&](std::uint32_t unit) { return places_[unit].size == K_; };
+    const auto full = [&](std::uint32_t unit) { return places_[unit].full(); };
     std::vector<std::pair<std::uint32_t, float>> rest;
     for (std::size_t t = 0; t + 1 < o.starts.size(); ++t) {
         rest.clear();
@@ -156,15 +162,15 @@ void Decoder::put_full_rows_first(TrainingSet& set) {
     }
 }
 
-// Places hold the latest of a unit's added weights.
 void Decoder::see_added() {
     const auto& entries = growth_->units().entries();
     for (; seen_added_ < entries.size(); ++seen_added_)
-        places_[entries[seen_added_].unit].added = static_cast<std::uint32_t>(seen_added_);
+        places_[entries[seen_added_].unit].shape |= UnitPlace::kHasAdded;
 }
 
 void Decoder::see_all_added() {
-    for (UnitPlace& place : places_) place.added = kNoneAdded;
+    for (UnitPlace& place : places_)
+        if (!place.full()) place.shape &= static_cast<std::uint16_t>(~UnitPlace::kHasAdded);
     seen_added_ = 0;
     see_added();
 }
@@ -177,7 +183,8 @@ std::size_t Decoder::part_count(std::size_t s) const { return set_.length(s) * K
 
 void Decoder::put_unit_scores(const ScaledWeights& weights, std::size_t s, double* unary) const {
     const Occurrences& o = set_.occurrences;
-    const UnitWeights of_units{places_.data(),  labels_.data(),        growth_->units().entries().data(),
+    const Additions& added = growth_->units();
+    const UnitWeights of_units{places_.data(),  labels_.data(),        added.first().data(), added.entries().data(),
                                factors_.data(), weights.stored.data(), weights.stored.size()};
     const TokenUnits tokens{o.starts.data(), split_.data(), o.numbers.data(),
                             o.values.empty() ? nullptr : o.values.data()};
@@ -425,18 +432,9 @@ double Decoder::marginals(std::size_t s, std::span<const double> scores, std::ve
     const bool per_step = set_.has_pair_attributes();
     std::vector<double> moves(scores.begin() + static_cast<std::ptrdiff_t>(length * K_), scores.end());
     forbid(moves.data(), n_steps(s));
-    const Batch batch{{K_, moves.data(), per_step, start_.data(), end_.data()}, {{scores.data(), length}}, 1};
     out.resize(scores.size());
-    double* const nodes = out.data();
-    double* const edges = out.data() + length * K_;
-    double total = 0.0;
-    log_partition(batch, &total);
-    tw::chain::marginals(batch, {&nodes, 1});
-    if (per_step)
-        edge_marginals(batch, {&edges, 1});
-    else
-        total_edge_marginals(batch, edges);
-    return total;
+    return all_sums({K_, moves.data(), per_step, start_.data(), end_.data()}, {scores.data(), length}, out.data(),
+                    out.data() + length * K_);
 }
 
 void Decoder::difference_of_marginals(std::size_t s, std::span<const double> marginals, SparseVector& out) {
@@ -453,9 +451,14 @@ void Decoder::difference_of_marginals(std::size_t s, std::span<const double> mar
         for (std::size_t i = o.starts[token]; i < o.starts[token + 1]; ++i) {
             const std::uint32_t unit = o.numbers[i];
             const double x = factor(unit) * static_cast<double>(o.value(i));
-            for (std::uint32_t y = 0; y < K_; ++y) {
-                const double rest = (y == set_.gold[token] ? 1.0 : 0.0) - p[y];
-                if (rest != 0.0) sum_->add(weight_of(unit, y), x * rest);
+            const auto rest = [&](std::uint32_t y) { return (y == set_.gold[token] ? 1.0 : 0.0) - p[y]; };
+            if (growth_->grows()) {
+                for (std::uint32_t y = 0; y < K_; ++y)
+                    if (rest(y) != 0.0) sum_->add(weight_of(unit, y), x * rest(y));
+            } else {  // no need to look for weights that are not there
+                const WeightTable& table = set_.unit_weights;
+                for (std::uint32_t w = table.starts[unit]; w < table.starts[unit + 1]; ++w)
+                    if (rest(table.labels[w]) != 0.0) sum_->add(w, x * rest(table.labels[w]));
             }
         }
         if (t == 0) continue;

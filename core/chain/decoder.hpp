@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "../huge_pages.hpp"
 #include "../oracle.hpp"
 #include "batch.hpp"
 #include "growth.hpp"
@@ -54,8 +55,8 @@ private:
     // What Growth::of_unit() says, from what gathering scores has just brought into the cache.
     std::uint32_t weight_of(std::uint32_t unit, std::uint32_t label) {
         const UnitPlace& place = places_[unit];
-        if (place.size == K_) return place.begin + label;
-        for (std::uint32_t w = place.begin; w < place.begin + place.size; ++w)
+        if (place.full()) return place.begin + label;
+        for (std::uint32_t w = place.begin; w < place.begin + place.size(); ++w)
             if (labels_[w] == label) return w;
         return growth_->of_unit(unit, label);
     }
@@ -72,9 +73,9 @@ private:
     std::shared_ptr<Growth> growth_;
     std::size_t K_, padded_;
     std::vector<double> start_, end_;  // 0, or -inf where forbidden
-    std::vector<UnitPlace> places_;    // of units
+    LargeArray<UnitPlace> places_;     // of units
     std::vector<double> factors_;      // of units with so many members
-    std::vector<std::uint16_t> labels_;
+    LargeArray<std::uint16_t> labels_;
     std::vector<std::uint32_t> split_;  // of each token: where the units begin that lack some labels
     std::size_t seen_added_ = 0;
     std::unique_ptr<Sum> sum_;

@@ -33,7 +33,7 @@ public:
         entries_.push_back({unit, code, weight, first_[unit]});
         first_[unit] = static_cast<std::uint32_t>(entries_.size() - 1);
     }
-    std::uint32_t first(std::size_t unit) const { return first_[unit]; }
+    const std::vector<std::uint32_t>& first() const { return first_; }
     std::size_t n_units() const { return first_.size(); }
     const std::vector<AddedWeight>& entries() const { return entries_; }
     std::size_t memory_bytes() const {

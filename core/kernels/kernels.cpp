@@ -599,16 +599,29 @@ void max_backward(const Potentials& p, PackedTransitions& moves, size_t padded, 
 
 // ---- scores of labels from weights by unit --------------------------------------------------------------------------
 
-constexpr size_t kPlacesAhead = 24, kWeightsAhead = 10;  // units whose places, and then weights, are fetched early
+constexpr size_t kPlacesAhead = 24, kWeightsAhead = 12, kAddedAhead = 5;  // units fetched before they are needed
 
-// What is rare is far away in memory: it must be on its way before it is needed.
+// What is rare is far away in memory: the place of a unit, then its weights and the first of the added ones, and then
+// the weight of that must be on their way early.
 TW_INLINE void fetch_ahead(const UnitWeights& w, const TokenUnits& tokens, size_t i, size_t last) {
     const size_t far = i + kPlacesAhead < last ? i + kPlacesAhead : last;
     prefetch((const double*)(w.places + tokens.units[far]));
-    const size_t near = i + kWeightsAhead < last ? i + kWeightsAhead : last;
-    const UnitPlace& place = w.places[tokens.units[near]];
-    prefetch(w.weights + place.begin);
-    prefetch((const double*)(w.labels + place.begin));
+    const std::uint32_t near = tokens.units[i + kWeightsAhead < last ? i + kWeightsAhead : last];
+    const UnitPlace& place = w.places[near];
+    const double* weights = w.weights + place.begin;
+    prefetch(weights);
+    if (place.full()) {  // more than one line, as a rule
+        prefetch(weights + 8);
+        prefetch(weights + 16);
+    } else {
+        prefetch((const double*)(w.labels + place.begin));
+        if (place.has_added()) prefetch((const double*)(w.first_added + near));
+    }
+}
+
+TW_INLINE void fetch_added(const UnitWeights& w, const TokenUnits& tokens, size_t i, size_t last) {
+    const std::uint32_t unit = tokens.units[i + kAddedAhead < last ? i + kAddedAhead : last];
+    if (w.places[unit].has_added() && !w.places[unit].full()) prefetch((const double*)(w.added + w.first_added[unit]));
 }
 
 TW_INLINE double factor_of(const UnitWeights& w, const TokenUnits& tokens, const UnitPlace& place, size_t i) {
@@ -618,11 +631,10 @@ TW_INLINE double factor_of(const UnitWeights& w, const TokenUnits& tokens, const
 
 // The sums of B vectors of labels stay in registers while the full rows of a token are added.
 template <size_t B>
-TW_INLINE void gather_full(const UnitWeights& w, const TokenUnits& tokens, size_t t, size_t last, double* row) {
+TW_INLINE void gather_full(const UnitWeights& w, const TokenUnits& tokens, size_t t, double* row) {
     Pack sum[B];
     unrolled<B>([&](auto b) TW_INLINE_LAMBDA { sum[b.value] = fill(0.0); });
     for (size_t i = tokens.starts[t]; i < tokens.split[t]; ++i) {
-        fetch_ahead(w, tokens, i, last);
         const UnitPlace& place = w.places[tokens.units[i]];
         const Pack x = fill(factor_of(w, tokens, place, i));
         const double* from = w.weights + place.begin;
@@ -640,10 +652,9 @@ TW_INLINE void gather_full(const UnitWeights& w, const TokenUnits& tokens, size_
     unrolled<B>([&](auto b) TW_INLINE_LAMBDA { store(row + b.value * W, sum[b.value]); });
 }
 
-void gather_full_any(const UnitWeights& w, const TokenUnits& tokens, size_t t, size_t last, size_t K, double* row) {
+void gather_full_any(const UnitWeights& w, const TokenUnits& tokens, size_t t, size_t K, double* row) {
     for (size_t y = 0; y < K; ++y) row[y] = 0.0;
     for (size_t i = tokens.starts[t]; i < tokens.split[t]; ++i) {
-        fetch_ahead(w, tokens, i, last);
         const UnitPlace& place = w.places[tokens.units[i]];
         const double x = factor_of(w, tokens, place, i);
         const double* from = w.weights + place.begin;
@@ -660,29 +671,33 @@ void gather(const UnitWeights& w, const TokenUnits& tokens, size_t begin, size_t
     for (size_t t = begin; t < end; ++t, out += K) {
         switch ((K + W - 1) / W) {
             case 1:
-                gather_full<1>(w, tokens, t, last, out);
+                gather_full<1>(w, tokens, t, out);
                 break;
             case 2:
-                gather_full<2>(w, tokens, t, last, out);
+                gather_full<2>(w, tokens, t, out);
                 break;
             case 3:
-                gather_full<3>(w, tokens, t, last, out);
+                gather_full<3>(w, tokens, t, out);
                 break;
             case 4:
-                gather_full<4>(w, tokens, t, last, out);
+                gather_full<4>(w, tokens, t, out);
                 break;
             case 6:
-                gather_full<6>(w, tokens, t, last, out);
+                gather_full<6>(w, tokens, t, out);
                 break;
             default:
-                gather_full_any(w, tokens, t, last, K, out);
+                gather_full_any(w, tokens, t, K, out);
         }
         for (size_t i = tokens.split[t]; i < tokens.starts[t + 1]; ++i) {
             fetch_ahead(w, tokens, i, last);
-            const UnitPlace& place = w.places[tokens.units[i]];
+            fetch_added(w, tokens, i, last);
+            const std::uint32_t unit = tokens.units[i];
+            const UnitPlace& place = w.places[unit];
             const double x = factor_of(w, tokens, place, i);
-            for (size_t j = place.begin; j < place.begin + place.size; ++j) out[w.labels[j]] += x * w.weights[j];
-            for (std::uint32_t a = place.added; a != kNoneAdded; a = w.added[a].next)
+            const size_t end_of_unit = place.begin + place.size();
+            for (size_t j = place.begin; j < end_of_unit; ++j) out[w.labels[j]] += x * w.weights[j];
+            if (!place.has_added()) continue;
+            for (std::uint32_t a = w.first_added[unit]; a != kNoneAdded; a = w.added[a].next)
                 out[w.added[a].code] += x * w.weights[w.added[a].weight];
         }
     }

@@ -84,9 +84,14 @@ struct SumOutputs {                // any may be null
 // Weights by unit (an attribute, or several that always occur together): those of all labels one after the other, or of
 // some labels, and a list of added ones.
 struct UnitPlace {
-    std::uint32_t begin, size;  // weights begin .. begin + size - 1
-    std::uint32_t added;        // the first of its added weights, or kNoneAdded
-    std::uint32_t factor;       // which of `factors`
+    std::uint32_t begin;   // weights begin .. begin + size() - 1
+    std::uint16_t shape;   // size and kHasAdded, or kFull: weights of all labels
+    std::uint16_t factor;  // which of `factors`
+
+    static constexpr std::uint16_t kFull = 0xffff, kHasAdded = 0x8000, kMostSparse = 0x7ffe;
+    bool full() const { return shape == kFull; }
+    bool has_added() const { return shape & kHasAdded; }
+    std::uint32_t size() const { return shape & 0x7fffu; }  // when not full
 };
 struct AddedWeight {
     std::uint32_t unit, code, weight, next;
@@ -94,7 +99,8 @@ struct AddedWeight {
 inline constexpr std::uint32_t kNoneAdded = ~std::uint32_t{0};
 struct UnitWeights {
     const UnitPlace* places;
-    const std::uint16_t* labels;  // of each weight
+    const std::uint16_t* labels;       // of each weight
+    const std::uint32_t* first_added;  // of each unit that has added weights
     const AddedWeight* added;
     const double* factors;
     const double* weights;

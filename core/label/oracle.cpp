@@ -114,10 +114,12 @@ void LabelOracle::difference(std::size_t example, const Found& found, SparseVect
     of_labels[gold] = 1.0;
     of_labels.at(label) = -1.0;
     to_groups<1>(of_labels.data(), of_groups.data());
+    std::vector<std::uint32_t> unequal;  // a group that both are in tells them nothing about each other
+    for (std::size_t g = 0; g < n_groups_; ++g)
+        if (of_groups[g] != 0.0) unequal.push_back(static_cast<std::uint32_t>(g));
     rows_->each(example, [&](std::size_t column, double x) {
         if (x == 0.0) return;
-        for (std::size_t g = 0; g < n_groups_; ++g) {
-            if (of_groups[g] == 0.0) continue;  // a group that both are in tells them nothing about each other
+        for (const std::uint32_t g : unequal) {
             out.indices.push_back(static_cast<std::uint32_t>(column * n_groups_ + g));
             out.values.push_back(x * of_groups[g]);
         }

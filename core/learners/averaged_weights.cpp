@@ -5,7 +5,7 @@
 namespace tw::learners {
 
 std::vector<double> AveragedWeights::current() const {
-    std::vector<double> out(stored_);
+    std::vector<double> out(stored_.begin(), stored_.end());
     for (double& w : out) w *= scale_;
     return out;
 }

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "../huge_pages.hpp"
 #include "../oracle.hpp"
 
 namespace tw::learners {
@@ -76,7 +77,7 @@ private:
     static constexpr double kSmallest = 1e-4, kLargest = 1e4;
     void multiply_out();
 
-    std::vector<double> stored_, passed_;  // v, and sum_r A_r d_r
+    LargeArray<double> stored_, passed_;  // v, and sum_r A_r d_r
     double scale_ = 1.0, counted_ = 0.0, total_ = 0.0;
 };
 

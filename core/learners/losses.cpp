@@ -46,30 +46,13 @@ double HingeLoss::settle(Oracle& oracle, AveragedWeights& w, std::size_t example
     return sum / static_cast<double>(size);
 }
 
-void SlackLoss::seek(const Oracle& oracle, const ScaledWeights& w, std::size_t example, Sought& out) const {
-    out.structures.resize(1);
-    if (!oracle.slack_argmax(w, example, out.structures.front())) out.structures.clear();
-}
-
-double SlackLoss::settle(Oracle& oracle, AveragedWeights& w, std::size_t example, const Sought& sought, double factor,
+double SlackLoss::settle(Oracle& oracle, AveragedWeights& w, std::size_t example, const Sought&, double factor,
                          Pushes& pushes) {
-    if (sought.structures
-            .empty()) {  // no exact answer: a search that must know f(gold), and so cannot share the oracle
-        SlackRival rival = slack_search(oracle, w, example);
-        if (rival.loss > 0.0) {
-            pushes.next() = std::move(rival.difference);
-            pushes.push(factor * rival.found.cost);
-        }
-        return rival.loss;
-    }
-    const Found& found = sought.structures.front();
-    SparseVector& difference = pushes.next();
-    oracle.difference(example, found, difference);
-    w.grow(oracle.n_weights());
-    const double loss = found.cost * (1.0 - w.dot(difference));
-    if (!(loss > 0.0)) return 0.0;
-    pushes.push(factor * found.cost);
-    return loss;
+    SlackRival rival = slack_rival(oracle, w, example);
+    if (!(rival.loss > 0.0)) return 0.0;
+    pushes.next() = std::move(rival.difference);
+    pushes.push(factor * rival.found.cost);
+    return rival.loss;
 }
 
 void RampLoss::begin(Oracle& oracle, AveragedWeights& w, std::size_t pass, std::size_t n_jobs) {

@@ -70,10 +70,11 @@ private:
     SparseVector of_prediction_;
 };
 
-// The hinge with rescaled slack: max over y of  cost * (1 - w . (f(gold) - f(y))).
+// The hinge with rescaled slack: max over y of  cost * (1 - w . (f(gold) - f(y))).  The search must know the score of
+// gold, for which it needs the oracle for itself: nothing can be sought by several threads.
 class SlackLoss final : public Loss {
 public:
-    void seek(const Oracle& oracle, const ScaledWeights& w, std::size_t example, Sought& out) const override;
+    void seek(const Oracle&, const ScaledWeights&, std::size_t, Sought&) const override {}
     double settle(Oracle& oracle, AveragedWeights& w, std::size_t example, const Sought& sought, double factor,
                   Pushes& pushes) override;
 };

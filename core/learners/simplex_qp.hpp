@@ -1,8 +1,10 @@
-// A small quadratic program over a simplex, solved by pairs (SMO, Platt 1999; the pair of Fan, Chen & Lin 2005):
+// A small quadratic program over a simplex:
 //     maximise  b . a - a' H a / 2     subject to  a >= 0,  sum of a <= total.
+//
+// Pairs of entries find out which entries are zero (SMO, Platt 1999; the pair of Fan, Chen & Lin 2005); steps of
+// Newton's method settle the others, for which pairs alone take very long when rows of H are nearly alike.
 #pragma once
 
-#include <cstddef>
 #include <span>
 #include <vector>
 

@@ -47,17 +47,17 @@ private:
         return point;
     }
 
-    // Ends with nu_ between two neighbours on the hull, or where one point proves itself the best.
+    // Ends with nu_ between two neighbours on the hull, or where one point proves itself the best: a point that wins at
+    // its own nu = m / c.
     void bisect(Point point) {
         std::optional<Point> left, right;  // seen at a smaller nu than the one wanted, and at a larger
         double low = 0.0, high = std::numeric_limits<double>::infinity();
+        bool along_edge = false;  // whether left and right are equally good at nu_
         for (std::size_t asked = 1; asked < kMostQuestions; ++asked) {
             highest_ = point.along(nu_);
-            if (bound() <= loss_) {
-                exact_ = true;
-                return;
-            }
-            if (left && right && highest_ <= left->along(nu_) + kRounding * std::abs(highest_)) return;
+            exact_ = bound() <= loss_;
+            const bool neighbours = along_edge && highest_ <= left->along(nu_) + kRounding * std::abs(highest_);
+            if (exact_ || neighbours) return;
             if (nu_ * point.cost < point.margin) {
                 left = point;
                 low = nu_;
@@ -65,24 +65,23 @@ private:
                 right = point;
                 high = nu_;
             }
-            if (left && right) {
-                if (!(right->cost > left->cost)) {  // one point, and nothing better to either side of it
-                    exact_ = true;
-                    return;
-                }
+            exact_ = left && right && left->cost >= right->cost;  // one point, and nothing better to either side of it
+            if (exact_) return;
+            nu_ = own_nu();
+            along_edge = !(nu_ > low && nu_ < high) && left && right;
+            if (along_edge)
                 nu_ = (left->margin - right->margin) / (right->cost - left->cost);
-                if (!(nu_ > low && nu_ < high)) return restore(*right, high);  // rounding: the two are neighbours
-            } else if (left) {
-                nu_ = std::max(2.0 * nu_, point.cost > 0.0 ? point.margin / point.cost : 0.0);
-                if (nu_ > kSteepest) return restore(*left, low);  // whatever costs anything is far below gold
-            } else {
-                nu_ = 0.0;
-            }
+            else if (!(nu_ > low && nu_ < high))
+                nu_ = left ? 2.0 * low : 0.0;
+            if (!(nu_ >= low && nu_ < high && nu_ < kSteepest))
+                return right ? restore(*right, high) : restore(*left, low);
             const std::vector<Found> found = oracle_.kbest(w_.view(), example_, 1, nu_);
             if (found.empty()) return;
             point = see(found.front());
         }
     }
+
+    double own_nu() const { return best_ ? (1.0 + best_->score - gold_) / best_->cost : 0.0; }
 
     void restore(const Point& point, double nu) {
         nu_ = nu;
@@ -131,12 +130,14 @@ SlackRival slack_search(Oracle& oracle, AveragedWeights& w, std::size_t example)
 }
 
 SlackRival slack_rival(Oracle& oracle, AveragedWeights& w, std::size_t example) {
-    SlackRival rival;
-    if (!oracle.slack_argmax(w.view(), example, rival.found)) return slack_search(oracle, w, example);
+    SlackRival rival = slack_search(oracle, w, example);
+    if (rival.exact || !oracle.slack_argmax(w.view(), example, rival.found)) return rival;
     oracle.difference(example, rival.found, rival.difference);
     w.grow(oracle.n_weights());
     rival.loss = rival.found.cost * (1.0 - w.dot(rival.difference));
-    return rival.loss > 0.0 ? rival : SlackRival{};
+    if (!(rival.loss > 0.0)) rival = {};
+    rival.exact = true;
+    return rival;
 }
 
 }  // namespace tw::learners

@@ -1,12 +1,13 @@
 // The most violated structure of the hinge with rescaled slack (Tsochantaridis et al. 2005; 004, Table 2.1, "scaled
 // hinge"):  argmax over y of  cost(y) * (1 + score(y) - score(gold)).
 //
-// Oracles that can do it exactly are asked. Otherwise the structures are points (cost c, margin m = 1 + score - gold),
-// and kbest() finds those on the upper hull: the best of  m + nu c.  Bisection over nu (Sarawagi & Gupta 2008; Choi et
-// al. 2016) leaves the two vertices on either side of  nu = m / c;  no structure outside the two can be better. Points
-// below the edge between the two can: they are listed in the order of  m + nu c  until  (m + nu c)^2 / (4 nu),  which
-// bounds the product c m, is no more than the best found. With a longer list than kLongestSlackList the answer is the
-// best of those seen, and `exact` is false.
+// The structures are points (cost c, margin m = 1 + score - gold), and kbest() finds those on the upper hull: the best
+// of  m + nu c.  Bisection over nu (Sarawagi & Gupta 2008; Choi et al. 2016) leaves the two vertices on either side of
+// nu = m / c;  no structure outside the two can be better. Points below the edge between the two can: they are listed
+// in the order of  m + nu c  until  (m + nu c)^2 / (4 nu),  which bounds the product c m, is no more than the best
+// found. Where kLongestSlackList do not suffice, an oracle that has an exact way is asked for it; it takes far longer
+// on chains, and the search proves its answer nearly always. For other oracles the answer is then the best of those
+// seen, at least the best on the hull, and `exact` is false.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +28,7 @@ inline constexpr std::size_t kLongestSlackList = 64;
 // May add weights to the oracle, as difference() does; `w` grows with it.
 SlackRival slack_rival(Oracle& oracle, AveragedWeights& w, std::size_t example);
 
-// The same by search alone, for oracles that have no slack_argmax().
+// The same without slack_argmax().
 SlackRival slack_search(Oracle& oracle, AveragedWeights& w, std::size_t example);
 
 }  // namespace tw::learners

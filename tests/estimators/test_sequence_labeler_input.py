@@ -165,7 +165,10 @@ class TestParameters:
             ({"min_count": 1.5}, "min_count must be an integer"),
             ({"hash_bits": 0}, "hash_bits must be at least 1"),
             ({"hash_bits": 40}, "hash_bits is 40; expected 1 to 30"),
-            ({"combinations": "some"}, "combinations is 'some'; expected one of 'seen', 'transitions', 'all'"),
+            (
+                {"combinations": "some"},
+                "combinations is 'some'; expected one of 'auto', 'seen', 'transitions', 'all', 'grown'",
+            ),
             ({"decoder": "beam"}, "decoder is 'beam'; expected one of 'argmax', 'mbr'"),
             ({"patience": 0}, "patience must be at least 1"),
             ({"n_jobs": 0}, "n_jobs must be None or a non-zero integer"),

@@ -10,6 +10,7 @@ from reference import max_margin
 from trelliswork import _core
 from trelliswork.learners.batch import CuttingPlane, FrankWolfe
 from trelliswork.learners.crf import CRF
+from trelliswork.learners.dual import SDM, LaRank
 from trelliswork.learners.exponentiated_gradient import ExponentiatedGradient
 
 AGREE = 1e-4  # of the objective
@@ -22,6 +23,9 @@ MAX_MARGIN = {
     "exponentiated-gradient": lambda C: ExponentiatedGradient(
         C=C, epochs=50_000, loss="max-margin", tol=5e-5, gap_every=20
     ),
+    "sdm": lambda C: SDM(C, 5000, tau=1e-7, tol=1e-5),
+    "sdm, k = 3": lambda C: SDM(C, 5000, k=3, tau=1e-7, tol=1e-5),
+    "larank": lambda C: LaRank(C, 5000, tau=1e-7, tol=1e-5),
 }
 
 # Each minimises the sum of log losses + l2/2 |w|^2.

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import trelliswork as tw
 from reference.user_structures import AskedChain, Listed, ListedChain
-from trelliswork import _core
+from trelliswork import _core, learners
 from trelliswork.errors import InvalidInput
 
 NOTHING, NO_COST = np.zeros(0), np.zeros((0, 0))
@@ -245,6 +245,56 @@ def test_a_crf_has_the_same_optimum_from_expectations_as_from_a_list(solver):
     np.testing.assert_allclose(listed.objective, asked.objective, rtol=1e-8)
 
 
+@pytest.mark.parametrize("name", learners.names())
+def test_every_learner_learns_a_structure_whose_outputs_are_listed(name):
+    X, Y = sequences(20)
+    model = tw.StructuredPredictor(ListedChain(3, 3), name).fit(X, Y)
+    untrained = 1 - np.mean([ListedChain(3, 3).cost(y, (0,) * len(y)) for y in Y])
+    assert model.score(X, Y) > untrained + 0.2
+
+
+@pytest.mark.parametrize("name", learners.names())
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_every_learner_learns_a_structure_that_is_asked_or_says_what_it_misses(name, n_jobs):
+    X, Y = sequences(20)
+    model = tw.StructuredPredictor(AskedChain(3, 3), name, n_jobs=n_jobs)
+    if name in ("eg", "memm"):
+        with pytest.raises(InvalidInput, match=r"asks for (parts|local), which class AskedChain does not define"):
+            model.fit(X, Y)
+    else:
+        listed = tw.StructuredPredictor(ListedChain(3, 3), name).fit(X, Y)
+        np.testing.assert_allclose(model.fit(X, Y).score(X, Y), listed.score(X, Y), atol=0.11)
+
+
+@pytest.mark.parametrize("name", [name for name in learners.names() if name not in ("eg", "memm")])
+@pytest.mark.parametrize("error", [LookupError("no"), InvalidInput("no")], ids=["its own", "ours"])
+def test_what_is_raised_comes_out_of_every_learner_and_every_thread(name, error):
+    class Fails(AskedChain):
+        calls = 0
+
+        def fail(self):
+            self.calls += 1
+            if self.calls > 15:
+                raise error
+
+        def argmax(self, *arguments, **keywords):
+            self.fail()
+            return super().argmax(*arguments, **keywords)
+
+        def kbest(self, *arguments, **keywords):
+            self.fail()
+            return super().kbest(*arguments, **keywords)
+
+        def expectations(self, *arguments, **keywords):
+            self.fail()
+            return super().expectations(*arguments, **keywords)
+
+    X, Y = sequences(20)
+    with pytest.raises(type(error)) as caught:
+        tw.StructuredPredictor(Fails(3, 3), name, n_jobs=3).fit(X, Y)
+    assert caught.value is error
+
+
 def test_a_run_that_is_cut_in_two_ends_with_the_same_bits():
     X, Y = sequences(8)
     kept = []
@@ -310,6 +360,16 @@ def test_a_learner_that_asks_for_more_is_told_what_is_missing():
         tw.StructuredPredictor(Sign(), tw.PassiveAggressive(k=5)).fit(X_SIGN, Y_SIGN)
     with pytest.raises(InvalidInput, match=r"^CRF\(\) asks for expectations, which class Sign does not define"):
         tw.StructuredPredictor(Sign(), "crf").fit(X_SIGN, Y_SIGN)
+
+
+@pytest.mark.parametrize("name", learners.names())
+def test_learners_that_ask_for_the_best_output_need_no_other_method(name):
+    model = tw.StructuredPredictor(Sign(), name)
+    if name in ("crf", "eg", "memm", "mira"):
+        with pytest.raises(InvalidInput, match=r"asks for \w+, which class Sign does not define"):
+            model.fit(X_SIGN, Y_SIGN)
+    else:
+        assert model.fit(X_SIGN, Y_SIGN).predict(X_SIGN) == Y_SIGN
 
 
 def test_a_learner_that_asks_for_more_is_refused_without_an_estimator_too():
@@ -558,7 +618,7 @@ def test_a_list_of_outputs_that_cannot_be_is_refused(members, message):
 def test_learners_report_a_lie_under_its_own_name():
     liar = type("Liar", (Trio,), {"argmax": lambda self, x, weights, gold=None, cost_scale=0.0: 2})()
     with pytest.raises(InvalidInput, match=r"Liar.argmax\(X\[\d\]\) returned an output of"):
-        tw.PassiveAggressive(epochs=50).train(liar.oracle(X_TRIO, Y_TRIO))
+        tw.PassiveAggressive(C=0.05, epochs=50).train(liar.oracle(X_TRIO, Y_TRIO))
 
 
 def test_an_approximate_search_may_miss_the_best():
@@ -652,6 +712,16 @@ def test_weights_that_are_kept_do_not_change_any_more():
         np.testing.assert_array_equal(weights, copy)
 
 
+def test_the_number_of_features_must_stay():
+    class Grows(Sign):
+        def argmax(self, x, weights, gold=None, cost_scale=0.0):
+            self.n_features = 5
+            return 1
+
+    with pytest.raises(InvalidInput, match="n_features was 1 when training began, and now is 5"):
+        tw.Perceptron().train(Grows().oracle(X_SIGN, Y_SIGN))
+
+
 def test_several_threads_may_ask():
     X, Y = sequences(6)
     oracle = AskedChain(3, 3).oracle(X, Y)
@@ -671,6 +741,39 @@ def test_several_threads_may_ask():
     assert not wrong
 
 
+@pytest.mark.parametrize("unequal", [np.bool_(True), True, 1, np.float32(1.0), np.array(1.0)], ids=repr)
+def test_a_cost_may_be_any_kind_of_number(unequal):
+    kind = type("Kind", (Trio,), {"cost": lambda self, gold, y: 0 if gold == y else unequal})
+    assert [found[2] for found in kind().oracle(X_TRIO, Y_TRIO).kbest(AT, 0, 2)] == [0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "features",
+    [
+        lambda x, y: {y: x},
+        lambda x, y: {np.int64(y): np.float32(x)},
+        lambda x, y: ([y], [x]),
+        lambda x, y: (np.array([y, y], dtype=np.uint8), [x / 2, x / 2]),
+        lambda x, y: [x * (y == j) for j in range(3)],
+        lambda x, y: np.eye(3, dtype=bool)[y] * int(x),
+        lambda x, y: tuple((np.eye(3)[y] * x).tolist()),
+    ],
+)
+def test_features_may_be_written_down_in_any_way(features):
+    kind = type("Kind", (Trio,), {"features": lambda self, x, y: features(x, y)})
+    found, expected = (made().oracle(X_TRIO, Y_TRIO).kbest(AT, 1, 3) for made in (kind, Trio))
+    for one, other in zip(found, expected, strict=True):
+        assert one[1:3] == other[1:3]
+        np.testing.assert_array_equal(one[3], other[3])
+        np.testing.assert_array_equal(one[4], other[4])
+
+
+def test_an_output_without_features_scores_zero():
+    kind = type("Kind", (Trio,), {"features": lambda self, x, y: {} if y == 2 else {y: x}, "exact": False})
+    scores = {cost: score for _, score, cost, _, _ in kind().oracle(X_TRIO, Y_TRIO).kbest(np.zeros(3), 2, 3)}
+    assert scores == {0.0: 0.0, 1.0: 0.0}
+
+
 def test_outputs_may_be_lists_arrays_and_dicts():
     class Arrays(tw.Structure):
         n_features = 2
@@ -683,3 +786,50 @@ def test_outputs_may_be_lists_arrays_and_dicts():
 
     oracle = Arrays().oracle([1.0, 2.0], [[0, 1], (1, 0)])
     assert [cost for _, _, cost, _, _ in oracle.kbest(np.array([1.0, 0.0]), 0, 2)] == [1.0, 0.0]
+
+
+# ---- Structure.check -------------------------------------------------------------------------------------------------
+
+
+def test_a_structure_that_tells_the_truth_passes_its_check():
+    X, Y = sequences(3)
+    for structure in (ListedChain(3, 3), AskedChain(3, 3)):
+        structure.check(X, Y)
+    Trio().check(X_TRIO, Y_TRIO)
+    Sign().check(X_SIGN, Y_SIGN)
+
+
+def without_cost(self, x, weights, gold=None, cost_scale=0.0):
+    return int(np.argmax(weights * x))
+
+
+def shifted(self, x, weights, gold=None, cost_scale=0.0):
+    total, expected = Trio.expectations(self, x, weights, gold, cost_scale)
+    return total + 1.0, expected + 0.1
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ({"argmax": without_cost}, r"argmax\(X\[\d\]\) returned an output of .* it is not the best"),
+        ({"argmax": lambda self, x, weights, **cost: 2}, "it is not the best"),
+        ({"expectations": shifted}, r"expectations\(X\[0\]\): the expected features are not the derivative of log Z"),
+        (
+            {
+                "kbest": lambda self, x, weights, k, **cost: Trio.kbest(self, x, weights, 1, **cost),
+                "argmax": lambda self, x, weights, **cost: Trio.kbest(self, x, weights, 1, **cost)[0],
+            },
+            r"kbest\(X\[0\], k=2\) returned 1 outputs",
+        ),
+    ],
+)
+def test_a_contradiction_is_found_by_the_check(members, message):
+    with pytest.raises(InvalidInput, match=message):
+        type("Liar", (Trio,), members)().check(X_TRIO, Y_TRIO)
+
+
+def test_an_answer_worse_than_one_found_before_is_found_out_in_training():
+    """A plain argmax in the place of the one with cost."""
+    liar = type("Liar", (Trio,), {"argmax": without_cost})()
+    with pytest.raises(InvalidInput, match=r"Liar.argmax\(X\[\d\]\) returned .*\(score \+ 1 \* cost\)"):
+        tw.PassiveAggressive(C=0.05, epochs=50).train(liar.oracle(X_TRIO, Y_TRIO))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import os
 import sys
 import time
@@ -244,8 +245,8 @@ def templates_from(features: str) -> Any:
 
 
 def _value(text: str) -> Any:
-    """A parameter's value: a number, true, false or none; anything else is a string."""
-    named = {"true": True, "false": False, "none": None}
+    """A parameter's value: a number, true, false, none or inf; anything else is a string."""
+    named = {"true": True, "false": False, "none": None, "inf": math.inf}
     if text.lower() in named:
         return named[text.lower()]
     try:

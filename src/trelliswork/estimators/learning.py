@@ -55,8 +55,10 @@ def learned(
             raise
         trained = None
     except InvalidInput as error:
-        if getattr(error.__cause__, "__notes__", None):  # the user's own error, which names the example in a note
-            raise error.__cause__ from None  # type: ignore[misc]
+        cause = error.__cause__
+        if isinstance(cause, InvalidInput) or getattr(cause, "__notes__", None):  # it names the example itself
+            assert cause is not None
+            raise cause from None
         raise
     n_iter = monitor.history[-1]["iteration"] if monitor.history else 0
     if trained is None:

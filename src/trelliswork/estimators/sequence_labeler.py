@@ -313,7 +313,7 @@ class Labeler:
             **job.inputs.as_settings(),
             "learner": {
                 "name": learners.name_of(learner),
-                "parameters": _plain(getattr(learner, "get_params", dict)()),
+                "parameters": _as_json(getattr(learner, "get_params", dict)()),
             },
             "parameters": self._saved_parameters(),
             "training": {
@@ -780,9 +780,12 @@ def _parameters(model: TrainedModel) -> dict[str, Any]:
         "cost": saved["cost"] if isinstance(saved["cost"], str) else np.array(saved["cost"]),
         "scoring": saved["scoring"],
         "constraints": constraints,
-        "learner": learners.by_name(learner["name"], **learner["parameters"]),
+        "learner": learners.by_name(learner["name"], **_from_json(learner["parameters"])),
         "features": model.inputs.templates or ("attributes" if model.inputs.kind == "attributes" else "auto"),
     }
+
+
+_INFINITE = "inf"
 
 
 class _placed:
@@ -811,6 +814,15 @@ def _warn_of_unseen(labels: list[str]) -> None:
             UserWarning,
             stacklevel=callers_level(),
         )
+
+
+def _as_json(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of a learner as JSON can hold them: infinity is a word."""
+    return {name: _INFINITE if value == np.inf else _plain(value) for name, value in parameters.items()}
+
+
+def _from_json(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: np.inf if value == _INFINITE else value for name, value in parameters.items()}
 
 
 def _plain(value: Any) -> Any:

@@ -23,6 +23,7 @@ __all__ = ["StructuredPredictor"]
 
 # What learners ask for that is not told by their parameters.
 _ASKED = {"ExponentiatedGradient": "parts", "MEMM": "local"}
+_LOSSES_OF_K = ("averaged-sum", "k-best")  # of Pegasos; with the others it does not look at k
 _HOW = {
     "kbest": "define kbest(x, weights, k, gold, cost_scale) or outputs(x), or use k=1",
     "expectations": "define expectations(x, weights, gold, cost_scale) or outputs(x), or choose a learner that asks "
@@ -262,17 +263,23 @@ def require_answers(learner: Any, structure: Structure) -> None:
 
 
 def asked_by(learner: Any) -> list[str]:
-    """Return the questions that a learner asks."""
-    questions = [] if getattr(learner, "sums", False) else ["argmax"]
+    """Return the questions that a learner asks.
+
+    Examples
+    --------
+    >>> import trelliswork as tw
+    >>> asked_by(tw.Perceptron(k=2)), asked_by(tw.CRF())
+    (['argmax', 'kbest'], ['expectations'])
+    """
+    for kind in type(learner).__mro__:
+        if kind.__name__ in _ASKED:
+            return [_ASKED[kind.__name__]]
+    if getattr(learner, "sums", False):
+        return ["expectations"]
     k = getattr(learner, "k", 1)
-    if isinstance(k, int) and k > 1:
-        questions.append("kbest")
-    special = [_ASKED[kind.__name__] for kind in type(learner).__mro__ if kind.__name__ in _ASKED]
-    if special:
-        questions += special
-    elif getattr(learner, "sums", False):
-        questions.append("expectations")
-    return questions
+    if type(learner).__name__ == "Pegasos" and getattr(learner, "loss", "") not in _LOSSES_OF_K:
+        k = 1
+    return ["argmax", "kbest"] if isinstance(k, int) and k > 1 else ["argmax"]
 
 
 def _mean_cost(oracle: _core.Oracle, weights: FloatArray) -> float:

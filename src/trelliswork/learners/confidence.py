@@ -27,11 +27,10 @@ class AROW(EpochLearner):
     epochs : int, default 10
         Passes over the examples.
     variant : str, default "arow"
-        - ``"arow"``: the squared hinge is traded against staying near the weights and variances there were (Crammer,
-          Kulesza & Dredze 2009);
-        - ``"cw"``: the constraint shall hold with probability ``confidence`` whatever it takes (Dredze, Crammer &
-          Pereira 2008, with the variance in place of the standard deviation): fast, and easily led astray by noise;
-        - ``"scw"``: the same with steps of at most ``C`` (Wang, Zhao & Hoi 2012, SCW-I).
+        ``"arow"`` trades the squared hinge against staying near the weights and variances there were (Crammer, Kulesza
+        & Dredze 2009). ``"cw"`` wants the constraint to hold with probability ``confidence`` whatever it takes (Dredze,
+        Crammer & Pereira 2008, with the variance in place of the standard deviation): fast, and easily led astray by
+        noise. ``"scw"`` wants the same with steps of at most ``C`` (Wang, Zhao & Hoi 2012, SCW-I).
     k : int, default 1
         Outputs looked at for each example.
     confidence : float, default 0.9

@@ -12,6 +12,8 @@ from trelliswork.learners.training import FloatArray, Trained
 
 __all__ = ["ExponentiatedGradient"]
 
+_FIRST_STEP = {"crf": 0.5, "max-margin": 2.0}
+
 
 class ExponentiatedGradient(EpochLearner):
     """Train a CRF or a max-margin model by exponentiated gradient on the dual.
@@ -34,8 +36,8 @@ class ExponentiatedGradient(EpochLearner):
         For ``loss="max-margin"``: the objective is ``|w|^2 / 2 + C * sum of hinge losses``.
     tol : float, default 1e-3
         Stop when the duality gap is at most this part of the objective.
-    step : float, default 0.5
-        The first step of each example; for a CRF at most 1.
+    step : float, optional
+        The first step of each example; for a CRF at most 1. Left out it is 0.5 for a CRF and 2 for max-margin.
     gap_every : int, default 5
         Passes between exact computations of objective and gap, each of which is a further pass, shared over threads.
         In between, the objective reported is the dual, which is below the minimum.
@@ -66,7 +68,7 @@ class ExponentiatedGradient(EpochLearner):
         loss: str = "crf",
         C: float = 1.0,
         tol: float = 1e-3,
-        step: float = 0.5,
+        step: float | None = None,
         gap_every: int = 5,
         averaged: bool = False,
         shuffle: bool = True,
@@ -83,11 +85,10 @@ class ExponentiatedGradient(EpochLearner):
 
     def _check(self) -> None:
         checked_number("l2", self.l2, above=0.0)
-        checked_choice("loss", self.loss, ("crf", "max-margin"))
+        checked_choice("loss", self.loss, tuple(_FIRST_STEP))
         checked_number("C", self.C, above=0.0)
         checked_number("tol", self.tol, least=0.0)
-        checked_number("step", self.step, above=0.0)
-        if self.loss == "crf" and self.step > 1.0:
+        if self.step is not None and checked_number("step", self.step, above=0.0) > 1.0 and self.loss == "crf":
             raise InvalidInput(f"step must be at most 1 for loss='crf', not {self.step!r}")
         checked_integer("gap_every", self.gap_every, least=1)
         checked_flag("averaged", self.averaged)
@@ -100,7 +101,7 @@ class ExponentiatedGradient(EpochLearner):
             loss=self.loss,
             kappa=1.0 / float(self.l2) if self.loss == "crf" else float(self.C),
             tol=float(self.tol),
-            step=float(self.step),
+            step=_FIRST_STEP[self.loss] if self.step is None else float(self.step),
             gap_every=self.gap_every,
             averaged=self.averaged,
             shuffle=self.shuffle,

@@ -14,7 +14,7 @@ __all__ = ["Pegasos", "Subgradient"]
 
 
 class Pegasos(EpochLearner):
-    r"""Structured Pegasos: primal subgradient descent with fast, predetermined steps.
+    """Structured Pegasos: primal subgradient descent with fast, predetermined steps.
 
     Goes down ``lam/2 |w|^2 + mean of the losses`` (004, eq. 6.1). At step ``t`` the weights shrink by
     ``1 - eta_t lam`` and move by ``eta_t`` times minus the subgradient of the losses of ``batch_size`` examples
@@ -27,15 +27,13 @@ class Pegasos(EpochLearner):
     epochs : int, default 20
         Passes over the examples.
     loss : str, default "max-margin"
-        - ``"max-margin"``: the structured hinge, ``max over y of cost(y) - w . (f(x, gold) - f(x, y))``;
-        - ``"k-best"``: the mean hinge of the ``k`` wrong outputs that lose most (eq. 6.14); with ``k=1`` the max-margin
-          loss;
-        - ``"averaged-sum"``: the mean hinge of all wrong outputs (eq. 6.3), of which the ``k`` that lose most are
-          looked at, or those of them that ``restricted`` leaves (eq. 6.12);
-        - ``"ramp"``: the hinge minus what is beyond the cost on the other side (eq. 5.2), which bounds the influence of
-          mislabelled examples; by the concave-convex procedure;
-        - ``"ramp-do"``: the ramp loss of Do et al. (2008);
-        - ``"slack"``: the hinge with rescaled slack, ``max over y of cost(y) (1 - w . (f(x, gold) - f(x, y)))``.
+        ``"max-margin"``, the structured hinge, ``max over y of cost(y) - w . (f(x, gold) - f(x, y))``;
+        ``"k-best"``, the mean hinge of the ``k`` wrong outputs that lose most (eq. 6.14), for ``k=1`` the max-margin
+        loss; ``"averaged-sum"``, the mean hinge of all wrong outputs (eq. 6.3), of which the ``k`` that lose most are
+        looked at, or those of them that ``restricted`` leaves (eq. 6.12); ``"ramp"``, the hinge minus what is beyond
+        the cost on the other side (eq. 5.2), which bounds the influence of mislabelled examples; ``"ramp-do"``, the
+        ramp loss of Do et al. (2008); ``"slack"``, the hinge with rescaled slack,
+        ``max over y of cost(y) (1 - w . (f(x, gold) - f(x, y)))``.
     k : int, default 5
         Outputs looked at for each example by ``"k-best"`` and ``"averaged-sum"``.
     batch_size : int or None, default 1
@@ -189,7 +187,7 @@ class Subgradient(EpochLearner):
         The step size, or the first; 1 in the textbook's algorithm.
     averaged : bool, default True
         Whether to return the mean of the weights after every step.
-    average_from : int or float, default 0.5
+    average_from : int or float, default 0
         When averaging starts: after this many epochs, or if a float, after this fraction of all steps.
     shuffle : bool, default True
         Whether to visit the examples in a new random order in each pass.
@@ -218,7 +216,7 @@ class Subgradient(EpochLearner):
         step: str = "constant",
         gamma: float = 0.1,
         averaged: bool = True,
-        average_from: float = 0.5,
+        average_from: float = 0,
         shuffle: bool = True,
     ) -> None:
         self.C = C

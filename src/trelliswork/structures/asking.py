@@ -20,40 +20,18 @@ import numpy.typing as npt
 from trelliswork import _core
 from trelliswork.errors import InvalidInput
 from trelliswork.structures import checks
+from trelliswork.structures.feature_vectors import Place, Vector, shown, stacked, vector_of
 
 if TYPE_CHECKING:
     from trelliswork.structures.user import Structure
 
-__all__ = [
-    "Asked",
-    "Listed",
-    "Vector",
-    "checked_sample_weight",
-    "key_of",
-    "listed",
-    "oracle_of",
-    "predicted",
-    "vector_of",
-]
+__all__ = ["TOLERANCE", "Asked", "Listed", "checked_sample_weight", "key_of", "listed", "oracle_of", "predicted"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-Place = Callable[[], str]  # what an error calls the thing that is wrong
 
 _MOST_OUTPUTS = 1_000_000  # of one example that are written down
-_TOLERANCE = 1e-6  # relative to what was added up: user's code may compute in single precision
-
-
-class Vector(NamedTuple):
-    """Features: rising indices and their values."""
-
-    indices: IntArray
-    values: FloatArray
-
-    def dot(self, weights: FloatArray) -> tuple[float, float]:
-        """Return the product with the weights, and the sum of the sizes of what was added up."""
-        products = weights[self.indices] * self.values
-        return float(products.sum()), float(np.abs(products).sum())
+TOLERANCE = 1e-6  # relative to what was added up: user's code may compute in single precision
 
 
 class Listed(NamedTuple):
@@ -64,12 +42,13 @@ class Listed(NamedTuple):
 
 
 class _Scored(NamedTuple):
-    """What a structure returned: its features, its score and cost, how far rounding may have moved the score."""
+    """What a structure returned: its features and cost, its score, how far rounding may have moved the score."""
 
+    output: Any
     features: Vector
-    score: float
     cost: float
-    slack: float
+    score: float = 0.0
+    slack: float = 0.0
 
 
 def oracle_of(structure: Structure, X: Iterable[Any], Y: Iterable[Any], sample_weight: Any = None) -> _core.Oracle:
@@ -114,6 +93,8 @@ class Asked:
                 raise InvalidInput(
                     f"{self.name}.cost of Y[{i}] against itself is {cost:g}; the right output must cost 0."
                 )
+        self._gold_outputs = [_Scored(y, f, 0.0) for y, f in zip(self.Y, self.gold, strict=True)]
+        self._found_before: dict[int, list[_Scored]] = {}
 
     # ---- oracles -------------------------------------------------------------------------------------------------
 
@@ -123,7 +104,7 @@ class Asked:
         return _core.AskedOracle(
             self,
             self.n_features,
-            *_stacked(self.gold),
+            *stacked(self.gold),
             sample_weight,
             kbest="kbest" in answers,
             expectations="expectations" in answers,
@@ -142,7 +123,7 @@ class Asked:
         return _core.EnumeratedOracle.make(
             np.array(starts),
             np.array(gold),
-            *_stacked(features),
+            *stacked(features),
             self.n_features,
             np.array(costs),
             sample_weight,
@@ -153,13 +134,13 @@ class Asked:
         for place, output in enumerate(outputs):
             if (earlier := places.setdefault(key_of(output), place)) != place:
                 raise InvalidInput(
-                    f"{self.name}.outputs(X[{i}]) lists {_shown(output)} twice, as numbers {earlier} and {place}; "
+                    f"{self.name}.outputs(X[{i}]) lists {shown(output)} twice, as numbers {earlier} and {place}; "
                     "every output may be there once."
                 )
         place = places.get(key_of(gold), -1)
         if place < 0:
             raise InvalidInput(
-                f"{self.name}.outputs(X[{i}]) does not list Y[{i}], {_shown(gold)}. Outputs are compared with ==: "
+                f"{self.name}.outputs(X[{i}]) does not list Y[{i}], {shown(gold)}. Outputs are compared with ==: "
                 "use numbers, strings, tuples and the like, or classes with __eq__ and __hash__."
             )
         return place
@@ -175,7 +156,7 @@ class Asked:
         found = [self._scored(question, weights, example, output) for output in outputs]
         self._require_order(question, example, found, nu)
         if self.structure.exact:
-            self._require_best(question, weights, example, outputs, found, k, nu)
+            self._require_best(question, weights, example, found, k, nu)
         return [(*one.features, one.score, one.cost) for one in found]
 
     def expectations(self, weights: FloatArray, example: int, nu: float) -> tuple[float, float, IntArray, FloatArray]:
@@ -189,11 +170,11 @@ class Asked:
         place = f"{self.name}.expectations(X[{example}])"
         answer = self._ask("expectations", example, weights, nu=nu)
         if not isinstance(answer, tuple) or len(answer) != 2:
-            raise InvalidInput(f"{place} returned {_shown(answer)}; expected (log Z, expected features).")
+            raise InvalidInput(f"{place} returned {shown(answer)}; expected (log Z, expected features).")
         total = _number(answer[0], lambda: f"{place}: log Z")
         expected = vector_of(answer[1], self.n_features, lambda: f"{place}: expected features")
         gold, size = self.gold[example].dot(weights)
-        if self.structure.exact and total < gold - _TOLERANCE * (1.0 + size):
+        if self.structure.exact and total < gold - TOLERANCE * (1.0 + size):
             raise InvalidInput(
                 f"{place} returned log Z = {total:g}, but gold alone scores {gold:g}: a sum over all outputs cannot be "
                 "less than one of them."
@@ -207,7 +188,7 @@ class Asked:
         keywords = {}
         if nu != 0.0:
             keywords = {"gold": self.Y[example], "cost_scale": nu}
-            if not _takes(method, self.X[example], *arguments, **keywords):
+            if not takes(method, self.X[example], *arguments, **keywords):
                 raise InvalidInput(
                     f"this learner asks for {question} with a cost, which {self.name}.{question} does not take: give "
                     "it the arguments gold=None and cost_scale=0.0, and maximise score + cost_scale * cost(gold, y)."
@@ -226,7 +207,7 @@ class Asked:
             answer = self._ask("kbest", example, weights, k, nu=nu)
             if isinstance(answer, (str, bytes, Mapping, Set)) or not isinstance(answer, Iterable):
                 raise InvalidInput(
-                    f"{self.name}.kbest(X[{example}]) returned {_shown(answer)}; expected a list of outputs."
+                    f"{self.name}.kbest(X[{example}]) returned {shown(answer)}; expected a list of outputs."
                 )
             outputs = list(answer)
             if not 1 <= len(outputs) <= k:
@@ -248,7 +229,7 @@ class Asked:
         score, size = features.dot(weights)
         if not np.isfinite(score):
             raise InvalidInput(f"what {self.name}.{question}(X[{example}]) returned has the score {score}.")
-        return _Scored(features, score, self.cost(example, output), _TOLERANCE * (1.0 + size))
+        return _Scored(output, features, self.cost(example, output), score, TOLERANCE * (1.0 + size))
 
     def _require_order(self, question: str, example: int, found: list[_Scored], nu: float) -> None:
         for first, second in itertools.pairwise(found):
@@ -256,55 +237,57 @@ class Asked:
             if a < b - first.slack - second.slack:
                 raise InvalidInput(
                     f"{self.name}.{question}(X[{example}]) is not sorted: an output of {a:g} comes before one of {b:g} "
-                    f"({_meaning(nu)}). The best must come first."
+                    f"({meaning(nu)}). The best must come first."
                 )
 
     def _require_best(
-        self,
-        question: str,
-        weights: FloatArray,
-        example: int,
-        outputs: list[Any],
-        found: list[_Scored],
-        k: int,
-        nu: float,
+        self, question: str, weights: FloatArray, example: int, found: list[_Scored], k: int, nu: float
     ) -> None:
-        """Refuse an answer that leaves out gold although gold is better, or although there is room for it."""
-        gold, size = self.gold[example].dot(weights)
+        """Refuse an answer that leaves out a better output that is known: gold, or what was found before."""
         worst = found[-1]
-        short = len(found) < k
-        if not short and worst.score + nu * worst.cost >= gold - worst.slack - _TOLERANCE * (1.0 + size):
-            return
-        if key_of(self.Y[example]) in map(key_of, outputs):
-            return
-        if short:
+        value, short = worst.score + nu * worst.cost, len(found) < k
+        for known in (self._gold_outputs[example], *self._found_before.get(example, ())):
+            score, size = known.features.dot(weights)
+            other = score + nu * known.cost
+            if not short and value >= other - worst.slack - TOLERANCE * (1.0 + size):
+                continue
+            if key_of(known.output) in {key_of(one.output) for one in found}:
+                continue
+            what = f"Y[{example}]" if known.output is self.Y[example] else f"{shown(known.output)}, found before,"
+            if short:
+                raise InvalidInput(
+                    f"{self.name}.{question}(X[{example}], k={k}) returned {len(found)} outputs, and {what} is not "
+                    "among them: there are more outputs than that."
+                )
             raise InvalidInput(
-                f"{self.name}.{question}(X[{example}], k={k}) returned {len(found)} outputs, and Y[{example}] is not "
-                "among them: there are more outputs than that."
+                f"{self.name}.{question}(X[{example}]) returned an output of {value:g}, but {what} has {other:g} "
+                f"({meaning(nu)}): it is not the best. Set exact = False in the class if it searches approximately."
             )
-        value = worst.score + nu * worst.cost
-        raise InvalidInput(
-            f"{self.name}.{question}(X[{example}]) returned an output of {value:g}, but Y[{example}] has {gold:g} "
-            f"({_meaning(nu)}): it is not the best. Set exact = False in the class if it searches approximately."
-        )
+        if rivals := [one for one in found if one.cost > 0.0]:
+            self._found_before[example] = rivals
 
     def _require_valid(self, question: str, example: int, output: Any) -> None:
         if not self.structure.defines("valid"):
             return
         if not _called(self.structure.valid, example, f"{self.name}.valid", self.X[example], output):
             what = f"Y[{example}]" if question == "Y" else f"what {self.name}.{question}(X[{example}]) returned"
-            raise InvalidInput(f"{what}, {_shown(output)}, is not valid, {self.name}.valid says.")
+            raise InvalidInput(f"{what}, {shown(output)}, is not valid, {self.name}.valid says.")
 
     def _vector(self, example: int, output: Any) -> Vector:
+        if self.structure.n_features != self.n_features:
+            raise InvalidInput(
+                f"{self.name}.n_features was {self.n_features} when training began, and now is "
+                f"{self.structure.n_features}; it must stay as it is."
+            )
         return _features(self.structure, self.X[example], output, f"X[{example}]", example)
 
     def cost(self, example: int, output: Any) -> float:
         """Return the cost of an output of an example, checked."""
         answer = _called(self.structure.cost, example, f"{self.name}.cost", self.Y[example], output)
-        cost = _number(answer, lambda: f"{self.name}.cost(Y[{example}], {_shown(output)})")
+        cost = _number(answer, lambda: f"{self.name}.cost(Y[{example}], {shown(output)})")
         if cost < 0.0:
             raise InvalidInput(
-                f"{self.name}.cost(Y[{example}], {_shown(output)}) is {cost:g}; costs must not be negative."
+                f"{self.name}.cost(Y[{example}], {shown(output)}) is {cost:g}; costs must not be negative."
             )
         return cost
 
@@ -325,43 +308,13 @@ def listed(structure: Structure, x: Any, place: str, example: int | None = None)
     name = f"{type(structure).__name__}.outputs"
     answer = _called(structure.outputs, example, name, x)
     if not isinstance(answer, Iterable):
-        raise InvalidInput(
-            f"{name}({place}) returned {_shown(answer)}; expected all outputs, as a list or a generator."
-        )
+        raise InvalidInput(f"{name}({place}) returned {shown(answer)}; expected all outputs, as a list or a generator.")
     outputs = _called(lambda: list(itertools.islice(answer, _MOST_OUTPUTS + 1)), example, name)
     if not outputs:
         raise InvalidInput(f"{name}({place}) lists no output; every input needs at least one.")
     if len(outputs) > _MOST_OUTPUTS:
         raise InvalidInput(f"{name}({place}) lists more than {_MOST_OUTPUTS:,} outputs: define argmax instead.")
     return Listed(outputs, [_features(structure, x, output, place, example) for output in outputs])
-
-
-def vector_of(answer: Any, n_features: int, place: Place) -> Vector:
-    """Return features, however they were written down, as rising indices and values; errors call them ``place()``.
-
-    Examples
-    --------
-    >>> vector_of({3: 1.0, 0: 2.0}, 5, str)
-    Vector(indices=array([0, 3]), values=array([2., 1.]))
-    >>> vector_of(([3, 0, 3], [1.0, 2.0, 1.0]), 5, str)
-    Vector(indices=array([0, 3]), values=array([2., 2.]))
-    >>> vector_of([2.0, 0.0, 0.0, 2.0, 0.0], 5, str)
-    Vector(indices=array([0, 3]), values=array([2., 2.]))
-    """
-    if isinstance(answer, Mapping):
-        indices, values = _numbers(list(answer.keys()), place), _numbers(list(answer.values()), place)
-    elif isinstance(answer, tuple) and len(answer) == 2 and not isinstance(answer[0], Real):
-        indices, values = _numbers(answer[0], place), _numbers(answer[1], place)
-    else:
-        values = _numbers(answer, place)
-        if values.shape != (n_features,):
-            raise InvalidInput(
-                f"{place()} have the shape {values.shape}; expected {n_features} numbers (n_features), a dict from "
-                "indices to numbers, or (indices, numbers)."
-            )
-        indices = np.flatnonzero(values)
-        values = values[indices]
-    return _sparse(indices, values, n_features, place)
 
 
 def key_of(output: Any) -> Hashable:
@@ -394,7 +347,7 @@ def key_of(output: Any) -> Hashable:
 def _features(structure: Structure, x: Any, output: Any, place: str, example: int | None) -> Vector:
     name = f"{type(structure).__name__}.features"
     answer = _called(structure.features, example, name, x, output)
-    return vector_of(answer, int(structure.n_features), lambda: f"{name}({place}, {_shown(output)})")
+    return vector_of(answer, int(structure.n_features), lambda: f"{name}({place}, {shown(output)})")
 
 
 def _called(method: Callable[..., Any], example: int | None, name: str, *arguments: Any, **keywords: Any) -> Any:
@@ -406,7 +359,7 @@ def _called(method: Callable[..., Any], example: int | None, name: str, *argumen
         raise
 
 
-def _takes(method: Callable[..., Any], *arguments: Any, **keywords: Any) -> bool:
+def takes(method: Callable[..., Any], *arguments: Any, **keywords: Any) -> bool:
     try:
         inspect.signature(method).bind(*arguments, **keywords)
     except TypeError:
@@ -414,59 +367,17 @@ def _takes(method: Callable[..., Any], *arguments: Any, **keywords: Any) -> bool
     return True
 
 
-def _sparse(indices: npt.NDArray[Any], values: npt.NDArray[Any], n_features: int, place: Place) -> Vector:
-    if indices.ndim != 1 or indices.shape != values.shape:
-        raise InvalidInput(f"{place()} have indices of shape {indices.shape} but numbers of shape {values.shape}.")
-    if not len(indices):
-        return Vector(np.zeros(0, dtype=np.int64), np.zeros(0))
-    if indices.dtype.kind not in "iu":
-        raise InvalidInput(f"{place()} have indices of type {indices.dtype}; expected whole numbers.")
-    order = np.argsort(indices, kind="stable")
-    indices, values = indices[order], values[order].astype(np.float64, copy=False)
-    lowest, highest = int(indices[0]), int(indices[-1])
-    if lowest < 0 or highest >= n_features:
-        raise InvalidInput(
-            f"{place()} have the index {lowest if lowest < 0 else highest}; expected 0 to {n_features - 1}, since "
-            f"n_features is {n_features}."
-        )
-    if not math.isfinite(values.sum()) and not np.isfinite(values).all():  # one sum says it of nearly all
-        raise InvalidInput(f"{place()} hold {values[~np.isfinite(values)][0]}; features must be finite.")
-    new = indices[1:] != indices[:-1]
-    if not new.all():
-        firsts = np.flatnonzero(np.concatenate([[True], new]))
-        indices, values = indices[firsts], np.add.reduceat(values, firsts)
-    return Vector(indices.astype(np.int64, copy=False), values)
-
-
-def _numbers(values: Any, place: Place) -> npt.NDArray[Any]:
-    """Return an array of numbers."""
-    try:
-        array = np.asarray(values)
-    except (TypeError, ValueError, OverflowError):
-        array = np.asarray(None)
-    if array.dtype.kind not in "fiub":
-        raise InvalidInput(f"{place()} are {_shown(values)}; expected numbers.")
-    return array
-
-
 def _number(value: Any, name: Place) -> float:
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
-    if not isinstance(value, (float, Real)) or not math.isfinite(value):
-        raise InvalidInput(f"{name()} is {_shown(value)}; expected a finite number.")
+    if not isinstance(value, (float, Real, np.bool_)) or not math.isfinite(value):
+        raise InvalidInput(f"{name()} is {shown(value)}; expected a finite number.")
     return float(value)
-
-
-def _stacked(vectors: list[Vector]) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return the rows of a CSR matrix: where they start, indices, values."""
-    starts = np.cumsum([0, *(len(vector.indices) for vector in vectors)])
-    indices = np.concatenate([np.zeros(0, dtype=np.int64), *(vector.indices for vector in vectors)])
-    return starts, indices, np.concatenate([np.zeros(0), *(vector.values for vector in vectors)])
 
 
 def _listed(name: str, values: Iterable[Any]) -> list[Any]:
     if isinstance(values, (str, bytes, Mapping, Set)) or not isinstance(values, Iterable):
-        raise InvalidInput(f"{name} is {_shown(values)}; expected a list.")
+        raise InvalidInput(f"{name} is {shown(values)}; expected a list.")
     return list(values)
 
 
@@ -481,10 +392,5 @@ def checked_sample_weight(sample_weight: Any, n: int) -> FloatArray:
     return weights
 
 
-def _meaning(nu: float) -> str:
+def meaning(nu: float) -> str:
     return "its score" if nu == 0.0 else f"score + {nu:g} * cost"
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -17,6 +17,8 @@ from trelliswork import _core
 from trelliswork.errors import InvalidInput
 from trelliswork.structures import asking, checks
 from trelliswork.structures.asking import key_of
+from trelliswork.structures.consistency import Checked
+from trelliswork.structures.feature_vectors import vector_of
 
 __all__ = ["Structure"]
 
@@ -43,9 +45,10 @@ class Structure:
 
     Notes
     -----
-    Answers are checked: features and costs must be finite, indices in range, the best output no worse than gold, k
-    outputs distinct and sorted, log Z no less than the score of gold. Errors name the method and the example. What a
-    method raises itself comes out as it is, with a note that names the example.
+    Answers are checked: features and costs must be finite, indices in range, the best output no worse than gold and
+    than what was found before, k outputs distinct and sorted, log Z no less than the score of gold. Errors name the
+    method and the example. What a method raises itself comes out as it is, with a note that names the example. `check`
+    looks harder.
 
     Outputs are compared by ``==``; lists and arrays are as good as tuples.
 
@@ -185,10 +188,34 @@ class Structure:
         """
         return asking.oracle_of(self, X, Y, sample_weight)
 
+    def check(self, X: Iterable[Any], Y: Iterable[Any], random_state: int = 0) -> None:
+        """Raise `InvalidInput` if answers contradict each other: a test for a new class, to be run on few examples.
+
+        Every question that the class answers is asked about every example, with and without cost, at random weights.
+        The best output must be no worse than any that was found at other weights, the k best must begin with the best,
+        and the expected features must be the derivative of log Z.
+
+        Examples
+        --------
+        >>> import trelliswork as tw
+        >>> class Sign(tw.Structure):
+        ...     n_features = 1
+        ...     def features(self, x, y):
+        ...         return [x * y]
+        ...     def argmax(self, x, weights, gold=None, cost_scale=0.0):
+        ...         return 1 if weights[0] * x > 0 else -1
+        >>> Sign().check([2.0, -1.0], [1, -1])
+        Traceback (most recent call last):
+        ...
+        trelliswork.errors.InvalidInput: Sign.argmax(X[0]) returned an output of -0.73579, but Y[0] has -0.26421
+        (score + -1 * cost): it is not the best. Set exact = False in the class if it searches approximately.
+        """
+        Checked(self, X, Y).ask(np.random.default_rng(random_state))
+
     def score(self, x: Any, y: Any, weights: FloatArray) -> float:
         """Return the score of an output, ``weights . features(x, y)``."""
         place = f"{type(self).__name__}.features(x, y)"
-        vector = asking.vector_of(self.features(x, y), int(self.n_features), lambda: place)
+        vector = vector_of(self.features(x, y), int(self.n_features), lambda: place)
         return vector.dot(np.asarray(weights, dtype=np.float64))[0]
 
     # ---- by going through all outputs ----------------------------------------------------------------------------
