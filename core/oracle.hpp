@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -56,6 +57,7 @@ struct Found {
     std::vector<std::uint32_t> code;
     std::shared_ptr<const void> held;  // for structures that are no row of numbers
     double score = 0.0, cost = 0.0;
+    double margin = std::numeric_limits<double>::quiet_NaN();  // score of gold - score, where the oracle knows it
 };
 
 // What an oracle may be asked besides loss and gradient.

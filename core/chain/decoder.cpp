@@ -327,14 +327,21 @@ std::vector<Found> Decoder::kbest(const ScaledWeights& weights, std::size_t s, s
     Scratch& space = *borrowed;
     const std::size_t length = set_.length(s);
     put_scores(space, weights, s, nu);
-    if (k == 1) return {best(space, s, nu)};
+    const double of_gold = gold_score(space, s);
+    if (k == 1) {
+        Found found = best(space, s, nu);
+        found.margin = of_gold - found.score;
+        return {std::move(found)};
+    }
     Batch batch;
     batch.potentials = {K_, space.moves.data(), set_.has_pair_attributes(), start_.data(), end_.data()};
     batch.sequences.push_back({space.unary.data(), length});
     const KBestResult result = std::move(tw::chain::kbest(batch, k, KBestMethod::kAstar).front());
     std::vector<Found> out;
-    for (std::size_t i = 0; i < result.scores.size(); ++i)
+    for (std::size_t i = 0; i < result.scores.size(); ++i) {
         out.push_back(found(s, result.labels.get() + i * length, result.scores[i], nu));
+        out.back().margin = of_gold - out.back().score;
+    }
     return out;
 }
 

@@ -58,6 +58,12 @@ std::vector<std::uint32_t> Online::order() const {
     return order;
 }
 
+const SparseVector& Online::difference(std::size_t example, const Found& found) {
+    oracle_.difference(example, found, difference_);
+    w_.grow(oracle_.n_weights());
+    return difference_;
+}
+
 const std::vector<Rival>& Online::rivals(std::size_t example, std::size_t k, double nu) {
     const std::vector<Found> found = oracle_.kbest(w_.view(), example, k, nu);
     std::size_t n = 0;

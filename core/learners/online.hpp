@@ -54,6 +54,8 @@ protected:
     // The k rivals that maximise  score + nu * cost  at the current weights; gold itself is left out, and so are
     // structures with the features and the cost of gold.
     const std::vector<Rival>& rivals(std::size_t example, std::size_t k, double nu);
+    // f(x, gold) - f(x, y) of one structure, in a place that the next call overwrites.
+    const SparseVector& difference(std::size_t example, const Found& found);
     // The hinge of one rival: cost - w . difference (eq. 3.2 before it is clipped).
     double violation(const Rival& rival) const { return rival.cost - w_.dot(rival.difference); }
     void met(double loss) { loss_ += loss; }
@@ -70,6 +72,7 @@ private:
     std::vector<std::uint32_t> order() const;
 
     std::vector<Rival> rivals_;
+    SparseVector difference_;
     mutable std::vector<double> result_;
     mutable bool fresh_ = false;
 };

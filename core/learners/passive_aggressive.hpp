@@ -19,34 +19,32 @@ protected:
     void visit(std::size_t example) override {
         const double weight = oracle_.example_weight(example);
         if (weight == 0.0) return;
-        bool moved = true;  // since the prediction was last looked for
+        bool moved = false;  // until then the margins found with the structures hold
+        bool stale = true;   // whether the weights have moved since the prediction was last looked for
         double of_prediction = 0.0;
-        for (const Rival& rival : rivals(example, k_, 1.0)) {
-            const double loss = violation(rival);
-            if (restricted_ && moved) of_prediction = loss_of_prediction(example);
-            moved = false;
-            if (!(loss > 0.0) || (restricted_ && loss < of_prediction)) continue;
-            const double norm = rival.difference.squared_norm();
-            if (norm == 0.0) continue;
+        for (const Found& found : oracle_.kbest(w_.view(), example, k_, 1.0)) {
+            if (!moved && found.margin >= found.cost) continue;
+            if (restricted_ && stale) of_prediction = loss_of_prediction(example);
+            stale = false;
+            const SparseVector& towards = difference(example, found);
+            const double loss = found.cost - w_.dot(towards), norm = towards.squared_norm();
+            if (!(loss > 0.0) || norm == 0.0 || (restricted_ && loss < of_prediction)) continue;
             met(weight * loss);
-            w_.add(rival.difference, std::min(loss / norm, C_ * weight));
-            moved = true;
+            w_.add(towards, std::min(loss / norm, C_ * weight));
             changed();
+            moved = stale = true;
         }
     }
 
 private:
     double loss_of_prediction(std::size_t example) {
         const Found best = oracle_.kbest(w_.view(), example, 1, 0.0).front();
-        oracle_.difference(example, best, difference_);
-        w_.grow(oracle_.n_weights());
-        return std::max(0.0, best.cost - w_.dot(difference_));
+        return std::max(0.0, best.cost - w_.dot(difference(example, best)));
     }
 
     const double C_;
     const std::size_t k_;
     const bool restricted_;
-    SparseVector difference_;
 };
 
 }  // namespace tw::learners

@@ -16,12 +16,16 @@ protected:
     void visit(std::size_t example) override {
         const double weight = oracle_.example_weight(example);
         if (weight == 0.0) return;
-        for (const Rival& rival : rivals(example, k_, 0.0)) {
-            const double margin = w_.dot(rival.difference);
-            if (margin > 0.0 || rival.difference.empty()) continue;
+        bool moved = false;  // until then the margins found with the structures hold
+        for (const Found& found : oracle_.kbest(w_.view(), example, k_, 0.0)) {
+            if (!moved && found.margin > 0.0) continue;
+            const SparseVector& away = difference(example, found);
+            const double margin = w_.dot(away);
+            if (margin > 0.0 || away.empty()) continue;
             met(-weight * margin);
-            w_.add(rival.difference, weight);
+            w_.add(away, weight);
             changed();
+            moved = true;
         }
     }
 
