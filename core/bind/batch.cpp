@@ -101,8 +101,8 @@ void bind_batch(nb::module_& m) {
         .def("evaluate", evaluate<ExponentiatedGradient>, nb::arg("n_jobs") = 1, "Make objective and gap exact.");
     m.def("hinge_sum", hinge_sum, nb::arg("oracle"), nb::arg("weights"), nb::arg("n_jobs") = 1,
           nb::arg("rescaling") = "margin",
-          "Sum over the examples of weight * max over y of cost(y) - w . (f(gold) - f(y)), or of cost(y) times (1 - "
-          "...).");
+          "Sum over the examples of weight * max over y of cost(y) - w . d, or of cost(y) * (1 - w . d) with rescaled "
+          "slack; d = f(gold) - f(y).");
 }
 
 }  // namespace tw::bind

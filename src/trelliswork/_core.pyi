@@ -549,7 +549,7 @@ class ExponentiatedGradient(Solver):
 
 def hinge_sum(oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_jobs: int = 1, rescaling: str = 'margin') -> float:
     """
-    Sum over the examples of weight * max over y of cost(y) - w . (f(gold) - f(y)), or of cost(y) times (1 - ...).
+    Sum over the examples of weight * max over y of cost(y) - w . d, or of cost(y) * (1 - w . d) with rescaled slack; d = f(gold) - f(y).
     """
 
 class EnumeratedOracle(Oracle):

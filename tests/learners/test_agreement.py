@@ -51,8 +51,8 @@ LOG_LOSS = {
 @given(make=oracles(), C=st.sampled_from([0.02, 0.2, 1.0]))
 @settings(max_examples=15)
 def test_max_margin_solvers_reach_the_minimum_of_the_program_written_out(rescaling, name, make, C):
-    if rescaling == "slack" and name.startswith("frank-wolfe"):
-        C /= 20  # the costs make differences longer, and the passes that a gap of 1 / passes takes grow with both
+    if name.startswith("frank-wolfe"):
+        C /= 20  # its gap falls as C / passes: with some problems 50,000 are not enough for C = 0.2
     oracle, sample_weight = make()
     least = max_margin.minimum(oracle, C, sample_weight, rescaling)
     trained = SOLVERS[rescaling][name](C).train(oracle)
