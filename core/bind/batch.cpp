@@ -12,12 +12,19 @@ using learners::CuttingPlane;
 using learners::ExponentiatedGradient;
 using learners::FrankWolfe;
 using learners::OnlineSettings;
+using learners::Rescaling;
 
 Averaging averaging_named(const std::string& name) {
     if (name == "none") return Averaging::kNone;
     if (name == "uniform") return Averaging::kUniform;
     if (name == "weighted") return Averaging::kWeighted;
     throw std::invalid_argument("averaged must be 'none', 'uniform' or 'weighted'");
+}
+
+Rescaling rescaling_named(const std::string& name) {
+    if (name == "margin") return Rescaling::kMargin;
+    if (name == "slack") return Rescaling::kSlack;
+    throw std::invalid_argument("rescaling must be 'margin' or 'slack'");
 }
 
 learners::DualLoss loss_named(const std::string& name) {
@@ -32,13 +39,13 @@ void require_tolerance(double tol, std::size_t gap_every) {
 }
 
 void make_frank_wolfe(FrankWolfe* self, Oracle& oracle, const Vector& weights, double C, double tol,
-                      const std::string& averaged, bool line_search, std::size_t gap_every, bool shuffle,
-                      std::uint64_t seed) {
+                      const std::string& rescaling, const std::string& averaged, bool line_search,
+                      std::size_t gap_every, bool shuffle, std::uint64_t seed) {
     require_positive(C, "C must be a number above 0");
     require_tolerance(tol, gap_every);
-    const Averaging averaging = averaging_named(averaged);
-    new (self) FrankWolfe(oracle, OnlineSettings{seed, shuffle, false}, {C, tol, gap_every, line_search, averaging},
-                          start_of(oracle, weights));
+    const learners::FrankWolfeSettings how{
+        C, tol, gap_every, line_search, averaging_named(averaged), rescaling_named(rescaling)};
+    new (self) FrankWolfe(oracle, OnlineSettings{seed, shuffle, false}, how, start_of(oracle, weights));
 }
 
 void make_exponentiated_gradient(ExponentiatedGradient* self, Oracle& oracle, const Vector& weights,
@@ -59,10 +66,11 @@ void evaluate(Learner& learner, std::size_t n_jobs) {
     learner.evaluate(n_jobs);
 }
 
-double hinge_sum(Oracle& oracle, const Vector& weights, std::size_t n_jobs) {
+double hinge_sum(Oracle& oracle, const Vector& weights, std::size_t n_jobs, const std::string& rescaling) {
+    const Rescaling how = rescaling_named(rescaling);
     learners::AveragedWeights w(start_of(oracle, weights));
     nb::gil_scoped_release unlocked;
-    return learners::hinge_sum(oracle, w, n_jobs);
+    return learners::hinge_sum(oracle, w, n_jobs, how);
 }
 
 }  // namespace
@@ -70,19 +78,21 @@ double hinge_sum(Oracle& oracle, const Vector& weights, std::size_t n_jobs) {
 void bind_batch(nb::module_& m) {
     nb::class_<FrankWolfe, learners::Solver>(m, "FrankWolfe", "Block-coordinate Frank-Wolfe for max-margin.")
         .def("__init__", make_frank_wolfe, nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("C") = 1.0,
-             nb::arg("tol") = 1e-3, nb::arg("averaged") = "weighted", nb::arg("line_search") = true,
-             nb::arg("gap_every") = 5, nb::arg("shuffle") = true, nb::arg("seed") = 0, nb::keep_alive<1, 2>())
+             nb::arg("tol") = 1e-3, nb::arg("rescaling") = "margin", nb::arg("averaged") = "weighted",
+             nb::arg("line_search") = true, nb::arg("gap_every") = 5, nb::arg("shuffle") = true, nb::arg("seed") = 0,
+             nb::keep_alive<1, 2>())
         .def("evaluate", evaluate<FrankWolfe>, nb::arg("n_jobs") = 1, "Make objective and gap exact.");
     nb::class_<CuttingPlane, learners::Solver>(m, "CuttingPlane", "1-slack cutting planes for max-margin.")
         .def(
             "__init__",
-            [](CuttingPlane* self, Oracle& oracle, const Vector& weights, double C, double tol) {
+            [](CuttingPlane* self, Oracle& oracle, const Vector& weights, double C, double tol,
+               const std::string& rescaling) {
                 require_positive(C, "C must be a number above 0");
                 require_tolerance(tol, 1);
-                new (self) CuttingPlane(oracle, C, tol, start_of(oracle, weights));
+                new (self) CuttingPlane(oracle, C, tol, rescaling_named(rescaling), start_of(oracle, weights));
             },
             nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("C") = 1.0, nb::arg("tol") = 0.01,
-            nb::keep_alive<1, 2>());
+            nb::arg("rescaling") = "margin", nb::keep_alive<1, 2>());
     nb::class_<ExponentiatedGradient, learners::Solver>(m, "ExponentiatedGradient", "Online EG on the dual.")
         .def("__init__", make_exponentiated_gradient, nb::arg("oracle"), nb::arg("weights"), nb::kw_only(),
              nb::arg("loss") = "crf", nb::arg("kappa") = 1.0, nb::arg("tol") = 1e-3, nb::arg("step") = 0.5,
@@ -90,7 +100,9 @@ void bind_batch(nb::module_& m) {
              nb::keep_alive<1, 2>())
         .def("evaluate", evaluate<ExponentiatedGradient>, nb::arg("n_jobs") = 1, "Make objective and gap exact.");
     m.def("hinge_sum", hinge_sum, nb::arg("oracle"), nb::arg("weights"), nb::arg("n_jobs") = 1,
-          "Sum over the examples of weight * max over y of cost(y) - w . (f(gold) - f(y)).");
+          nb::arg("rescaling") = "margin",
+          "Sum over the examples of weight * max over y of cost(y) - w . d, or of cost(y) * (1 - w . d) with rescaled "
+          "slack; d = f(gold) - f(y).");
 }
 
 }  // namespace tw::bind

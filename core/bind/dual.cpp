@@ -20,7 +20,7 @@ DualSettings checked_settings(const Oracle& oracle, double C, std::size_t k, dou
     require_positive(C, "C must be a finite number above 0");
     require(std::isfinite(tau) && tau >= 0.0, "tau must be a finite number of at least 0");
     require(std::isfinite(tol) && tol >= 0.0, "tol must be a finite number of at least 0");
-    return {C, k, tau, tol, growth, skip, gap_every};
+    return {C, k, tau, tol, growth, skip, gap_every, learners::Rescaling::kMargin};
 }
 
 // The three ways to solve the problem inside an example, for the tests that compare them with other solvers.
@@ -66,13 +66,15 @@ void bind_dual(nb::module_& m) {
             [](learners::Sdm* self, Oracle& oracle, const Vector& weights, double C, std::size_t k,
                const std::string& loss, std::size_t inner, double tau, double tol, std::size_t growth, bool skip,
                std::size_t gap_every, bool averaged, bool shuffle, std::uint64_t seed) {
-                const DualSettings dual = checked_settings(oracle, C, k, tau, tol, growth, skip, gap_every);
+                DualSettings dual = checked_settings(oracle, C, k, tau, tol, growth, skip, gap_every);
                 require(inner >= 1, "inner must be at least 1");
-                require(loss == "hinge" || loss == "ramp" || loss == "ramp-do",
-                        "loss must be 'hinge', 'ramp' or 'ramp-do'");
-                const learners::Ramp ramp = loss == "hinge"  ? learners::Ramp::kNone
-                                            : loss == "ramp" ? learners::Ramp::kRamp
-                                                             : learners::Ramp::kDo;
+                require(loss == "hinge" || loss == "slack" || loss == "ramp" || loss == "ramp-do",
+                        "loss must be 'hinge', 'slack', 'ramp' or 'ramp-do'");
+                require(loss != "slack" || k == 1, "k must be 1 with loss='slack'");
+                if (loss == "slack") dual.rescaling = learners::Rescaling::kSlack;
+                const learners::Ramp ramp = loss == "ramp"      ? learners::Ramp::kRamp
+                                            : loss == "ramp-do" ? learners::Ramp::kDo
+                                                                : learners::Ramp::kNone;
                 new (self) learners::Sdm(oracle, OnlineSettings{seed, shuffle, averaged}, dual, ramp, inner,
                                          start_of(oracle, weights));
             },

@@ -27,8 +27,9 @@ double total_weight(const Oracle& oracle) {
 
 }  // namespace
 
-CuttingPlane::CuttingPlane(Oracle& oracle, double C, double epsilon, std::span<const double> start)
+CuttingPlane::CuttingPlane(Oracle& oracle, double C, double epsilon, Rescaling rescaling, std::span<const double> start)
     : oracle_(oracle),
+      rescaling_(rescaling),
       C_(C),
       epsilon_(epsilon * total_weight(oracle)),
       centre_(start),
@@ -71,7 +72,7 @@ void CuttingPlane::keep_best(double loss) {
 double CuttingPlane::find_plane(std::size_t n_jobs) {
     Plane plane;
     double loss = 0.0;
-    each_most_violated(oracle_, w_, n_jobs, [&](std::size_t example, double cost, const SparseVector& difference) {
+    const auto add = [&](std::size_t example, double cost, const SparseVector& difference) {
         const double weight = oracle_.example_weight(example), violation = cost - w_.dot(difference);
         if (!(violation > 0.0)) return;
         loss += weight * violation;
@@ -79,7 +80,8 @@ double CuttingPlane::find_plane(std::size_t n_jobs) {
         if (plane.slope.size() < w_.size()) plane.slope.resize(w_.size(), 0.0);
         for (std::size_t i = 0; i < difference.size(); ++i)
             plane.slope[difference.indices[i]] += weight * difference.values[i];
-    });
+    };
+    each_most_violated(oracle_, w_, n_jobs, rescaling_, add);
     ++passes_;
     plane.offset -= centre_.dot(plane.slope);
     const std::size_t n = planes_.size();

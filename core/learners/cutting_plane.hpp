@@ -1,5 +1,6 @@
 // The 1-slack cutting-plane method (Joachims, Finley & Yu 2009, algorithm 3) for
-//     |w|^2 / 2 + C R(w),     R(w) = sum_i c_i max_y [cost_i(y) - w . (f(gold) - f(y))].
+//     |w|^2 / 2 + C R(w),     R(w) = sum_i c_i max_y [cost_i(y) - w . (f(gold) - f(y))],
+// or with rescaled slack, where cost_i(y) multiplies f(gold) - f(y).
 //
 // The most violated structures of all examples at some w give one plane below R: R(w') >= b - w' . a for every w', with
 // a and b the sums of their differences and costs. The planes found so far make a small quadratic program, whose
@@ -20,7 +21,7 @@ class CuttingPlane final : public Solver {
 public:
     // `epsilon`: how much less than at the end the mean of the losses may be at the optimum, penalty and all: training
     // ends when the objective is within C * (sum of c_i) * epsilon of its minimum.
-    CuttingPlane(Oracle& oracle, double C, double epsilon, std::span<const double> start);
+    CuttingPlane(Oracle& oracle, double C, double epsilon, Rescaling rescaling, std::span<const double> start);
 
     void step(std::size_t n_jobs) override;  // solves, and finds one more plane
     std::string_view phase() const override { return "cutting-plane"; }
@@ -48,6 +49,7 @@ private:
     std::size_t memory_bytes() const;
 
     Oracle& oracle_;
+    const Rescaling rescaling_;
     const double C_, epsilon_;
     Centre centre_;
     AveragedWeights w_;

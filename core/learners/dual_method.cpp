@@ -5,8 +5,6 @@
 #include <limits>
 #include <stdexcept>
 
-#include "hinge.hpp"
-
 namespace tw::learners {
 namespace {
 
@@ -57,7 +55,7 @@ DualMethod::Processed DualMethod::process(std::size_t example, std::size_t k) {
     const std::size_t n_old = set.members.size();
     Processed done;
     if (k > 0) {
-        const std::vector<Rival>& found = rivals(example, k, 1.0);
+        const std::vector<Rival>& found = violators(example, k);
         for (const Rival& rival : found) {
             const double margin = violation(rival);
             done.loss = std::max(done.loss, margin);
@@ -78,6 +76,15 @@ DualMethod::Processed DualMethod::process(std::size_t example, std::size_t k) {
     }
     if (optimise(set, extra)) changed();
     return done;
+}
+
+const std::vector<Rival>& DualMethod::violators(std::size_t example, std::size_t k) {
+    if (dual_settings_.rescaling == Rescaling::kMargin) return rivals(example, k, 1.0);
+    with_slack_.resize(1);
+    Rival& rival = with_slack_.front();
+    rival.cost = most_violated(oracle_, w_, example, Rescaling::kSlack, rival.difference);
+    if (rival.cost == 0.0) with_slack_.clear();
+    return with_slack_;
 }
 
 // Gradients may outnumber the members: those are rivals that have no lambda yet.
@@ -132,9 +139,10 @@ void DualMethod::after_pass(std::size_t n_jobs) {
 
 void DualMethod::measure(std::size_t n_jobs) {
     objective_ = penalty();
-    each_most_violated(oracle_, w_, n_jobs, [&](std::size_t example, double cost, const SparseVector& difference) {
+    const auto add = [&](std::size_t example, double cost, const SparseVector& difference) {
         objective_ += C_of(example) * loss(std::max(0.0, cost - w_.dot(difference)));
-    });
+    };
+    each_most_violated(oracle_, w_, n_jobs, dual_settings_.rescaling, add);
     primal_ = objective_;
     gap_ = objective_ - dual_;
 }

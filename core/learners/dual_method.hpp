@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "centre.hpp"
+#include "hinge.hpp"
 #include "online.hpp"
 #include "smo.hpp"
 #include "working_set.hpp"
@@ -22,6 +23,7 @@ struct DualSettings {
     std::size_t growth = 0;     // members a working set may have; 0: any number
     bool skip = false;          // whether examples that were found satisfied are decoded less often
     std::size_t gap_every = 1;  // passes between two measurements of the primal objective; 0: never
+    Rescaling rescaling = Rescaling::kMargin;  // slack: k is 1
 };
 
 class DualMethod : public Online {
@@ -68,11 +70,13 @@ protected:
 private:
     bool worth_decoding(std::size_t example) const { return !dual_settings_.skip || epochs_ >= due_[example]; }
     double violation_of(std::span<const double> gradient, const WorkingSet& set, bool with_gold) const;
+    const std::vector<Rival>& violators(std::size_t example, std::size_t k);
     bool optimise(WorkingSet& set, double ridge);
     void count_memory();
 
     Centre centre_;  // w_0
     Block block_;
+    std::vector<Rival> with_slack_;  // the rival found last, where slack is rescaled
     Products products_;
     std::vector<double> lambdas_;
     std::vector<std::uint32_t> due_;   // the pass in which an example is decoded next

@@ -29,13 +29,11 @@ void FrankWolfe::visit(std::size_t example) {
     visits_ += 1.0;
     const double C = how_.C * oracle_.example_weight(example);
     if (C > 0.0) {
-        const Found best = oracle_.kbest(w_.view(), example, 1, 1.0).at(0);
-        oracle_.difference(example, best, difference_);
-        w_.grow(oracle_.n_weights());
+        const double cost = most_violated(oracle_, w_, example, how_.rescaling, difference_);
         places_.grow(w_.size());
         Block& block = blocks_[example];
         // The slope of the dual towards the corner: what this example has in the duality gap.
-        const double rise = C * best.cost - block.linear;
+        const double rise = C * cost - block.linear;
         const double slope = rise - C * w_.dot(difference_) + block.scale * w_.dot(block.stored);
         if (slope > 0.0) {
             estimate_ += slope;
@@ -88,7 +86,7 @@ void FrankWolfe::evaluate(std::size_t n_jobs) {
     const auto at = weights();
     const double distance = centre_.squared_distance(at);
     AveragedWeights w(at);
-    objective_ = 0.5 * distance + how_.C * hinge_sum(oracle_, w, n_jobs);
+    objective_ = 0.5 * distance + how_.C * hinge_sum(oracle_, w, n_jobs, how_.rescaling);
     w_.grow(oracle_.n_weights());
     gap_ = std::max(0.0, objective_ - dual_);
     exact_ = true;

@@ -5,7 +5,8 @@
 // lambda_iy cost(y), with lambda_iy >= 0 that add up to C_i. A visit finds the corner s = C_i (f(gold) - f(y*)) of this
 // simplex that promises most, and goes towards it as far as the dual
 //     D = sum_i l_i - |w|^2 / 2,     w = sum_i w_i
-// rises. What the corners promise, summed over all examples at the same w, is the duality gap.
+// rises. What the corners promise, summed over all examples at the same w, is the duality gap. With rescaled slack,
+// cost(y) multiplies f(gold) - f(y) throughout.
 #pragma once
 
 #include <vector>
@@ -25,6 +26,7 @@ struct FrankWolfeSettings {
     std::size_t gap_every = 5;  // passes between exact looks at the gap
     bool line_search = true;
     Averaging averaging = Averaging::kWeighted;
+    Rescaling rescaling = Rescaling::kMargin;
 };
 
 class FrankWolfe final : public Online {

@@ -1,5 +1,10 @@
-// The structured hinge loss of all examples at given weights: the most violated structure of each, looked for by
-// several threads and then gone through in order, so that the result does not depend on their number.
+// The structured hinge loss, with rescaled margin or rescaled slack: the most violated structure of one example, or of
+// all. Those of all are looked for by several threads (rescaled slack: by one) and then gone through in order, so that
+// the result does not depend on their number.
+//
+// Rescaled slack is a hinge like the other once the difference is multiplied by the cost:
+//     max_y cost(y) (1 - w . d(y))  =  max_y [cost(y) - w . (cost(y) d(y))],     d(y) = f(gold) - f(y).
+// "The difference" of a structure is in this file, and for those who use it, the one so multiplied.
 #pragma once
 
 #include <algorithm>
@@ -11,10 +16,17 @@
 
 namespace tw::learners {
 
+enum class Rescaling { kMargin, kSlack };
+
+// Finds the structure with the largest  cost - w . difference,  sets its difference, and returns its cost; with
+// rescaled slack, no cost and no difference, which is gold, when nothing is above zero. `w` grows as the oracle does.
+double most_violated(Oracle& oracle, AveragedWeights& w, std::size_t example, Rescaling rescaling,
+                     SparseVector& difference);
+
 // Calls visit(example, cost, difference) with the structure that maximises  score + nu * cost,  for all examples in
 // order; examples of weight zero are left out. `w` grows as the oracle does.
 template <class Visit>
-void each_most_violated(Oracle& oracle, AveragedWeights& w, std::size_t n_jobs, Visit visit, double nu = 1.0) {
+void each_best(Oracle& oracle, AveragedWeights& w, std::size_t n_jobs, double nu, Visit visit) {
     constexpr std::size_t kAtOnce = 2048, kOfAThread = 16;  // examples: bound what is held, and pay for the counter
     SparseVector difference;
     std::vector<std::vector<Found>> found;
@@ -35,7 +47,19 @@ void each_most_violated(Oracle& oracle, AveragedWeights& w, std::size_t n_jobs, 
     }
 }
 
-// Sum over the examples of  weight * max_y [cost(y) - w . (f(gold) - f(y))].
-double hinge_sum(Oracle& oracle, AveragedWeights& w, std::size_t n_jobs);
+// The same with the most violated structures.
+template <class Visit>
+void each_most_violated(Oracle& oracle, AveragedWeights& w, std::size_t n_jobs, Rescaling rescaling, Visit visit) {
+    if (rescaling == Rescaling::kMargin) return each_best(oracle, w, n_jobs, 1.0, visit);
+    SparseVector difference;
+    for (std::size_t i = 0; i < oracle.n_examples(); ++i) {
+        if (oracle.example_weight(i) == 0.0) continue;
+        const double cost = most_violated(oracle, w, i, rescaling, difference);
+        visit(i, cost, difference);
+    }
+}
+
+// Sum over the examples of  weight * max_y [cost(y) - w . difference(y)].
+double hinge_sum(Oracle& oracle, AveragedWeights& w, std::size_t n_jobs, Rescaling rescaling = Rescaling::kMargin);
 
 }  // namespace tw::learners

@@ -12,7 +12,7 @@
 namespace tw::learners {
 
 enum class Ramp {
-    kNone,  // the hinge
+    kNone,  // the hinge, its margin or its slack rescaled
     kRamp,  // eq. 5.2
     kDo,    // Do et al. 2008
 };

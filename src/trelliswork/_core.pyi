@@ -529,7 +529,7 @@ def slack_rival(oracle: Oracle, weights: numpy.typing.NDArray[numpy.float64], ex
 class FrankWolfe(Solver):
     """Block-coordinate Frank-Wolfe for max-margin."""
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, tol: float = 0.001, averaged: str = 'weighted', line_search: bool = True, gap_every: int = 5, shuffle: bool = True, seed: int = 0) -> None: ...
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, tol: float = 0.001, rescaling: str = 'margin', averaged: str = 'weighted', line_search: bool = True, gap_every: int = 5, shuffle: bool = True, seed: int = 0) -> None: ...
 
     def evaluate(self, n_jobs: int = 1) -> None:
         """Make objective and gap exact."""
@@ -537,7 +537,7 @@ class FrankWolfe(Solver):
 class CuttingPlane(Solver):
     """1-slack cutting planes for max-margin."""
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, tol: float = 0.01) -> None: ...
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, tol: float = 0.01, rescaling: str = 'margin') -> None: ...
 
 class ExponentiatedGradient(Solver):
     """Online EG on the dual."""
@@ -547,9 +547,9 @@ class ExponentiatedGradient(Solver):
     def evaluate(self, n_jobs: int = 1) -> None:
         """Make objective and gap exact."""
 
-def hinge_sum(oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_jobs: int = 1) -> float:
+def hinge_sum(oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_jobs: int = 1, rescaling: str = 'margin') -> float:
     """
-    Sum over the examples of weight * max over y of cost(y) - w . (f(gold) - f(y)).
+    Sum over the examples of weight * max over y of cost(y) - w . d, or of cost(y) * (1 - w . d) with rescaled slack; d = f(gold) - f(y).
     """
 
 class EnumeratedOracle(Oracle):

@@ -33,7 +33,9 @@ def followed(learner, oracle, **kwargs):
 LEARNERS = {
     "frank-wolfe": lambda C: FrankWolfe(C, 8, tol=0.0, gap_every=1, averaged=False),
     "frank-wolfe, averaged": lambda C: FrankWolfe(C, 8, tol=0.0, gap_every=1),
+    "frank-wolfe, slack": lambda C: FrankWolfe(C, 8, tol=0.0, gap_every=1, rescaling="slack"),
     "cutting-plane": lambda C: CuttingPlane(C, 8, tol=0.0),
+    "cutting-plane, slack": lambda C: CuttingPlane(C, 8, tol=0.0, rescaling="slack"),
     "eg, max-margin": lambda C: ExponentiatedGradient(C=C, epochs=8, loss="max-margin", tol=0.0, gap_every=1),
     "eg, crf": lambda C: ExponentiatedGradient(1 / C, 8, tol=0.0, gap_every=1),
 }
@@ -56,20 +58,22 @@ def test_the_dual_never_falls_and_stays_below_the_objective(name, make, C):
 @given(make=oracles(), C=CS)
 @settings(max_examples=30)
 def test_the_objective_is_what_enumeration_says(make, C):
-    for learner in (LEARNERS["frank-wolfe"](C), LEARNERS["cutting-plane"](C), LEARNERS["eg, max-margin"](C)):
+    for name in LEARNERS.keys() - {"eg, crf"}:
         oracle, sample_weight = make()
-        trained = learner.train(oracle)
-        expected = max_margin.objective(oracle, trained.weights, C, sample_weight)
+        trained = LEARNERS[name](C).train(oracle)
+        rescaling = "slack" if name.endswith("slack") else "margin"
+        expected = max_margin.objective(oracle, trained.weights, C, sample_weight, rescaling)
         np.testing.assert_allclose(trained.objective, expected, rtol=1e-9, atol=1e-12)
 
 
-@given(make=oracles(), C=CS)
+@pytest.mark.parametrize("rescaling", ["margin", "slack"])
+@given(make=oracles())
 @settings(max_examples=30)
-def test_the_hinge_sum_is_what_enumeration_says(make, C):
+def test_the_hinge_sum_is_what_enumeration_says(rescaling, make):
     oracle, sample_weight = make()
     weights = np.random.default_rng(0).normal(size=oracle.n_weights)
-    expected = max_margin.objective(oracle, weights, 1.0, sample_weight) - weights @ weights / 2
-    np.testing.assert_allclose(_core.hinge_sum(oracle, weights, 2), expected, rtol=1e-10, atol=1e-10)
+    expected = max_margin.objective(oracle, weights, 1.0, sample_weight, rescaling) - weights @ weights / 2
+    np.testing.assert_allclose(_core.hinge_sum(oracle, weights, 2, rescaling), expected, rtol=1e-10, atol=1e-10)
 
 
 # Frank-Wolfe
@@ -181,7 +185,9 @@ def every_learner():
     return [
         FrankWolfe(0.5, 6, tol=0.0, gap_every=2),
         FrankWolfe(0.5, 6, tol=0.0, averaged=True),
+        FrankWolfe(0.5, 6, tol=0.0, rescaling="slack"),
         CuttingPlane(0.5, 6, tol=0.0),
+        CuttingPlane(0.5, 6, tol=0.0, rescaling="slack"),
         ExponentiatedGradient(1.0, 6, tol=0.0),
         ExponentiatedGradient(C=0.5, epochs=6, loss="max-margin", tol=0.0, averaged=True),
     ]
@@ -253,6 +259,8 @@ def test_the_start_is_the_centre_of_the_penalty(learner):
         (FrankWolfe(averaged=None), "averaged must be"),
         (FrankWolfe(gap_every=0), "gap_every must be"),
         (FrankWolfe(epochs=0), "epochs must be"),
+        (FrankWolfe(rescaling="cost"), "rescaling must be"),
+        (CuttingPlane(rescaling=None), "rescaling must be"),
         (CuttingPlane(tol=-1.0), "tol must be"),
         (CuttingPlane(C=np.inf), "C must be"),
         (ExponentiatedGradient(0.0), "l2 must be"),

@@ -34,11 +34,12 @@ class Problem:
         scores = self.x @ weights.reshape(-1, self.n_labels)
         return scores[np.arange(len(self.x)), self.gold][:, None] - scores
 
-    def hinges(self, weights):
-        return (self.cost[self.gold] - self.margins(weights)).max(axis=1)
+    def hinges(self, weights, slack=False):
+        costs = self.cost[self.gold]
+        return (costs - (costs if slack else 1.0) * self.margins(weights)).max(axis=1)
 
     def primal(self, weights, C, loss="hinge", start=0.0):
-        hinges = self.hinges(weights)
+        hinges = self.hinges(weights, loss == "slack")
         if loss == "squared":
             hinges = hinges**2
         if loss.startswith("ramp"):
@@ -65,6 +66,8 @@ CONVEX = [
     (SDM(C=0.3, k=3, epochs=2000, **TIGHT), "hinge"),
     (SDM(C=0.3, k=3, growth=1, epochs=2000, **TIGHT), "hinge"),
     (SDM(C=0.3, k=2, skip=True, epochs=2000, **TIGHT), "hinge"),
+    (SDM(C=0.3, loss="slack", epochs=2000, **TIGHT), "slack"),
+    (SDM(C=0.3, loss="slack", growth=2, skip=True, epochs=2000, **TIGHT), "slack"),
     (LaRank(C=0.3, k=2, reprocess=3, epochs=2000, **TIGHT), "hinge"),
     (LaRank(C=0.3, reprocess=0, growth=2, epochs=2000, **TIGHT), "hinge"),
     (DualCoordinate(C=0.3, k=1, epochs=2000, **TIGHT), "squared"),
@@ -255,14 +258,14 @@ def test_the_gap_closes(learner, loss, seed):
     assert "gap" in trained.message or "tau" in trained.message
 
 
-def minimum_by_scipy(problem, C, squared):
+def minimum_by_scipy(problem, C, loss):
     """The least primal objective, with a slack variable per row: linear constraints and a smooth objective."""
     n, d = len(problem.x), problem.x.shape[1] * problem.n_labels
 
     def objective(at):
         w, slack = at[:d], at[d:]
-        losses = slack**2 if squared else slack
-        slope = 2 * slack if squared else np.ones(n)
+        losses = slack**2 if loss == "squared" else slack
+        slope = 2 * slack if loss == "squared" else np.ones(n)
         value = 0.5 * w @ w + C * problem.sample_weight @ losses
         return value, np.concatenate([w, C * problem.sample_weight * slope])
 
@@ -272,6 +275,7 @@ def minimum_by_scipy(problem, C, squared):
             row = np.zeros((problem.x.shape[1], problem.n_labels))
             row[:, problem.gold[i]] += problem.x[i]
             row[:, y] -= problem.x[i]
+            row *= problem.cost[problem.gold[i], y] if loss == "slack" else 1.0
             rows.append(np.concatenate([row.ravel(), np.eye(n)[i]]))
     A, b = np.array(rows), problem.cost[problem.gold].ravel()
     constraints = {"type": "ineq", "fun": lambda at: A @ at - b, "jac": lambda at: A}
@@ -284,7 +288,7 @@ def minimum_by_scipy(problem, C, squared):
 @pytest.mark.parametrize("seed", range(3))
 def test_the_optimum_is_that_of_a_general_solver(learner, loss, seed):
     problem = problem_of(seed, n=6, weighted=seed > 0)
-    expected = minimum_by_scipy(problem, 0.3, loss == "squared")
+    expected = minimum_by_scipy(problem, 0.3, loss)
     trained = learner.train(problem.oracle())
     np.testing.assert_allclose(problem.primal(trained.weights, 0.3, loss), expected, rtol=1e-5)
 
@@ -351,7 +355,7 @@ def chains(combinations="grown"):
     return chain_oracle(random_problem(7, flags, n_sequences=12, max_length=5, combinations=combinations), best=True)
 
 
-@pytest.mark.parametrize("loss", ["hinge", "squared"])
+@pytest.mark.parametrize("loss", ["hinge", "slack", "squared"])
 def test_all_reach_the_same_objective_on_chains_whether_or_not_weights_are_there_from_the_start(loss):
     learners = [learner for learner, of in CONVEX if of == loss and learner.growth is None]
     reached = [learner.train(chains(how)) for learner in learners for how in ("grown", "all")]
@@ -433,6 +437,7 @@ RESUMED = [
     MIRA(C=0.1, k=2, epochs=6, averaged=False),
     SDM(k=2, epochs=6, gap_every=2, averaged=True, tol=0.0),
     SDM(k=3, growth=2, skip=True, epochs=6, tol=0.0),
+    SDM(loss="slack", epochs=6, tol=0.0),
     SDM(loss="ramp", inner=2, k=2, epochs=6, tol=0.0),
     SDM(loss="ramp-do", inner=4, epochs=6, gap_every=1, tol=0.0),
     LaRank(reprocess=2, k=2, epochs=6, tol=0.0),
@@ -540,3 +545,8 @@ def test_rows_without_values_are_no_reason_to_fail(make):
     problem = Problem(np.zeros((3, 2)), np.array([0, 1, 1]), 3)
     trained = make(epochs=3, k=3, averaged=False).train(problem.oracle())
     assert not trained.weights.any()
+
+
+def test_rescaled_slack_is_refused_for_more_than_one_output():
+    with pytest.raises(InvalidInput, match="k must be 1"):
+        SDM(loss="slack", k=2).train(problem_of(0).oracle())

@@ -2,8 +2,9 @@
 
 Both minimise ``|w|^2 / 2 + C * sum of hinge losses``, where the hinge loss of an example is the largest
 ``cost(y) - w . (f(gold) - f(y))`` over its outputs ``y`` (004, eq. 2.6 and 2.7, with ``C = 1 / (lam N)``, eq. 2.8).
-They work on the dual (004, eq. 2.9 to 2.11), whose value is never above the minimum: what the objective has above it is
-the duality gap.
+With rescaled slack it is the largest ``cost(y) (1 - w . (f(gold) - f(y)))`` (Tsochantaridis et al. 2005; 004,
+Table 2.1). They work on the dual (004, eq. 2.9 to 2.11), whose value is never above the minimum: what the objective has
+above it is the duality gap.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from typing import Any
 from trelliswork import _core
 from trelliswork.errors import InvalidInput
 from trelliswork.learners.epochs import EpochLearner
-from trelliswork.learners.parameters import checked_flag, checked_integer, checked_number
+from trelliswork.learners.parameters import checked_choice, checked_flag, checked_integer, checked_number
 from trelliswork.learners.training import FloatArray, Trained
 
 __all__ = ["CuttingPlane", "FrankWolfe"]
 
 _AVERAGING = {"weighted": "weighted", True: "uniform", False: "none"}
+_RESCALINGS = ("margin", "slack")
 
 
 class FrankWolfe(EpochLearner):
@@ -38,6 +40,9 @@ class FrankWolfe(EpochLearner):
         Given in place of ``C``: ``C = 1 / (lam * number of examples)``.
     tol : float, default 1e-3
         Stop when the duality gap is at most this part of the objective.
+    rescaling : {"margin", "slack"}, default "margin"
+        How the cost enters the hinge: ``"margin"``, cost - margin, or ``"slack"``, cost * (1 - margin), which does not
+        ask for large margins against outputs that are very wrong.
     averaged : "weighted", True or False, default "weighted"
         Whether to return an average of the weights after every visit: the t-th of them counted t times, all counted
         alike, or only the last ones. The weighted average converges best in theory and generalises well after few
@@ -70,6 +75,7 @@ class FrankWolfe(EpochLearner):
         *,
         lam: float | None = None,
         tol: float = 1e-3,
+        rescaling: str = "margin",
         averaged: str | bool = "weighted",
         line_search: bool = True,
         gap_every: int = 5,
@@ -79,6 +85,7 @@ class FrankWolfe(EpochLearner):
         self.epochs = epochs
         self.lam = lam
         self.tol = tol
+        self.rescaling = rescaling
         self.averaged = averaged
         self.line_search = line_search
         self.gap_every = gap_every
@@ -89,6 +96,7 @@ class FrankWolfe(EpochLearner):
         if self.lam is not None:
             checked_number("lam", self.lam, above=0.0)
         checked_number("tol", self.tol, least=0.0)
+        checked_choice("rescaling", self.rescaling, _RESCALINGS)
         if not isinstance(self.averaged, str | bool) or self.averaged not in _AVERAGING:
             raise InvalidInput(f"averaged must be 'weighted', True or False, not {self.averaged!r}")
         checked_flag("line_search", self.line_search)
@@ -101,6 +109,7 @@ class FrankWolfe(EpochLearner):
             weights,
             C=factor_of_losses(self.C, self.lam, oracle),
             tol=float(self.tol),
+            rescaling=self.rescaling,
             averaged=_AVERAGING[self.averaged],
             line_search=self.line_search,
             gap_every=self.gap_every,
@@ -137,6 +146,8 @@ class CuttingPlane(EpochLearner):
         The paper's epsilon, in units of the mean loss of an example: training ends when the objective is certain to be
         within ``C * (sum of the examples' weights) * tol`` of its minimum. The number of planes it takes grows with
         ``1 / tol``, but not with the number of examples.
+    rescaling : {"margin", "slack"}, default "margin"
+        How the cost enters the hinge, as in `FrankWolfe`. Outputs are looked for by one thread with ``"slack"``.
 
     Notes
     -----
@@ -150,20 +161,31 @@ class CuttingPlane(EpochLearner):
     CuttingPlane(C=0.1, tol=0.1)
     """
 
-    def __init__(self, C: float = 1.0, epochs: int = 500, *, lam: float | None = None, tol: float = 0.01) -> None:
+    def __init__(
+        self,
+        C: float = 1.0,
+        epochs: int = 500,
+        *,
+        lam: float | None = None,
+        tol: float = 0.01,
+        rescaling: str = "margin",
+    ) -> None:
         self.C = C
         self.epochs = epochs
         self.lam = lam
         self.tol = tol
+        self.rescaling = rescaling
 
     def _check(self) -> None:
         checked_number("C", self.C, above=0.0)
         if self.lam is not None:
             checked_number("lam", self.lam, above=0.0)
         checked_number("tol", self.tol, least=0.0)
+        checked_choice("rescaling", self.rescaling, _RESCALINGS)
 
     def _solver(self, oracle: _core.Oracle, weights: FloatArray, seed: int) -> _core.CuttingPlane:
-        return _core.CuttingPlane(oracle, weights, C=factor_of_losses(self.C, self.lam, oracle), tol=float(self.tol))
+        C = factor_of_losses(self.C, self.lam, oracle)
+        return _core.CuttingPlane(oracle, weights, C=C, tol=float(self.tol), rescaling=self.rescaling)
 
     def _end(self, solver: _core.Solver, count: str) -> str:
         how = "converged" if solver.outcome == "converged" else "ended as low as rounding allows"

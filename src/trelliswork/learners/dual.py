@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from trelliswork import _core
+from trelliswork.errors import InvalidInput
 from trelliswork.learners.epochs import EpochLearner
 from trelliswork.learners.parameters import checked_choice, checked_flag, checked_integer, checked_number
 from trelliswork.learners.training import FloatArray
@@ -110,13 +111,16 @@ class _DualMethod(EpochLearner):
 
 
 class SDM(_DualMethod):
-    """The sequential dual method for the k best outputs, with the hinge or a ramp loss.
+    """The sequential dual method for the k best outputs, with the hinge, rescaled slack or a ramp loss.
 
     Minimises ``1/2 |w|^2 + C * sum of losses`` by its dual. Each example has a working set: the outputs whose dual
     variables are not zero. At each visit the ``k`` outputs with the highest score plus cost join it, and sequential
     minimal optimisation solves for the example's dual variables until its optimality conditions are violated by no
     more than ``tau`` (Balamurugan et al. 2011; 004, algorithm 3, eq. 3.8 to 3.13). Outputs whose variables have become
     zero leave.
+
+    ``loss="slack"`` is the hinge with rescaled slack, the largest ``cost(y) (1 - w . (f(x, gold) - f(x, y)))``
+    (Tsochantaridis et al. 2005; 004, Table 2.1): solved as the hinge is, with differences multiplied by their costs.
 
     ``loss="ramp"`` is the hinge less what the best output with a *reward* for its cost exceeds gold by (004, eq. 5.2):
     bounded, so that a mislabelled example can do limited harm. ``"ramp-do"`` leaves the cost out of that second part
@@ -132,8 +136,9 @@ class SDM(_DualMethod):
     epochs : int, default 20
         Passes over the examples, those inside rounds included.
     k : int, default 1
-        Outputs that may join the working set of an example at a visit.
-    loss : {"hinge", "ramp", "ramp-do"}, default "hinge"
+        Outputs that may join the working set of an example at a visit; 1 with ``loss="slack"``, for which only the
+        worst output can be looked for.
+    loss : {"hinge", "slack", "ramp", "ramp-do"}, default "hinge"
         What is summed.
     inner : int, default 5
         Passes in a round of the concave-convex procedure; ramp losses only.
@@ -200,7 +205,9 @@ class SDM(_DualMethod):
 
     def _check(self) -> None:
         super()._check()
-        checked_choice("loss", self.loss, ("hinge", "ramp", "ramp-do"))
+        checked_choice("loss", self.loss, ("hinge", "slack", "ramp", "ramp-do"))
+        if self.loss == "slack" and self.k != 1:
+            raise InvalidInput(f"k must be 1 with loss='slack', not {self.k}: only the worst output can be looked for")
         checked_integer("inner", self.inner, least=1)
         checked_flag("skip", self.skip)
 
