@@ -22,9 +22,9 @@ std::size_t shard_count(std::size_t n_tokens) {
     return std::clamp<std::size_t>(n_tokens / kTokensPerShard, 1, most);
 }
 
-// A unit that is seen with more than a fourth of the labels, or half as often as there are labels, soon meets the
-// others.
-constexpr std::size_t kFullRow = 4;
+// A unit that is seen with more than a fourth of the labels, or an eighth as often as there are labels, may soon meet
+// the others; a row of all labels is also read faster than a list of some.
+constexpr std::size_t kFullRow = 4, kOften = 8;
 
 [[noreturn]] void refuse(const std::string& message) { throw std::invalid_argument(message); }
 
@@ -213,7 +213,7 @@ void TrainingSet::find_weights() {
     for (std::size_t u = 0; u < units.size(); ++u) {
         const std::size_t before = table.labels.size();
         seen.each(u, [&](std::uint32_t y) { table.labels.push_back(y); });
-        if (grown && (table.labels.size() - before > K / kFullRow || units.counts[u] * 2 >= K)) {
+        if (grown && (table.labels.size() - before > K / kFullRow || units.counts[u] * kOften >= K)) {
             table.labels.resize(before);
             for (std::uint32_t y = 0; y < K; ++y) table.labels.push_back(y);
         }
