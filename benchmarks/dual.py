@@ -55,7 +55,7 @@ def print_passes(passes: int, k: int) -> None:
             return
         seconds, facts = time.process_time() - began, done.facts
         gap = f"{facts['gap'] / done.objective:.1e}" if "gap" in facts else ""
-        sizes = [int(facts["working_set"]), f"{facts['memory_mib']:.0f}"]
+        sizes = [int(facts["working_set"]), f"{facts['memory_bytes'] / 2**20:.0f}"]
         rows.append([done.number, f"{done.objective:.2f}", f"{facts['dual']:.2f}", gap, *sizes, f"{seconds:.1f}"])
 
     SDM(k=k, epochs=passes, tol=0.0).train(oracle_of(raw_file("train"), "grown"), on_iteration=note)

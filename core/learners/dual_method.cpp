@@ -166,7 +166,7 @@ Facts DualMethod::facts() const {
     out["primal"] = primal_;
     out["gap"] = gap_;
     out["working_set"] = static_cast<double>(n_members_);
-    out["memory_mib"] = static_cast<double>(memory_bytes_) / (1024.0 * 1024.0);
+    out["memory_bytes"] = static_cast<double>(memory_bytes_);
     out["skipped"] = static_cast<double>(skipped_);
     return out;
 }

@@ -303,7 +303,7 @@ def test_growth_bounds_the_working_sets(problem, growth):
 def test_memory_is_reported_and_grows_with_the_working_set():
     small, large = (trace_of(SDM(k=3, epochs=2), problem_of(5, n=n).oracle())[0][-1] for n in (5, 50))
     assert large["working_set"] > small["working_set"]
-    assert large["memory_mib"] > small["memory_mib"] > 0
+    assert large["memory_bytes"] > small["memory_bytes"] > 0
 
 
 def test_skipping_decodes_satisfied_examples_less_often():

@@ -165,7 +165,7 @@ class SDM(_DualMethod):
     Notes
     -----
     The facts of an `Iteration` hold ``dual``; ``primal`` and ``gap`` when they were measured; the outputs in all
-    working sets, ``working_set``; and the memory they take, ``memory_mib``. With a ramp loss, ``gap`` is that of the
+    working sets, ``working_set``; and the memory they take, ``memory_bytes``. With a ramp loss, ``gap`` is that of the
     round's convex problem, whose objective, ``bound``, lies above ``primal``.
 
     Examples
