@@ -1,6 +1,7 @@
 """How the tests of the command line run it: in this process, and as a program of its own."""
 
 import io
+import signal
 import subprocess
 import sys
 from importlib import resources
@@ -16,6 +17,14 @@ class Run(NamedTuple):
     code: int
     out: str
     err: str
+
+
+@pytest.fixture(autouse=True)
+def interrupts():
+    """Answer SIGINT as at a terminal: what a shell starts in the background is told to ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture
