@@ -38,7 +38,7 @@ ChainOracle::ChainOracle(Examples&& examples, Settings settings, std::size_t n_j
     set_ = set;
     growth_ = std::make_shared<Growth>(*set);
     fast_ = use == Use::kFast && has_fast_path(*set);
-    if (!fast_ && !set->partly_labelled()) decoder_ = std::make_unique<Decoder>(*set, growth_);
+    if (!fast_ && !set->partly_labelled()) best_ = std::make_unique<BestLabellings>(*set, growth_);
     const std::size_t n_threads = std::clamp<std::size_t>(n_jobs, 1, set->shards.size() - 1);  // what is worth it
     path_ = fast_ ? fast_path(*set, n_threads) : general_path(*set);
     if (fast_) set->occurrences = {};  // the layout has lists of its own
@@ -72,7 +72,7 @@ double ChainOracle::descend(WorkingWeights& weights, std::span<const std::uint32
 }
 
 std::uint32_t ChainOracle::sequence(std::size_t example) const {
-    if (!decoder_)
+    if (!best_)
         throw std::invalid_argument(set_->partly_labelled()
                                         ? "labels that are known only in part give no best labelling to compare with"
                                         : "this oracle was made for sums; make it with use='best'");
@@ -87,12 +87,12 @@ double ChainOracle::example_weight(std::size_t example) const {
 
 void ChainOracle::grow_again(std::span<const double> list) {
     growth_->set_to(list);
-    if (decoder_) decoder_->see_all_added();
+    if (best_) best_->see_all_added();
 }
 
 std::vector<double> ChainOracle::weights_from(const ModelView& model) {
     std::vector<double> weights = tw::chain::weights_from(*set_, *growth_, model);
-    if (decoder_) decoder_->see_all_added();
+    if (best_) best_->see_all_added();
     return weights;
 }
 
@@ -100,7 +100,7 @@ std::vector<Found> ChainOracle::kbest(const ScaledWeights& weights, std::size_t 
                                       double nu) const {
     const std::uint32_t s = sequence(example);
     if (s == kNoAttribute) return {Found{}};
-    return decoder_->kbest(weights, s, k, nu);
+    return best_->kbest(weights, s, k, nu);
 }
 
 void ChainOracle::difference(std::size_t example, const Found& found, SparseVector& out) {
@@ -108,40 +108,40 @@ void ChainOracle::difference(std::size_t example, const Found& found, SparseVect
     out.clear();
     if (s == kNoAttribute) return;
     if (found.code.size() != set_->length(s)) throw std::invalid_argument("this structure is of another example");
-    decoder_->difference(s, found.code, out);
+    best_->difference(s, found.code, out);
 }
 
 bool ChainOracle::slack_argmax(const ScaledWeights& weights, std::size_t example, Found& best) const {
     const std::uint32_t s = sequence(example);
     best = {};
-    return s == kNoAttribute || decoder_->slack_argmax(weights, s, best);
+    return s == kNoAttribute || best_->slack_argmax(weights, s, best);
 }
 
 void ChainOracle::part_scores(const ScaledWeights& weights, std::size_t example, std::vector<double>& out) const {
     const std::uint32_t s = sequence(example);
     out.clear();
-    if (s != kNoAttribute) decoder_->part_scores(weights, s, out);
+    if (s != kNoAttribute) best_->part_scores(weights, s, out);
 }
 
 void ChainOracle::part_costs(std::size_t example, std::vector<double>& out) const {
     const std::uint32_t s = sequence(example);
     out.clear();
-    if (s != kNoAttribute) decoder_->part_costs(s, out);
+    if (s != kNoAttribute) best_->part_costs(s, out);
 }
 
 double ChainOracle::marginals(std::size_t example, std::span<const double> scores, std::vector<double>& out) const {
     const std::uint32_t s = sequence(example);
     out.clear();
-    return s == kNoAttribute ? 0.0 : decoder_->marginals(s, scores, out);
+    return s == kNoAttribute ? 0.0 : best_->marginals(s, scores, out);
 }
 
 void ChainOracle::difference_of_marginals(std::size_t example, std::span<const double> marginals, SparseVector& out) {
     const std::uint32_t s = sequence(example);
     out.clear();
-    if (s != kNoAttribute) decoder_->difference_of_marginals(s, marginals, out);
+    if (s != kNoAttribute) best_->difference_of_marginals(s, marginals, out);
 }
 
-std::unique_ptr<Oracle> ChainOracle::local() const { return decoder_ ? std::make_unique<LocalOracle>(set_) : nullptr; }
+std::unique_ptr<Oracle> ChainOracle::local() const { return best_ ? std::make_unique<LocalOracle>(set_) : nullptr; }
 
 std::size_t ChainOracle::n_parameters() const {
     std::size_t total = set_->n_pair_weights() + set_->transition_pairs.size();

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "../oracle.hpp"
-#include "decoder.hpp"
+#include "best_labellings.hpp"
 #include "dev_set.hpp"
 #include "growth.hpp"
 #include "model_tensors.hpp"
@@ -28,7 +28,7 @@ public:
     std::size_t n_examples() const override { return set_->n_examples; }
     std::size_t n_weights() const override { return growth_->n_weights(); }
     std::size_t n_labels() const { return set_->n_labels(); }
-    bool answers(Question question) const override { return decoder_ || question == Question::kExpectations; }
+    bool answers(Question question) const override { return best_ || question == Question::kExpectations; }
     double example_weight(std::size_t example) const override;
     std::vector<double> grown() const override { return growth_->list(); }
     void grow_again(std::span<const double> list) override;
@@ -64,7 +64,7 @@ private:
     std::shared_ptr<Growth> growth_;
     bool fast_;
     std::unique_ptr<Path> path_;
-    std::unique_ptr<Decoder> decoder_;  // or null
+    std::unique_ptr<BestLabellings> best_;  // or null
     std::vector<double> l1_factors_;
     double cost_scale_ = 0.0;
 };

@@ -1,5 +1,5 @@
-// Exponentiated gradient on the dual, example by example (Collins, Globerson, Koo, Carreras & Bartlett 2008,
-// algorithm of section 4.2 with the step sizes of 7.1), for the CRF and for max-margin.
+// Exponentiated gradient on the dual, example by example (Collins, Globerson, Koo, Carreras & Bartlett 2008, the online
+// form, with steps that adapt to each example), for the CRF and for max-margin.
 //
 // Example i has a distribution u_i over its structures, given by scores theta_i of its parts: u_i(y) is proportional to
 // exp(sum of theta_i over the parts of y). With c_i the weight of the example and the centre of the penalty w_0,

@@ -17,11 +17,11 @@
 
 namespace tw::chain {
 
-class Decoder {
+class BestLabellings {
 public:
     // Puts the units of every token that have weights for all labels before the others.
-    Decoder(TrainingSet& set, std::shared_ptr<Growth> growth);
-    ~Decoder();
+    BestLabellings(TrainingSet& set, std::shared_ptr<Growth> growth);
+    ~BestLabellings();
 
     void see_all_added();  // to be called when somebody else changed what has grown
 

@@ -1,4 +1,4 @@
-#include "decoder.hpp"
+#include "best_labellings.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -19,37 +19,37 @@ constexpr std::size_t kLongest = std::size_t{1}
 }  // namespace
 
 // Space for one call. The transitions are packed for the recursion only when they have changed since the last one.
-struct Decoder::Scratch {
+struct BestLabellings::Scratch {
     std::vector<double> unary, moves, packed_from, forward, backward, scores;
     std::vector<std::int32_t> labels;
 };
 
-class Decoder::Borrowed {
+class BestLabellings::Borrowed {
 public:
-    explicit Borrowed(const Decoder& decoder) : decoder_(decoder) {
-        const std::lock_guard guard(decoder.lock_);
-        if (decoder.free_.empty()) {
+    explicit Borrowed(const BestLabellings& owner) : owner_(owner) {
+        const std::lock_guard guard(owner.lock_);
+        if (owner.free_.empty()) {
             space_ = std::make_unique<Scratch>();
         } else {
-            space_ = std::move(decoder.free_.back());
-            decoder.free_.pop_back();
+            space_ = std::move(owner.free_.back());
+            owner.free_.pop_back();
         }
     }
     ~Borrowed() {
-        const std::lock_guard guard(decoder_.lock_);
-        decoder_.free_.push_back(std::move(space_));
+        const std::lock_guard guard(owner_.lock_);
+        owner_.free_.push_back(std::move(space_));
     }
     Borrowed(const Borrowed&) = delete;
     Borrowed& operator=(const Borrowed&) = delete;
     Scratch& operator*() const { return *space_; }
 
 private:
-    const Decoder& decoder_;
+    const BestLabellings& owner_;
     std::unique_ptr<Scratch> space_;
 };
 
 // Adds to a vector with few non-zeros: a table from weight to place, whose old entries are told by their stamp.
-class Decoder::Sum {
+class BestLabellings::Sum {
 public:
     void begin(SparseVector& out) {
         out_ = &out;
@@ -107,7 +107,7 @@ private:
     unsigned shift_ = 0;
 };
 
-Decoder::Decoder(TrainingSet& set, std::shared_ptr<Growth> growth)
+BestLabellings::BestLabellings(TrainingSet& set, std::shared_ptr<Growth> growth)
     : set_(set), growth_(std::move(growth)), K_(set.n_labels()), start_(K_, 0.0), end_(K_, 0.0) {
     const std::size_t unit = std::max<std::size_t>(kernels().width, 4);
     padded_ = (K_ + unit - 1) / unit * unit;
@@ -120,7 +120,7 @@ Decoder::Decoder(TrainingSet& set, std::shared_ptr<Growth> growth)
     sum_ = std::make_unique<Sum>();
 }
 
-void Decoder::place_units() {
+void BestLabellings::place_units() {
     const WeightTable& table = set_.unit_weights;
     labels_.assign(table.labels.begin(), table.labels.end());
     labels_.resize(labels_.size() + 1);                     // fetched ahead even where a unit has no weights
@@ -137,7 +137,7 @@ void Decoder::place_units() {
     }
 }
 
-void Decoder::put_full_rows_first(TrainingSet& set) {
+void BestLabellings::put_full_rows_first(TrainingSet& set) {
     Occurrences& o = set.occurrences;
     const auto full = [&](std::uint32_t unit) { return places_[unit].full(); };
     std::vector<std::pair<std::uint32_t, float>> rest;
@@ -162,26 +162,26 @@ void Decoder::put_full_rows_first(TrainingSet& set) {
     }
 }
 
-void Decoder::see_added() {
+void BestLabellings::see_added() {
     const auto& entries = growth_->units().entries();
     for (; seen_added_ < entries.size(); ++seen_added_)
         places_[entries[seen_added_].unit].shape |= UnitPlace::kHasAdded;
 }
 
-void Decoder::see_all_added() {
+void BestLabellings::see_all_added() {
     for (UnitPlace& place : places_)
         if (!place.full()) place.shape &= static_cast<std::uint16_t>(~UnitPlace::kHasAdded);
     seen_added_ = 0;
     see_added();
 }
 
-Decoder::~Decoder() = default;
+BestLabellings::~BestLabellings() = default;
 
-std::size_t Decoder::n_steps(std::size_t s) const { return set_.has_pair_attributes() ? set_.length(s) - 1 : 1; }
+std::size_t BestLabellings::n_steps(std::size_t s) const { return set_.has_pair_attributes() ? set_.length(s) - 1 : 1; }
 
-std::size_t Decoder::part_count(std::size_t s) const { return set_.length(s) * K_ + n_steps(s) * K_ * K_; }
+std::size_t BestLabellings::part_count(std::size_t s) const { return set_.length(s) * K_ + n_steps(s) * K_ * K_; }
 
-void Decoder::put_unit_scores(const ScaledWeights& weights, std::size_t s, double* unary) const {
+void BestLabellings::put_unit_scores(const ScaledWeights& weights, std::size_t s, double* unary) const {
     const Occurrences& o = set_.occurrences;
     const Additions& added = growth_->units();
     const UnitWeights of_units{places_.data(),  labels_.data(),        added.first().data(), added.entries().data(),
@@ -193,14 +193,14 @@ void Decoder::put_unit_scores(const ScaledWeights& weights, std::size_t s, doubl
     for (std::size_t i = 0; i < set_.length(s) * K_; ++i) unary[i] *= weights.scale;
 }
 
-void Decoder::put_transitions(const ScaledWeights& weights, double* moves) const {
+void BestLabellings::put_transitions(const ScaledWeights& weights, double* moves) const {
     std::fill_n(moves, K_ * K_, 0.0);
     const double* v = weights.stored.data() + set_.first_transition();
     for (std::size_t i = 0; i < set_.transition_pairs.size(); ++i)
         moves[set_.transition_pairs[i]] = weights.scale * v[i];
 }
 
-void Decoder::add_pair_scores(const ScaledWeights& weights, std::size_t s, double* moves) const {
+void BestLabellings::add_pair_scores(const ScaledWeights& weights, std::size_t s, double* moves) const {
     const Occurrences& o = set_.pair_occurrences;
     const WeightTable& table = set_.pair_weights;
     const double* v = weights.stored.data();
@@ -217,7 +217,7 @@ void Decoder::add_pair_scores(const ScaledWeights& weights, std::size_t s, doubl
     }
 }
 
-void Decoder::forbid(double* moves, std::size_t steps) const {
+void BestLabellings::forbid(double* moves, std::size_t steps) const {
     if (!set_.constrained()) return;
     const auto& allowed = set_.settings.constraints.transitions;
     for (std::size_t step = 0; step < steps; ++step, moves += K_ * K_)
@@ -225,11 +225,11 @@ void Decoder::forbid(double* moves, std::size_t steps) const {
             if (!allowed[i]) moves[i] = kLogZero;
 }
 
-double Decoder::token_cost(std::size_t token, std::size_t label) const {
+double BestLabellings::token_cost(std::size_t token, std::size_t label) const {
     return set_.cost(set_.gold[token], label) * (set_.token_weights.empty() ? 1.0 : set_.token_weights[token]);
 }
 
-void Decoder::add_costs(std::size_t s, double nu, double* unary) const {
+void BestLabellings::add_costs(std::size_t s, double nu, double* unary) const {
     if (nu == 0.0) return;
     for (std::size_t t = set_.starts[s]; t < set_.starts[s + 1]; ++t, unary += K_) {
         if (set_.settings.cost.empty()) {
@@ -244,7 +244,7 @@ void Decoder::add_costs(std::size_t s, double nu, double* unary) const {
 }
 
 // Scores of labels with nu times their cost, and of transitions.
-void Decoder::put_scores(Scratch& space, const ScaledWeights& weights, std::size_t s, double nu) const {
+void BestLabellings::put_scores(Scratch& space, const ScaledWeights& weights, std::size_t s, double nu) const {
     if (weights.stored.size() < growth_->n_weights()) throw std::invalid_argument("weights has the wrong size");
     space.unary.resize(set_.length(s) * K_ + kRoom);
     put_unit_scores(weights, s, space.unary.data());
@@ -257,7 +257,7 @@ void Decoder::put_scores(Scratch& space, const ScaledWeights& weights, std::size
     forbid(space.moves.data(), n_steps(s));
 }
 
-double Decoder::gold_score(const Scratch& space, std::size_t s) const {
+double BestLabellings::gold_score(const Scratch& space, std::size_t s) const {
     const std::uint16_t* gold = set_.gold.data() + set_.starts[s];
     double total = 0.0;
     for (std::size_t t = 0; t < set_.length(s); ++t) {
@@ -269,7 +269,7 @@ double Decoder::gold_score(const Scratch& space, std::size_t s) const {
 }
 
 // Viterbi over (position, wrong labels so far, label); O(length^2 K^2).
-bool Decoder::slack_argmax(const ScaledWeights& weights, std::size_t s, Found& out) const {
+bool BestLabellings::slack_argmax(const ScaledWeights& weights, std::size_t s, Found& out) const {
     const std::size_t length = set_.length(s), n_counts = length + 1;
     const bool counts_wrong_labels = set_.settings.cost.empty() && set_.token_weights.empty();
     if (!counts_wrong_labels || length * n_counts * K_ > kMostCounted) return false;
@@ -322,7 +322,7 @@ bool Decoder::slack_argmax(const ScaledWeights& weights, std::size_t s, Found& o
     return true;
 }
 
-std::vector<Found> Decoder::kbest(const ScaledWeights& weights, std::size_t s, std::size_t k, double nu) const {
+std::vector<Found> BestLabellings::kbest(const ScaledWeights& weights, std::size_t s, std::size_t k, double nu) const {
     const Borrowed borrowed(*this);
     Scratch& space = *borrowed;
     const std::size_t length = set_.length(s);
@@ -346,7 +346,7 @@ std::vector<Found> Decoder::kbest(const ScaledWeights& weights, std::size_t s, s
 }
 
 // The kernels without the batch around them, which costs more than a short chain does.
-Found Decoder::best(Scratch& space, std::size_t s, double nu) const {
+Found BestLabellings::best(Scratch& space, std::size_t s, double nu) const {
     const Sequence sequence{space.unary.data(), set_.length(s)};
     const bool per_step = set_.has_pair_attributes();
     const Potentials potentials{K_, space.moves.data(), per_step, start_.data(), end_.data()};
@@ -373,7 +373,7 @@ Found Decoder::best(Scratch& space, std::size_t s, double nu) const {
     return found(s, space.labels.data(), total, nu);
 }
 
-Found Decoder::found(std::size_t s, const std::int32_t* labels, double total, double nu) const {
+Found BestLabellings::found(std::size_t s, const std::int32_t* labels, double total, double nu) const {
     Found out;
     out.code.assign(labels, labels + set_.length(s));
     for (std::size_t t = 0; t < out.code.size(); ++t) {
@@ -384,7 +384,7 @@ Found Decoder::found(std::size_t s, const std::int32_t* labels, double total, do
     return out;
 }
 
-void Decoder::difference(std::size_t s, std::span<const std::uint32_t> labels, SparseVector& out) {
+void BestLabellings::difference(std::size_t s, std::span<const std::uint32_t> labels, SparseVector& out) {
     sum_->begin(out);
     const std::uint16_t* gold = set_.gold.data() + set_.starts[s];
     for (std::size_t t = 0; t < set_.length(s); ++t) {
@@ -416,7 +416,7 @@ void Decoder::difference(std::size_t s, std::span<const std::uint32_t> labels, S
     see_added();
 }
 
-void Decoder::part_scores(const ScaledWeights& weights, std::size_t s, std::vector<double>& out) const {
+void BestLabellings::part_scores(const ScaledWeights& weights, std::size_t s, std::vector<double>& out) const {
     if (weights.stored.size() < growth_->n_weights()) throw std::invalid_argument("weights has the wrong size");
     out.resize(part_count(s) + kRoom);
     put_unit_scores(weights, s, out.data());
@@ -428,12 +428,12 @@ void Decoder::part_scores(const ScaledWeights& weights, std::size_t s, std::vect
         put_transitions(weights, moves);
 }
 
-void Decoder::part_costs(std::size_t s, std::vector<double>& out) const {
+void BestLabellings::part_costs(std::size_t s, std::vector<double>& out) const {
     out.assign(part_count(s), 0.0);
     add_costs(s, 1.0, out.data());
 }
 
-double Decoder::marginals(std::size_t s, std::span<const double> scores, std::vector<double>& out) const {
+double BestLabellings::marginals(std::size_t s, std::span<const double> scores, std::vector<double>& out) const {
     if (scores.size() != part_count(s)) throw std::invalid_argument("part scores have the wrong size");
     const std::size_t length = set_.length(s);
     const bool per_step = set_.has_pair_attributes();
@@ -444,7 +444,7 @@ double Decoder::marginals(std::size_t s, std::span<const double> scores, std::ve
                     out.data() + length * K_);
 }
 
-void Decoder::difference_of_marginals(std::size_t s, std::span<const double> marginals, SparseVector& out) {
+void BestLabellings::difference_of_marginals(std::size_t s, std::span<const double> marginals, SparseVector& out) {
     if (marginals.size() != part_count(s)) throw std::invalid_argument("marginals have the wrong size");
     sum_->begin(out);
     const std::size_t length = set_.length(s), size = K_ * K_;
