@@ -6,7 +6,18 @@ import subprocess
 import sys
 from pathlib import Path
 
-ORDER = ["startup", "tagging", "training", "online", "learners", "roofline", "kbest", "masks", "long_sequences", "chain_kernels"]
+ORDER = [
+    "startup",
+    "tagging",
+    "training",
+    "online",
+    "learners",
+    "roofline",
+    "kbest",
+    "masks",
+    "long_sequences",
+    "chain_kernels",
+]
 
 
 def main() -> int:
