@@ -1,0 +1,261 @@
+"""Many runs of training and prediction: features shared, on all cores, the same results in any order.
+
+An estimator that can (`SequenceLabeler`) extracts its features once for all runs, and is trained once where settings
+differ only in how long it is trained: the short run is the beginning of the long one. Others are fitted as they are.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from trelliswork.errors import InvalidInput
+from trelliswork.estimators.snapshots import Snapshot
+from trelliswork.evaluation.coding import CodedLabels, coded
+from trelliswork.evaluation.folds import Split
+from trelliswork.evaluation.grids import Setting, text_of_value
+
+__all__ = ["Corpus", "Outcome", "run_all"]
+
+Scorer = Callable[[CodedLabels, CodedLabels], dict[str, float]]
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What one setting came to on one split.
+
+    Attributes
+    ----------
+    guess : CodedLabels
+        Of the sequences held out.
+    scores : dict of str to float
+    seconds : float
+        Of training.
+    iteration : int
+        After which training ended; 0 if the estimator does not say.
+    curve : list of dict
+        For each iteration: ``iteration``, ``seconds``, ``objective`` and the scores; empty if not asked for.
+    """
+
+    guess: CodedLabels
+    scores: dict[str, float]
+    seconds: float
+    iteration: int
+    curve: list[dict[str, float]] = field(default_factory=list)
+
+
+class Corpus:
+    """Sequences and labels that runs learn from parts of.
+
+    Parameters
+    ----------
+    X : sequence, array or sparse matrix
+    y : sequence of label sequences, or of labels where there is one to each entry of X
+    """
+
+    def __init__(self, X: Any, y: Any) -> None:
+        self.X = X if hasattr(X, "__len__") or hasattr(X, "shape") else list(X)
+        y = y if hasattr(y, "__len__") else list(y)
+        self.flat = _is_flat(y)
+        self.y = y
+        self.gold = coded(_nested(y) if self.flat else y)
+        n = self.X.shape[0] if hasattr(self.X, "shape") else len(self.X)
+        if n != len(self.gold):
+            raise InvalidInput(f"y has {len(self.gold)} entries but X has {n}. Every sequence needs its labels.")
+        self._prepared: list[Any] = []
+
+    def __len__(self) -> int:
+        return len(self.gold)
+
+    def prepared(self, estimator: Any) -> Any:
+        """Return what an estimator is trained from: features it shares with others, if it can, or X and y."""
+        for ready in self._prepared:
+            if ready.serves(estimator):
+                return ready
+        prepare = getattr(estimator, "_prepared", None)
+        made = None if prepare is None else prepare(self.X, self.y)
+        if made is None:
+            return _Plain(self)
+        self._prepared.append(made)
+        return made
+
+    def some(self, sequences: npt.NDArray[np.intp]) -> tuple[Any, Any]:
+        """Return X and y of these sequences."""
+        return _some(self.X, sequences), _some(self.y, sequences)
+
+
+class _Plain:
+    """Training as anybody would do it: `fit` on some sequences, `predict` others."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+
+    def duration(self, estimator: Any) -> str | None:
+        return None
+
+    def run(
+        self,
+        estimator: Any,
+        train: npt.NDArray[np.intp],
+        test: npt.NDArray[np.intp],
+        wanted: Callable[[int], bool],
+        see: Callable[[Snapshot], None],
+        stop: Callable[[], bool],
+    ) -> Snapshot:
+        from sklearn.base import clone
+
+        began = time.perf_counter()
+        fitted = clone(estimator).fit(*self._corpus.some(train))
+        seconds = time.perf_counter() - began
+        found = fitted.predict(self._corpus.some(test)[0])
+        guess = coded(_nested(found) if self._corpus.flat else found, "the prediction")
+        guess.require_like(self._corpus.gold.some(test), "the prediction", "y")
+        iterations = getattr(fitted, "n_iter_", 0)
+        number = int(iterations) if isinstance(iterations, int | np.integer) else 0
+        return Snapshot(number, seconds, float("nan"), guess.codes, guess.names)
+
+
+def run_all(
+    corpus: Corpus,
+    settings: Sequence[Setting],
+    splits: Sequence[Split],
+    score: Scorer,
+    *,
+    n_jobs: int,
+    curves: bool = False,
+    verbose: int = 0,
+) -> list[list[Outcome]]:
+    """Return the outcome of every setting on every split: ``outcomes[setting][split]``.
+
+    Parameters
+    ----------
+    corpus : Corpus
+    settings : sequence of Setting
+    splits : sequence of Split
+    score : callable
+        From gold and guessed labels to scores by name.
+    n_jobs : int
+        How many runs go on at a time.
+    curves : bool
+        Whether to score after every iteration.
+    verbose : int
+        Whether to write a line for each run, to the standard error.
+    """
+    families = _families(corpus, settings)
+    n_runs = len(families) * len(splits)
+    threads = max(1, n_jobs // max(n_runs, 1))  # of each run, where there are more processors than runs
+    for setting in settings:
+        if "n_jobs" in setting.estimator.get_params(deep=False):
+            setting.estimator.set_params(n_jobs=threads)
+    outcomes: list[list[Any]] = [[None] * len(splits) for _ in settings]
+    stopping = threading.Event()
+
+    def run(family: list[int], number: int) -> tuple[list[int], int, list[Outcome]]:
+        members = [settings[i] for i in family]
+        return family, number, _run(corpus, members, splits[number], score, curves, stopping.is_set)
+
+    # Folds of one setting after each other: what is slow is then seen early, and memory is used by few at a time.
+    tasks = [(family, number) for family in families for number in range(len(splits))]
+    with ThreadPoolExecutor(max_workers=max(1, min(n_jobs, n_runs))) as pool:
+        futures = [pool.submit(run, *task) for task in tasks]
+        try:
+            for done, future in enumerate(as_completed(futures), start=1):
+                family, number, found = future.result()
+                for i, outcome in zip(family, found, strict=True):
+                    outcomes[i][number] = outcome
+                    if verbose:
+                        _tell(f"{done}/{n_runs}", settings[i], number, outcome)
+        except BaseException:  # Ctrl-C as well: the others end after their iteration
+            stopping.set()
+            for future in futures:
+                future.cancel()
+            raise
+    return outcomes
+
+
+def _families(corpus: Corpus, settings: Sequence[Setting]) -> list[list[int]]:
+    """Return the settings that one run can serve, by number: they differ only in how long it is."""
+    families: dict[Hashable, list[int]] = {}
+    for i, setting in enumerate(settings):
+        ready = corpus.prepared(setting.estimator)
+        duration = ready.duration(setting.estimator)
+        shared = duration is not None and duration in setting.place
+        place = {name: value for name, value in setting.place.items() if name != duration}
+        families.setdefault(tuple(place.items()) if shared else (i,), []).append(i)
+    return list(families.values())
+
+
+def _run(
+    corpus: Corpus,
+    members: Sequence[Setting],
+    split: Split,
+    score: Scorer,
+    curves: bool,
+    stop: Callable[[], bool],
+) -> list[Outcome]:
+    """Return the outcomes of settings that differ only in how long they are trained."""
+    gold = corpus.gold.some(split.test)
+    ready = corpus.prepared(members[0].estimator)
+    lengths = [0]
+    if len(members) > 1:
+        duration = ready.duration(members[0].estimator)
+        lengths = [int(setting.params[duration]) for setting in members]
+    longest = members[int(np.argmax(lengths))].estimator
+    snapshots: dict[int, Snapshot] = {}
+    curve: list[dict[str, float]] = []
+
+    def see(snapshot: Snapshot) -> None:
+        if snapshot.iteration in lengths:
+            snapshots[snapshot.iteration] = snapshot
+        if curves:
+            scores = score(gold, _guess(snapshot, gold))
+            curve.append(
+                {"iteration": snapshot.iteration, "seconds": snapshot.seconds, "objective": snapshot.objective} | scores
+            )
+
+    last = ready.run(longest, *split, lambda number: curves or number in lengths, see, stop)
+    outcomes = []
+    for length in lengths:
+        end = snapshots.get(length, last)  # the last where training converged earlier
+        guess = _guess(end, gold)
+        so_far = [point for point in curve if point["iteration"] <= end.iteration]
+        outcomes.append(Outcome(guess, score(gold, guess), end.seconds, end.iteration, so_far))
+    return outcomes
+
+
+def _guess(snapshot: Snapshot, gold: CodedLabels) -> CodedLabels:
+    """Return the labels of a snapshot by the numbers that gold has, new ones after these."""
+    numbers = {name: code for code, name in enumerate(gold.names)}
+    table = [numbers.setdefault(name, len(numbers)) for name in snapshot.classes]
+    return CodedLabels(list(numbers), np.array(table, dtype=np.int32)[snapshot.labels], gold.offsets)
+
+
+def _tell(progress: str, setting: Setting, number: int, outcome: Outcome) -> None:
+    params = ", ".join(f"{name}={text_of_value(value)}" for name, value in setting.params.items())
+    scores = ", ".join(f"{name} {100 * value:.2f}" for name, value in outcome.scores.items())
+    line = f"run {progress}: {params or 'as given'}, split {number + 1}: {scores}, {outcome.seconds:.1f} s"
+    print(line, file=sys.stderr, flush=True)
+
+
+def _some(items: Any, sequences: npt.NDArray[np.intp]) -> Any:
+    return items[sequences] if hasattr(items, "shape") else [items[i] for i in sequences.tolist()]
+
+
+def _is_flat(y: Any) -> bool:
+    """Whether y has a label for each entry of X, not a sequence of them."""
+    if isinstance(y, np.ndarray):
+        return y.ndim == 1 and y.dtype != object
+    first = next(iter(y), None)
+    return isinstance(first, str | bytes) or (first is not None and not isinstance(first, Iterable))
+
+
+def _nested(y: Any) -> list[list[Any]]:
+    return [[label] for label in (y.tolist() if isinstance(y, np.ndarray) else y)]
