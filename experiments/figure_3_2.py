@@ -1,7 +1,8 @@
 """Figure 3.2: seconds through the epochs for k = 1, 5, 10, and F-measure through time for k = 1, 5, on chunking.
 
-C is that of Table 3.1. Models are trained one at a time, so that their times can be compared. The thesis: the perceptron
-is slightly faster than PA; RPA decodes once more and is slower; SDM takes the most, for its sets of active outputs grow.
+C is that of Table 3.1. Models are trained one at a time, so that their times can be compared. The thesis: the
+perceptron is slightly faster than PA; RPA decodes once more and is slower; SDM takes the most, for its sets of active
+outputs grow.
 """
 
 from __future__ import annotations

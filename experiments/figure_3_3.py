@@ -1,12 +1,13 @@
 """Figure 3.3: LaRank in one pass, for different k and n_R, on chunking and Spanish NER; mean and mean absolute error.
 
-Which values of n_R and k the figure has cannot be read from the thesis's text; here n_R is 1, 2, 5, 10 and k is 1, 2, 5,
-10. C is chosen for each k on held-out sentences (chunking: the last fifth of the training part; names: testa), at the
-smallest n_R and with one seed. 20 repetitions, as published; ``--quick`` has 3, of a part of the sentences.
+Which values of n_R and k the figure has cannot be read from the thesis's text; here n_R is 1, 2, 5, 10 and k is 1, 2,
+5, 10. C is chosen for each k on held-out sentences (chunking: the last fifth of the training part; names: testa), at
+the smallest n_R and with one seed. 20 repetitions, as published; ``--quick`` has 3, of a part of the sentences.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,7 @@ def say(task: Task, rows: list[dict[str, Any]], report: Report) -> None:
         best = max(ks, key=lambda k: mean[n, k])
         gain = mean[n, best] - mean[n, 1]
         report.finding(f"{task.name}, n_R = {n}: best with k = {best}, {gain:+.3f} against k = 1.")
-    rises = all(mean[a, k] <= mean[b, k] for k in ks for a, b in zip(numbers, numbers[1:], strict=False))
+    rises = all(mean[a, k] <= mean[b, k] for k in ks for a, b in pairwise(numbers))
     report.finding(f"{task.name}: a larger n_R is {'always' if rises else 'not always'} better.\n")
 
 

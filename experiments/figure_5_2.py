@@ -1,7 +1,7 @@
 """Figure 5.2: the hinge and the ramp loss through the epochs, for SDM and Pegasos, on chunking and POS tagging.
 
-The settings are those of Table 5.1; all run for as many passes, so that curves have the same length. For the ramp loss
-the passes inside of rounds are counted. ``--quick`` takes a part of the sentences and fewer passes.
+The settings are those of Table 5.1; all run for as many passes, so that curves have the same length. For the ramp
+loss the passes inside of rounds are counted. ``--quick`` takes a part of the sentences and fewer passes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Figure 5.3: the hinge against the ramp loss on chunking when 0 to 20% of the training sentences have random labels.
 
-The settings are those of Table 5.1. Every token of an outlier has a label drawn from all labels with equal probability;
-with one seed, the outliers of a smaller share are among those of a larger one. The thesis: with outliers, every algorithm
-is better with the ramp loss. ``--quick`` takes a part of the sentences and of the epochs, and 0, 10 and 20%.
+The settings are those of Table 5.1. Every token of an outlier has a label drawn from all labels with equal
+probability; with one seed, the outliers of a smaller share are among those of a larger one. The thesis: with
+outliers, every algorithm is better with the ramp loss. ``--quick`` takes a part of the sentences and of the epochs,
+and 0, 10 and 20%.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ def main() -> None:
     report.csv(rows)
     draw(rows, list(cells), report)
     for name in dict.fromkeys(name for name, _ in cells):
-        gains = ", ".join(f"{row[f'{name}, ramp'] - row[f'{name}, hinge']:+.2f} at {row['outliers %']}%" for row in rows)
+        gains = ", ".join(
+            f"{row[f'{name}, ramp'] - row[f'{name}, hinge']:+.2f} at {row['outliers %']}%" for row in rows
+        )
         report.finding(f"{name}: ramp - hinge is {gains}.")
     report.done()
 

@@ -1,7 +1,7 @@
 """Figure 6.1: stochastic Pegasos by lambda, after 20 and 100 epochs, with and without projection; chunking and POS.
 
-The thesis: small lambdas need more epochs; large ones make no difference between 20 and 100 but are not satisfying; the
-best results come without projection. ``--quick`` takes a part of the sentences and 5 and 20 epochs.
+The thesis: small lambdas need more epochs; large ones make no difference between 20 and 100 but are not satisfying;
+the best results come without projection. ``--quick`` takes a part of the sentences and 5 and 20 epochs.
 """
 
 from __future__ import annotations

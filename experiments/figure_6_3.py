@@ -1,9 +1,8 @@
 """Figure 6.3: step sizes of stochastic Pegasos through the epochs, without and with projection, on chunking.
 
-alpha is 0.75, lambda that of Table 6.1. The thesis: without projection Pegasos' own step, a constant 0.01 and
-gamma = 0.1 are alike, and a constant 0.1 is faster at first and not very good in the end; with projection other steps
-help at first, and in the end all are alike but for a constant 0.001. ``--quick`` takes a part of the sentences and 10
-epochs.
+alpha is 0.75, lambda that of Table 6.1. The thesis: without projection Pegasos' own step, a constant 0.01 and gamma =
+0.1 are alike, and a constant 0.1 is faster at first and not very good in the end; with projection other steps help at
+first, and in the end all are alike but for a constant 0.001. ``--quick`` takes a part of the sentences and 10 epochs.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ def main() -> None:
         best, fastest = (max(scores, key=lambda step: scores[step]) for scores in (last, first))
         own = "1/(lambda t)"
         report.finding(
-            f"{name}: after one epoch the best step is {fastest} ({first[fastest]:.3f}, Pegasos' own {first[own]:.3f}); "
+            f"{name}: after one epoch the best is {fastest} ({first[fastest]:.3f}, Pegasos' own {first[own]:.3f}); "
             f"at the end {best} ({last[best]:.3f}, Pegasos' own {last[own]:.3f})."
         )
     report.done()

@@ -1,7 +1,7 @@
 """Figure 6.4: stochastic Pegasos with and without projection, averaged and not, through the epochs; chunking and POS.
 
-Lambda is that of Table 6.1. The thesis: without averaging scores oscillate; averaged they rise slowly, to much the same
-after 100 epochs. ``--quick`` takes a part of the sentences and 15 epochs.
+Lambda is that of Table 6.1. The thesis: without averaging scores oscillate; averaged they rise slowly, to much the
+same after 100 epochs. ``--quick`` takes a part of the sentences and 15 epochs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ def main() -> None:
     """Print where the curves end and how much they oscillate, and draw them."""
     report = Report(__file__, __doc__ or "")
     both = {task.name: panel(task, report) for task in tasks(report.quick, chunking, brown)}
-    report.csv([{"task": t, "method": n, **point} for t, f in both.items() for n, c in f.items() for point in c.curves[0]])
+    report.csv(
+        [{"task": t, "method": n, **point} for t, f in both.items() for n, c in f.items() for point in c.curves[0]]
+    )
     with report.picture(1, 2, width=5.4) as axes:
         for ax, (name, found) in zip(axes, both.items(), strict=True):
             score = "F-measure of tokens (%)" if name == "chunking" else "accuracy (%)"

@@ -1,7 +1,7 @@
 """Figure 6.5: Pegasos with the max-margin loss of k examples and the averaged sum loss of k outputs; chunking, k = 10.
 
-Lambda is that of Table 6.1. The thesis: both come to the same; by epochs the averaged sum loss is faster, by updates the
-max-margin loss, whose updates are of k examples. ``--quick`` takes a part of the sentences and 15 epochs.
+Lambda is that of Table 6.1. The thesis: both come to the same; by epochs the averaged sum loss is faster, by updates
+the max-margin loss, whose updates are of k examples. ``--quick`` takes a part of the sentences and 15 epochs.
 """
 
 from __future__ import annotations

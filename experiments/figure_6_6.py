@@ -1,8 +1,8 @@
-"""Figure 6.6: Pegasos with the averaged sum loss, without projection, by k, after some numbers of epochs; chunking, POS.
+"""Figure 6.6: Pegasos with the averaged sum loss, without projection, by k, after some epochs; chunking, POS.
 
-Lambda is chosen for each k and number of epochs on the last fifth of the training sentences, as the thesis chooses it by
-cross-validation. The thesis: after few epochs a larger k is better; after many all are alike, but for a slight loss with a
-very large k. ``--quick`` takes a part of the sentences and smaller k.
+Lambda is chosen for each k and number of epochs on the last fifth of the training sentences, as the thesis chooses it
+by cross-validation. The thesis: after few epochs a larger k is better; after many all are alike, but for a slight
+loss with a very large k. ``--quick`` takes a part of the sentences and smaller k.
 """
 
 from __future__ import annotations

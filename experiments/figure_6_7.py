@@ -1,8 +1,8 @@
 """Figure 6.7: F-measure on chunking against the seconds of training, 100 epochs of every algorithm of Table 6.1.
 
-k = 10 for MIRA and for the losses of several outputs or examples. Models are trained one at a time. The thesis: all but
-the perceptron come to much the same best score; online learners soon, with a loss after it, Pegasos late; of Pegasos'
-variants the stochastic one is the fastest. ``--quick`` takes a part of the sentences and 10 epochs.
+k = 10 for MIRA and for the losses of several outputs or examples. Models are trained one at a time. The thesis: all
+but the perceptron come to much the same best score; online learners soon, with a loss after it, Pegasos late; of
+Pegasos' variants the stochastic one is the fastest. ``--quick`` takes a part of the sentences and 10 epochs.
 """
 
 from __future__ import annotations

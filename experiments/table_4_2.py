@@ -1,9 +1,9 @@
 """Table 4.2: a structured SVM, a CRF, and the committee of the two without and with confidence, on chunking.
 
-The SVM is SDM with k = 5, C = 0.1, tau = 1e-3, not averaged (4.2, 4.4); its epochs are not given, and are 20 here, as in
-Table 3.1. The CRF has CRFsuite's default penalty. The second model sees the prediction and the interval of its
-confidence, [0, 1) or [1, 1], alone and with the word and each of its attributes (Table 4.1). ``--quick`` takes a part of
-the sentences and 5 epochs.
+The SVM is SDM with k = 5, C = 0.1, tau = 1e-3, not averaged (4.2, 4.4); its epochs are not given, and are 20 here, as
+in Table 3.1. The CRF has CRFsuite's default penalty. The second model sees the prediction and the interval of its
+confidence, [0, 1) or [1, 1], alone and with the word and each of its attributes (Table 4.1). ``--quick`` takes a part
+of the sentences and 5 epochs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Table 5.1: the hinge against the ramp loss, for SDM and Pegasos with and without projection; chunking and POS tagging.
+"""Table 5.1: the hinge against the ramp loss, for SDM and Pegasos with and without projection; chunking, POS.
 
 Trained with the published C or lambda and epochs; a round of the concave-convex procedure has T passes. ``--quick``
 takes a part of the sentences and of the epochs.

@@ -1,8 +1,8 @@
 """The thesis's algorithms by the names that its tables have, as learners of this library.
 
-Everything is averaged from the first step on, as the prefix *avg* of the thesis says. The thesis does not say in which
-order examples are visited; here it is a new random one in each epoch, which brings 0.1 of F on held-out chunks against
-the order of the corpus.
+Everything is averaged from the first step on, as the prefix *avg* of the thesis says. The thesis does not say in
+which order examples are visited; here it is a new random one in each epoch, which brings 0.1 of F on held-out chunks
+against the order of the corpus.
 """
 
 from __future__ import annotations

@@ -101,8 +101,10 @@ def dots(axes: Any, names: Sequence[str], published: Sequence[float], measured: 
 def _text(value: Any) -> str:
     if value is None:
         return "-"
-    return f"{value:.3f}" if isinstance(value, float) and (abs(value) >= 0.1 or value == 0) else (
-        f"{value:g}" if isinstance(value, float) else str(value)
+    return (
+        f"{value:.3f}"
+        if isinstance(value, float) and (abs(value) >= 0.1 or value == 0)
+        else (f"{value:g}" if isinstance(value, float) else str(value))
     )
 
 
