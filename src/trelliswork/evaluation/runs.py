@@ -20,8 +20,9 @@ import numpy.typing as npt
 from trelliswork.errors import InvalidInput
 from trelliswork.estimators.snapshots import Snapshot
 from trelliswork.evaluation.coding import CodedLabels, coded
-from trelliswork.evaluation.folds import Split
+from trelliswork.evaluation.folds import Split, splits_of
 from trelliswork.evaluation.grids import Setting, text_of_value
+from trelliswork.evaluation.pairs import shown
 
 __all__ = ["Corpus", "Outcome", "run_all"]
 
@@ -67,10 +68,30 @@ class Corpus:
         self.flat = _is_flat(y)
         self.y = y
         self.gold = coded(_nested(y) if self.flat else y)
-        n = self.X.shape[0] if hasattr(self.X, "shape") else len(self.X)
+        n = _length(self.X)
         if n != len(self.gold):
             raise InvalidInput(f"y has {len(self.gold)} entries but X has {n}. Every sequence needs its labels.")
         self._prepared: list[Any] = []
+
+    @classmethod
+    def with_dev(cls, X: Any, y: Any, X_dev: Any, y_dev: Any) -> tuple[Corpus, list[Split]]:
+        """Return all sequences as one corpus, and the split that learns from the first and holds out the others."""
+        parts = {"X": X, "y": y, "X_dev": X_dev, "y_dev": y_dev}
+        for name, part in parts.items():
+            if part is None:
+                raise InvalidInput(f"{name} is missing: development data are X_dev with y_dev.")
+            if isinstance(part, str | bytes) or not hasattr(part, "__iter__"):
+                raise InvalidInput(f"{name} is {shown(part)}; expected a list with an item for each sequence.")
+            parts[name] = part if hasattr(part, "__len__") or hasattr(part, "shape") else list(part)
+        for of in ("", "_dev"):
+            if _length(parts[f"X{of}"]) != _length(parts[f"y{of}"]):
+                raise InvalidInput(
+                    f"y{of} has {_length(parts[f'y{of}'])} entries but X{of} has {_length(parts[f'X{of}'])}. "
+                    "Every sequence needs its labels."
+                )
+        corpus = cls(_joined(parts["X"], parts["X_dev"]), _joined(parts["y"], parts["y_dev"]))
+        n = _length(parts["X"])
+        return corpus, splits_of([(np.arange(n), np.arange(n, len(corpus)))], len(corpus), None, None)
 
     def __len__(self) -> int:
         return len(self.gold)
@@ -259,3 +280,18 @@ def _is_flat(y: Any) -> bool:
 
 def _nested(y: Any) -> list[list[Any]]:
     return [[label] for label in (y.tolist() if isinstance(y, np.ndarray) else y)]
+
+
+def _joined(first: Any, second: Any) -> Any:
+    """Return the entries of both."""
+    if hasattr(first, "tocsr"):
+        from scipy.sparse import vstack
+
+        return vstack([first, second]).tocsr()
+    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
+        return np.concatenate([first, second])
+    return [*first, *second]
+
+
+def _length(items: Any) -> int:
+    return int(items.shape[0]) if hasattr(items, "shape") else len(items)
