@@ -116,7 +116,9 @@ class PreparedSequences:
         held_out = oracle.dev(source, n_jobs)
 
         def snapshot(number: int, seconds: float, objective: float, weights: npt.NDArray[np.float64]) -> Snapshot:
-            labels = held_out.argmax(weights, n_jobs, getattr(learner, "normalised", "global") == "local")
+            # In single precision, as a model has them: where two labels score nearly alike it decides.
+            kept = weights.astype(np.float32).astype(np.float64)
+            labels = held_out.argmax(kept, n_jobs, getattr(learner, "normalised", "global") == "local")
             return Snapshot(number, seconds, objective, labels, job.classes)
 
         watched = seconds = 0.0

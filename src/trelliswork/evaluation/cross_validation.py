@@ -72,11 +72,6 @@ def cross_validate(
     CrossValidation
         A table (`str`), `as_dict`, `plot`, the `best` setting, and the predictions of each.
 
-    Notes
-    -----
-    Labels are decoded from weights in double precision; a model that was fitted and saved has single precision, so that
-    a token with two labels of nearly the same score may come out otherwise.
-
     Examples
     --------
     >>> import trelliswork as tw
