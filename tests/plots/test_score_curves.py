@@ -1,5 +1,7 @@
 """Curves of scores: what is drawn is what was given."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -15,7 +17,7 @@ X, Y = list(CORPUS.X_train[:60]), list(CORPUS.y_train[:60])
 def lines(axes):
     """Each line by name: x and y."""
     return {
-        label: tuple(np.asarray(part) for part in handle[0].get_data())
+        label: tuple(np.asarray(part, dtype=float) for part in handle[0].get_data())
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
 
@@ -39,7 +41,7 @@ def test_lines_differ_in_colour_marker_and_dashes():
     drawn = [handle[0] for handle in axes.get_legend_handles_labels()[0]]
     assert len({line.get_color() for line in drawn}) == 7
     assert len({line.get_marker() for line in drawn}) == 7
-    assert all(a.get_linestyle() != b.get_linestyle() for a, b in zip(drawn, drawn[1:], strict=False))
+    assert all(a.get_linestyle() != b.get_linestyle() for a, b in pairwise(drawn))
 
 
 def test_a_single_line_without_a_name_has_no_legend():
