@@ -110,4 +110,4 @@ def test_a_label_that_breaks_the_scheme_is_named_with_its_line(run, tmp_path):
     path.write_text("a O\n\nb I-X\n\nc B-X\n\nd O\n")
     code, _, err = run("cv", path, "--scheme", "BIO", "--folds", 2)
     assert code == 2
-    assert "I-X" in err
+    assert f"{path}, line 3: y[1]" in err

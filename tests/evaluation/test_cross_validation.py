@@ -390,6 +390,13 @@ def test_what_is_wrong_is_said(x, y, how, message):
         cross_validate(tw.SequenceLabeler("pa"), x, y, folds=2, **how)
 
 
+@pytest.mark.parametrize("how", [{}, {"decoder": "mbr"}], ids=["prepared", "plain"])
+def test_an_error_names_the_sequence_of_the_whole_corpus(how):
+    y = [*Y[:-1], ["I-NAME", *Y[-1][1:]]]
+    with pytest.raises(InvalidInput, match=r"^y\[119\]"):
+        cross_validate(tw.SequenceLabeler(constraints="BIO", **how), X, y, folds=2)
+
+
 def test_development_data_come_in_pairs():
     with pytest.raises(InvalidInput, match="y_dev is missing"):
         validate(tw.SequenceLabeler("pa"), X, Y, X, None)

@@ -20,7 +20,7 @@ from trelliswork import _core
 from trelliswork.estimators.gold import Gold, encoded, paired
 from trelliswork.estimators.inputs import Inputs, inputs_of
 from trelliswork.estimators.job import Job
-from trelliswork.estimators.parts import offsets_of, positions
+from trelliswork.estimators.parts import numbered_in_whole, offsets_of, positions
 from trelliswork.estimators.snapshots import Snapshot
 from trelliswork.estimators.weighting import Weighting
 from trelliswork.learners.training import Iteration
@@ -110,7 +110,8 @@ class PreparedSequences:
         job = Job(
             labeler, self._rows, _part(self._gold, train), Weighting(None, None, labeler.class_weight), None, False
         )
-        oracle = job.oracle(train)
+        with numbered_in_whole(train):
+            oracle = job.oracle(train)
         n_jobs = checks.as_jobs(labeler.n_jobs)
         (source,) = self._rows.sources(test)
         held_out = oracle.dev(source, n_jobs)

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trelliswork.errors import InvalidInput
+from trelliswork.estimators.parts import numbered_in_whole
 from trelliswork.estimators.snapshots import Snapshot
 from trelliswork.evaluation.coding import CodedLabels, coded
 from trelliswork.evaluation.folds import Split, splits_of
@@ -134,7 +135,8 @@ class _Plain:
         from sklearn.base import clone
 
         began = time.perf_counter()
-        fitted = clone(estimator).fit(*self._corpus.some(train))
+        with numbered_in_whole(train):
+            fitted = clone(estimator).fit(*self._corpus.some(train))
         seconds = time.perf_counter() - began
         found = fitted.predict(self._corpus.some(test)[0])
         guess = coded(_nested(found) if self._corpus.flat else found, "the prediction")
