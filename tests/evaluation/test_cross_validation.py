@@ -229,6 +229,7 @@ def test_curves_have_every_iteration_and_end_where_the_run_does():
             assert [point["seconds"] for point in curve] == sorted(point["seconds"] for point in curve)
             assert curve[-1]["f1"] == candidate.scores["f1"][fold]
             assert curve[-1]["seconds"] == candidate.seconds[fold]
+            assert curve[-1]["cpu_seconds"] == candidate.cpu_seconds[fold] > 0
 
 
 def test_without_being_asked_for_there_are_no_curves():
@@ -308,6 +309,24 @@ def test_one_label_to_each_entry():
     for i, (train, test) in enumerate(result.splits):
         fitted = clone(tree).set_params(learner__epochs=5).fit(rows[train], y[train])
         assert result.candidates[1].scores["accuracy"][i] == pytest.approx(fitted.score(rows[test], y[test]))
+
+
+def test_labels_in_an_array_of_objects():
+    rows = np.random.default_rng(0).normal(size=(30, 2))
+    y = np.where(rows[:, 0] > 0, "yes", "no")
+    one, other = (cross_validate(tw.MulticlassPerceptron(), rows, labels, folds=2) for labels in (y, y.astype(object)))
+    assert one.predictions() == other.predictions()
+
+
+def test_sequences_without_tokens_are_labelled_with_nothing():
+    result = cross_validate(tw.SequenceLabeler("pa"), [[], *X, []], [[], *Y, []], folds=3)
+    found = result.predictions()
+    assert (found[0], found[-1], len(found)) == ([], [], len(X) + 2)
+
+
+def test_patience_needs_development_data_here_too():
+    with pytest.raises(InvalidInput, match="patience needs development data"):
+        cross_validate(tw.SequenceLabeler("pa", patience=2), X, Y, folds=2)
 
 
 def test_tables_and_json_have_all_settings():

@@ -60,7 +60,9 @@ __all__ = ["command", "cross_validated", "grid_from"]
 )
 @click.option("--plot", metavar="FILE", help="Draw the scores into this file (.png, .svg, .pdf).")
 @click.option(
-    "--against", metavar="NAME", help="What to draw them against: a parameter, iteration or seconds.  [a parameter]"
+    "--against",
+    metavar="NAME",
+    help="What to draw them against: a parameter, iteration, seconds or cpu_seconds.  [a parameter]",
 )
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Runs at a time.  [one for each processor]")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the folds and the learners.")
@@ -85,7 +87,9 @@ def command(
     """
     _check_plot(plot, against, nested, how["dev"])
     verbose = (verbose or on_terminal()) and not quiet
-    result = cross_validated(source, nested=nested, curves=against in ("iteration", "seconds"), verbose=verbose, **how)
+    result = cross_validated(
+        source, nested=nested, curves=against in ("iteration", "seconds", "cpu_seconds"), verbose=verbose, **how
+    )
     if plot is not None:
         from trelliswork.evaluation import CrossValidation
 

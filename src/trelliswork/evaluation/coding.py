@@ -21,7 +21,7 @@ from trelliswork.evaluation.scores import Score
 
 __all__ = ["MEASURES", "CodedLabels", "Codes", "checked_measure", "coded", "counts_per_sequence", "f1_of", "score_of"]
 
-Codes = npt.NDArray[np.int32]
+Codes = npt.NDArray[np.integer]
 Ints = npt.NDArray[np.int64]
 
 MEASURES = ("f1", "token_f1", "accuracy")

@@ -40,15 +40,19 @@ class Candidate:
         function's of your own under its name.
     seconds : (n_folds,) array
         Of training, reading the examples not counted. Runs that go on side by side slow each other down.
+    cpu_seconds : (n_folds,) array
+        The same by the clock of the processor, which stands while others use it; of one thread.
     iterations : (n_folds,) array of int
     curves : list of n_folds lists of dict
-        For each iteration ``iteration``, ``seconds``, ``objective`` and the scores; empty unless asked for.
+        For each iteration ``iteration``, ``seconds``, ``cpu_seconds``, ``objective`` and the scores; empty unless asked
+        for.
     """
 
     params: dict[str, Any]
     measure: str
     scores: dict[str, Floats]
     seconds: Floats
+    cpu_seconds: Floats
     iterations: npt.NDArray[np.int64]
     curves: list[list[dict[str, float]]]
     _guesses: list[CodedLabels]
@@ -72,6 +76,7 @@ class Candidate:
             f"{self.measure}_std": self.std,
             "iterations": float(self.iterations.mean()),
             "seconds": float(self.seconds.mean()),
+            "cpu_seconds": float(self.cpu_seconds.mean()),
         }
 
     def as_dict(self) -> dict[str, Any]:
@@ -82,6 +87,7 @@ class Candidate:
             "std": self.std,
             "scores": {name: values.tolist() for name, values in self.scores.items()},
             "seconds": self.seconds.tolist(),
+            "cpu_seconds": self.cpu_seconds.tolist(),
             "iterations": self.iterations.tolist(),
             "curves": [[{name: _plain(value) for name, value in point.items()} for point in c] for c in self.curves],
         }
@@ -191,8 +197,8 @@ class CrossValidation(_HeldOut):
         Parameters
         ----------
         x : str, optional
-            A parameter such as ``"learner__k"``: one line for each combination of the others. Or ``"iteration"`` or
-            ``"seconds"``: one line for each setting, for which ``curves=True`` must have been asked. By default the
+            A parameter such as ``"learner__k"``: one line for each combination of the others. Or ``"iteration"``,
+            ``"seconds"`` or ``"cpu_seconds"``: one line for each setting; these need ``curves=True``. By default the
             first parameter with several values that are numbers, else iterations.
         measure : str, optional
             Which score; by default the one that settings are judged by.
@@ -293,6 +299,7 @@ def candidate_of(params: dict[str, Any], measure: str, outcomes: Sequence[Outcom
         measure,
         {name: np.array([outcome.scores[name] for outcome in outcomes]) for name in outcomes[0].scores},
         np.array([outcome.seconds for outcome in outcomes]),
+        np.array([outcome.cpu_seconds for outcome in outcomes]),
         np.array([outcome.iteration for outcome in outcomes], dtype=np.int64),
         [outcome.curve for outcome in outcomes],
         [outcome.guess for outcome in outcomes],

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ import numpy.typing as npt
 
 from trelliswork.errors import InvalidInput
 from trelliswork.estimators.parts import numbered_in_whole
-from trelliswork.estimators.snapshots import Snapshot
+from trelliswork.estimators.snapshots import Snapshot, Stopwatch
 from trelliswork.evaluation.coding import CodedLabels, coded
 from trelliswork.evaluation.folds import Split, splits_of
 from trelliswork.evaluation.grids import Setting, text_of_value
@@ -39,17 +38,18 @@ class Outcome:
     guess : CodedLabels
         Of the sequences held out.
     scores : dict of str to float
-    seconds : float
+    seconds, cpu_seconds : float
         Of training.
     iteration : int
         After which training ended; 0 if the estimator does not say.
     curve : list of dict
-        For each iteration: ``iteration``, ``seconds``, ``objective`` and the scores; empty if not asked for.
+        For each iteration: its number, seconds, objective and scores; empty if not asked for.
     """
 
     guess: CodedLabels
     scores: dict[str, float]
     seconds: float
+    cpu_seconds: float
     iteration: int
     curve: list[dict[str, float]] = field(default_factory=list)
 
@@ -134,16 +134,16 @@ class _Plain:
     ) -> Snapshot:
         from sklearn.base import clone
 
-        began = time.perf_counter()
+        watch = Stopwatch()
         with numbered_in_whole(train):
             fitted = clone(estimator).fit(*self._corpus.some(train))
-        seconds = time.perf_counter() - began
+        spent = watch.read()
         found = fitted.predict(self._corpus.some(test)[0])
         guess = coded(_nested(found) if self._corpus.flat else found, "the prediction")
         guess.require_like(self._corpus.gold.some(test), "the prediction", "y")
         iterations = getattr(fitted, "n_iter_", 0)
         number = int(iterations) if isinstance(iterations, int | np.integer) else 0
-        return Snapshot(number, seconds, float("nan"), guess.codes, guess.names)
+        return Snapshot(number, *spent, float("nan"), guess.codes, guess.names)
 
 
 def run_all(
@@ -239,10 +239,8 @@ def _run(
         if snapshot.iteration in lengths:
             snapshots[snapshot.iteration] = snapshot
         if curves:
-            scores = score(gold, _guess(snapshot, gold))
-            curve.append(
-                {"iteration": snapshot.iteration, "seconds": snapshot.seconds, "objective": snapshot.objective} | scores
-            )
+            point = {name: getattr(snapshot, name) for name in ("iteration", "seconds", "cpu_seconds", "objective")}
+            curve.append(point | score(gold, _guess(snapshot, gold)))
 
     last = ready.run(longest, *split, lambda number: curves or number in lengths, see, stop)
     outcomes = []
@@ -250,7 +248,7 @@ def _run(
         end = snapshots.get(length, last)  # the last where training converged earlier
         guess = _guess(end, gold)
         so_far = [point for point in curve if point["iteration"] <= end.iteration]
-        outcomes.append(Outcome(guess, score(gold, guess), end.seconds, end.iteration, so_far))
+        outcomes.append(Outcome(guess, score(gold, guess), end.seconds, end.cpu_seconds, end.iteration, so_far))
     return outcomes
 
 
@@ -258,7 +256,9 @@ def _guess(snapshot: Snapshot, gold: CodedLabels) -> CodedLabels:
     """Return the labels of a snapshot by the numbers that gold has, new ones after these."""
     numbers = {name: code for code, name in enumerate(gold.names)}
     table = [numbers.setdefault(name, len(numbers)) for name in snapshot.classes]
-    return CodedLabels(list(numbers), np.array(table, dtype=np.int32)[snapshot.labels], gold.offsets)
+    # As narrow as can be: a large grid keeps the labels of every token once for each of its settings.
+    codes = np.array(table, dtype=np.min_scalar_type(len(numbers)))
+    return CodedLabels(list(numbers), codes[snapshot.labels], gold.offsets)
 
 
 def _tell(progress: str, setting: Setting, number: int, outcome: Outcome) -> None:
@@ -269,13 +269,12 @@ def _tell(progress: str, setting: Setting, number: int, outcome: Outcome) -> Non
 
 
 def _some(items: Any, sequences: npt.NDArray[np.intp]) -> Any:
+    items = getattr(items, "iloc", items)  # pandas counts by place only there
     return items[sequences] if hasattr(items, "shape") else [items[i] for i in sequences.tolist()]
 
 
 def _is_flat(y: Any) -> bool:
     """Whether y has a label for each entry of X, not a sequence of them."""
-    if isinstance(y, np.ndarray):
-        return y.ndim == 1 and y.dtype != object
     first = next(iter(y), None)
     return isinstance(first, str | bytes) or (first is not None and not isinstance(first, Iterable))
 

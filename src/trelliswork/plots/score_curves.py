@@ -39,6 +39,7 @@ NAMES = {
     "accuracy": "accuracy (%)",
     "iteration": "iterations",
     "seconds": "seconds of training",
+    "cpu_seconds": "processor seconds of training",
 }
 
 
@@ -130,7 +131,7 @@ def plot_candidates(
     if measure not in known:
         raise InvalidInput(f"measure is {measure!r}; expected one of {', '.join(map(repr, known))}.")
     x = _default_x(candidates) if x is None else x
-    if x in ("iteration", "seconds"):
+    if x in ("iteration", "seconds", "cpu_seconds"):
         curves = _against_time(candidates, x, measure)
     else:
         curves = _against_parameter(candidates, x, measure)
@@ -172,7 +173,9 @@ def _against_parameter(candidates: Sequence[Candidate], x: str, measure: str) ->
     shown = [one for one in candidates if x in one.params]
     if not shown:
         known = ", ".join(map(repr, candidates[0].params)) or "none"
-        raise InvalidInput(f"x is {x!r}; expected 'iteration', 'seconds' or a parameter of the grid: {known}.")
+        raise InvalidInput(
+            f"x is {x!r}; expected 'iteration', 'seconds', 'cpu_seconds' or a parameter of the grid: {known}."
+        )
     lines: dict[str, list[Candidate]] = {}
     for name, candidate in zip(named_by([one.params for one in shown], without=x), shown, strict=True):
         lines.setdefault(name, []).append(candidate)
