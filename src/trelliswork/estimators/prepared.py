@@ -8,7 +8,6 @@ are enough.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -20,8 +19,8 @@ from trelliswork import _core
 from trelliswork.estimators.gold import Gold, encoded, paired
 from trelliswork.estimators.inputs import Inputs, inputs_of
 from trelliswork.estimators.job import Job
-from trelliswork.estimators.parts import offsets_of, positions
-from trelliswork.estimators.snapshots import Snapshot
+from trelliswork.estimators.parts import numbered_in_whole, offsets_of, positions
+from trelliswork.estimators.snapshots import Snapshot, Stopwatch
 from trelliswork.estimators.weighting import Weighting
 from trelliswork.learners.training import Iteration
 from trelliswork.structures import checks
@@ -65,7 +64,7 @@ class PreparedSequences:
     @staticmethod
     def possible(labeler: Labeler) -> bool:
         """Whether runs do what `fit` and `predict` of a labeler would."""
-        return labeler.decoder == "argmax" and not labeler.warm_start
+        return labeler.decoder == "argmax" and labeler.patience is None and not labeler.warm_start
 
     def serves(self, estimator: Any) -> bool:
         """Whether an estimator is a labeler that sees in a token what was extracted here."""
@@ -110,25 +109,29 @@ class PreparedSequences:
         job = Job(
             labeler, self._rows, _part(self._gold, train), Weighting(None, None, labeler.class_weight), None, False
         )
-        oracle = job.oracle(train)
+        with numbered_in_whole(train):
+            oracle = job.oracle(train)
         n_jobs = checks.as_jobs(labeler.n_jobs)
         (source,) = self._rows.sources(test)
         held_out = oracle.dev(source, n_jobs)
 
-        def snapshot(number: int, seconds: float, objective: float, weights: npt.NDArray[np.float64]) -> Snapshot:
-            labels = held_out.argmax(weights, n_jobs, getattr(learner, "normalised", "global") == "local")
-            return Snapshot(number, seconds, objective, labels, job.classes)
+        local = getattr(learner, "normalised", "global") == "local"
+        watch = Stopwatch()
 
-        watched = seconds = 0.0
+        def snapshot(number: int, objective: float, weights: npt.NDArray[np.float64]) -> Snapshot:
+            # In single precision, as a model has them: where two labels score nearly alike it decides.
+            labels = held_out.argmax(weights.astype(np.float32).astype(np.float64), n_jobs, local)
+            return Snapshot(number, *spent, objective, labels, job.classes)
+
+        spent = watch.read()
 
         def on_iteration(iteration: Iteration) -> bool:
-            nonlocal watched, seconds
-            seconds = iteration.seconds - watched
-            if wanted(iteration.number):
-                started = time.perf_counter()
-                see(snapshot(iteration.number, seconds, iteration.objective, iteration.weights()))
-                watched += time.perf_counter() - started
-            return stop()
+            nonlocal spent
+            spent = watch.read()
+            with watch.paused():
+                if wanted(iteration.number):
+                    see(snapshot(iteration.number, iteration.objective, iteration.weights()))
+                return stop()
 
         trained = learner.train(
             oracle,
@@ -136,7 +139,7 @@ class PreparedSequences:
             seed=0 if labeler.random_state is None else int(labeler.random_state),
             on_iteration=on_iteration,
         )
-        return snapshot(trained.n_iter, seconds, trained.objective, trained.weights)
+        return snapshot(trained.n_iter, trained.objective, trained.weights)
 
 
 @dataclass(frozen=True)

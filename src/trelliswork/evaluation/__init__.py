@@ -4,7 +4,7 @@
 scores                    `span_scores` (conlleval's), `token_scores`, `confusion_table`, `evaluate`, `report`
 trust in marginals        `calibration`
 tests of a difference     `mcnemar`, `McNemarTable`, `paired_bootstrap`
-model selection           `cross_validate`, `nested_cross_validate`, `validate`, `k_folds`
+model selection           `cross_validate`, `nested_cross_validate`, `validate`, `learning_curve`, `k_folds`
 outliers on purpose       `with_outliers`
 ========================  ================================================================================
 
@@ -28,27 +28,23 @@ from trelliswork.evaluation.tokens import TokenScores, token_scores
 
 if TYPE_CHECKING:
     from trelliswork.evaluation.bootstrap import PairedBootstrap, paired_bootstrap
-    from trelliswork.evaluation.cross_validation import (
-        Candidate,
-        CrossValidation,
-        NestedCrossValidation,
-        cross_validate,
-        nested_cross_validate,
-        validate,
-    )
+    from trelliswork.evaluation.cross_validation import cross_validate, nested_cross_validate, validate
     from trelliswork.evaluation.folds import Split, k_folds
+    from trelliswork.evaluation.learning_curves import learning_curve
     from trelliswork.evaluation.noise import NoisyLabels, with_outliers
+    from trelliswork.evaluation.results import Candidate, CrossValidation, NestedCrossValidation
 
 # Public name -> module of this package that defines it; loaded when first used.
 _HOME = {
-    "Candidate": "cross_validation",
-    "CrossValidation": "cross_validation",
-    "NestedCrossValidation": "cross_validation",
+    "Candidate": "results",
+    "CrossValidation": "results",
+    "NestedCrossValidation": "results",
     "NoisyLabels": "noise",
     "PairedBootstrap": "bootstrap",
     "Split": "folds",
     "cross_validate": "cross_validation",
     "k_folds": "folds",
+    "learning_curve": "learning_curves",
     "nested_cross_validate": "cross_validation",
     "paired_bootstrap": "bootstrap",
     "validate": "cross_validation",
@@ -75,6 +71,7 @@ __all__ = [
     "cross_validate",
     "evaluate",
     "k_folds",
+    "learning_curve",
     "mcnemar",
     "nested_cross_validate",
     "paired_bootstrap",

@@ -21,7 +21,7 @@ from trelliswork.evaluation.scores import Score
 
 __all__ = ["MEASURES", "CodedLabels", "Codes", "checked_measure", "coded", "counts_per_sequence", "f1_of", "score_of"]
 
-Codes = npt.NDArray[np.int32]
+Codes = npt.NDArray[np.integer]
 Ints = npt.NDArray[np.int64]
 
 MEASURES = ("f1", "token_f1", "accuracy")
@@ -177,8 +177,11 @@ def f1_of(sums: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
 
 
 def _span_counts(gold: CodedLabels, guess: CodedLabels, names: Sequence[Any]) -> Ints:
+    if all(label == "O" for label in names):
+        return np.zeros((len(gold), 3), dtype=np.int64)
     spelled = SpanLabels.of(list(names))
-    assert spelled is not None, "checked_measure has seen to it"
+    if spelled is None:
+        raise InvalidInput(f"the labels {', '.join(map(repr, names[:4]))}, ... spell no spans in any scheme.")
     firsts = np.zeros(len(gold.codes), dtype=np.bool_)
     starts = gold.offsets[:-1]
     firsts[starts[starts < len(firsts)]] = True

@@ -79,7 +79,7 @@ def splits_of(folds: Any, n: int, groups: Iterable[Hashable] | None, random_stat
     """
     if isinstance(folds, int | np.integer):
         return k_folds(n, int(folds), groups=groups, random_state=random_state)
-    if hasattr(folds, "split"):
+    if hasattr(folds, "split") and not isinstance(folds, str | bytes):
         pairs = list(folds.split(np.zeros(n), groups=groups))
     elif isinstance(folds, Iterable) and not isinstance(folds, str | bytes | dict):
         pairs = list(folds)

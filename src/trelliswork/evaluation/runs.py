@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
@@ -18,10 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from trelliswork.errors import InvalidInput
-from trelliswork.estimators.snapshots import Snapshot
+from trelliswork.estimators.parts import numbered_in_whole
+from trelliswork.estimators.snapshots import Snapshot, Stopwatch
 from trelliswork.evaluation.coding import CodedLabels, coded
-from trelliswork.evaluation.folds import Split
+from trelliswork.evaluation.folds import Split, splits_of
 from trelliswork.evaluation.grids import Setting, text_of_value
+from trelliswork.evaluation.pairs import shown
 
 __all__ = ["Corpus", "Outcome", "run_all"]
 
@@ -37,17 +38,18 @@ class Outcome:
     guess : CodedLabels
         Of the sequences held out.
     scores : dict of str to float
-    seconds : float
+    seconds, cpu_seconds : float
         Of training.
     iteration : int
         After which training ended; 0 if the estimator does not say.
     curve : list of dict
-        For each iteration: ``iteration``, ``seconds``, ``objective`` and the scores; empty if not asked for.
+        For each iteration: its number, seconds, objective and scores; empty if not asked for.
     """
 
     guess: CodedLabels
     scores: dict[str, float]
     seconds: float
+    cpu_seconds: float
     iteration: int
     curve: list[dict[str, float]] = field(default_factory=list)
 
@@ -67,10 +69,30 @@ class Corpus:
         self.flat = _is_flat(y)
         self.y = y
         self.gold = coded(_nested(y) if self.flat else y)
-        n = self.X.shape[0] if hasattr(self.X, "shape") else len(self.X)
+        n = _length(self.X)
         if n != len(self.gold):
             raise InvalidInput(f"y has {len(self.gold)} entries but X has {n}. Every sequence needs its labels.")
         self._prepared: list[Any] = []
+
+    @classmethod
+    def with_dev(cls, X: Any, y: Any, X_dev: Any, y_dev: Any) -> tuple[Corpus, list[Split]]:
+        """Return all sequences as one corpus, and the split that learns from the first and holds out the others."""
+        parts = {"X": X, "y": y, "X_dev": X_dev, "y_dev": y_dev}
+        for name, part in parts.items():
+            if part is None:
+                raise InvalidInput(f"{name} is missing: development data are X_dev with y_dev.")
+            if isinstance(part, str | bytes) or not hasattr(part, "__iter__"):
+                raise InvalidInput(f"{name} is {shown(part)}; expected a list with an item for each sequence.")
+            parts[name] = part if hasattr(part, "__len__") or hasattr(part, "shape") else list(part)
+        for of in ("", "_dev"):
+            if _length(parts[f"X{of}"]) != _length(parts[f"y{of}"]):
+                raise InvalidInput(
+                    f"y{of} has {_length(parts[f'y{of}'])} entries but X{of} has {_length(parts[f'X{of}'])}. "
+                    "Every sequence needs its labels."
+                )
+        corpus = cls(_joined(parts["X"], parts["X_dev"]), _joined(parts["y"], parts["y_dev"]))
+        n = _length(parts["X"])
+        return corpus, splits_of([(np.arange(n), np.arange(n, len(corpus)))], len(corpus), None, None)
 
     def __len__(self) -> int:
         return len(self.gold)
@@ -112,15 +134,16 @@ class _Plain:
     ) -> Snapshot:
         from sklearn.base import clone
 
-        began = time.perf_counter()
-        fitted = clone(estimator).fit(*self._corpus.some(train))
-        seconds = time.perf_counter() - began
+        watch = Stopwatch()
+        with numbered_in_whole(train):
+            fitted = clone(estimator).fit(*self._corpus.some(train))
+        spent = watch.read()
         found = fitted.predict(self._corpus.some(test)[0])
         guess = coded(_nested(found) if self._corpus.flat else found, "the prediction")
         guess.require_like(self._corpus.gold.some(test), "the prediction", "y")
         iterations = getattr(fitted, "n_iter_", 0)
         number = int(iterations) if isinstance(iterations, int | np.integer) else 0
-        return Snapshot(number, seconds, float("nan"), guess.codes, guess.names)
+        return Snapshot(number, *spent, float("nan"), guess.codes, guess.names)
 
 
 def run_all(
@@ -216,10 +239,8 @@ def _run(
         if snapshot.iteration in lengths:
             snapshots[snapshot.iteration] = snapshot
         if curves:
-            scores = score(gold, _guess(snapshot, gold))
-            curve.append(
-                {"iteration": snapshot.iteration, "seconds": snapshot.seconds, "objective": snapshot.objective} | scores
-            )
+            point = {name: getattr(snapshot, name) for name in ("iteration", "seconds", "cpu_seconds", "objective")}
+            curve.append(point | score(gold, _guess(snapshot, gold)))
 
     last = ready.run(longest, *split, lambda number: curves or number in lengths, see, stop)
     outcomes = []
@@ -227,7 +248,7 @@ def _run(
         end = snapshots.get(length, last)  # the last where training converged earlier
         guess = _guess(end, gold)
         so_far = [point for point in curve if point["iteration"] <= end.iteration]
-        outcomes.append(Outcome(guess, score(gold, guess), end.seconds, end.iteration, so_far))
+        outcomes.append(Outcome(guess, score(gold, guess), end.seconds, end.cpu_seconds, end.iteration, so_far))
     return outcomes
 
 
@@ -235,7 +256,9 @@ def _guess(snapshot: Snapshot, gold: CodedLabels) -> CodedLabels:
     """Return the labels of a snapshot by the numbers that gold has, new ones after these."""
     numbers = {name: code for code, name in enumerate(gold.names)}
     table = [numbers.setdefault(name, len(numbers)) for name in snapshot.classes]
-    return CodedLabels(list(numbers), np.array(table, dtype=np.int32)[snapshot.labels], gold.offsets)
+    # As narrow as can be: a large grid keeps the labels of every token once for each of its settings.
+    codes = np.array(table, dtype=np.min_scalar_type(len(numbers)))
+    return CodedLabels(list(numbers), codes[snapshot.labels], gold.offsets)
 
 
 def _tell(progress: str, setting: Setting, number: int, outcome: Outcome) -> None:
@@ -246,16 +269,30 @@ def _tell(progress: str, setting: Setting, number: int, outcome: Outcome) -> Non
 
 
 def _some(items: Any, sequences: npt.NDArray[np.intp]) -> Any:
+    items = getattr(items, "iloc", items)  # pandas counts by place only there
     return items[sequences] if hasattr(items, "shape") else [items[i] for i in sequences.tolist()]
 
 
 def _is_flat(y: Any) -> bool:
     """Whether y has a label for each entry of X, not a sequence of them."""
-    if isinstance(y, np.ndarray):
-        return y.ndim == 1 and y.dtype != object
     first = next(iter(y), None)
     return isinstance(first, str | bytes) or (first is not None and not isinstance(first, Iterable))
 
 
 def _nested(y: Any) -> list[list[Any]]:
     return [[label] for label in (y.tolist() if isinstance(y, np.ndarray) else y)]
+
+
+def _joined(first: Any, second: Any) -> Any:
+    """Return the entries of both."""
+    if hasattr(first, "tocsr"):
+        from scipy.sparse import vstack
+
+        return vstack([first, second]).tocsr()
+    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
+        return np.concatenate([first, second])
+    return [*first, *second]
+
+
+def _length(items: Any) -> int:
+    return int(items.shape[0]) if hasattr(items, "shape") else len(items)

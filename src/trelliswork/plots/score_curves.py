@@ -19,7 +19,7 @@ from trelliswork.plots.figures import new_axes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from trelliswork.evaluation.cross_validation import Candidate
+    from trelliswork.evaluation.results import Candidate
 
 __all__ = ["Curve", "plot_candidates", "score_curves"]
 
@@ -28,6 +28,7 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#0
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", "--", "-.", ":")
 MOST_MARKERS = 12  # of a line; more would hide it
+MOST_BARS = 3  # lines whose deviations are drawn unasked; those of more would lie over each other
 WIDE = 30.0  # from this ratio on, positive values are spread by their logarithms
 WIDTH, HEIGHT = 6.4, 4.2  # inches
 MOST_IN_COLUMN = 12  # names of lines
@@ -38,6 +39,7 @@ NAMES = {
     "accuracy": "accuracy (%)",
     "iteration": "iterations",
     "seconds": "seconds of training",
+    "cpu_seconds": "processor seconds of training",
 }
 
 
@@ -58,6 +60,7 @@ def score_curves(
     ylabel: str = "",
     *,
     log: bool | None = None,
+    bars: bool | None = None,
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
@@ -71,6 +74,8 @@ def score_curves(
         What the axes show.
     log : bool, optional
         Whether the horizontal axis is logarithmic; by default if its values are positive and far apart.
+    bars : bool, optional
+        Whether deviations are drawn; by default of up to three lines.
     title : str, optional
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure that pyplot does not know about.
@@ -94,6 +99,7 @@ def score_curves(
             raise InvalidInput(f"curves[{name!r}] has {len(curve.x)} values of x but {len(curve.y)} of y.")
     axes = new_axes(WIDTH, HEIGHT) if ax is None else ax
     places = _places([x for curve in lines.values() for x in curve.x])
+    bars = len(lines) <= MOST_BARS if bars is None else bars
     for number, (name, curve) in enumerate(lines.items()):
         x = curve.x if places is None else [places[value] for value in curve.x]
         look: dict[str, Any] = {
@@ -102,7 +108,8 @@ def score_curves(
             "linestyle": DASHES[(number // len(COLOURS) + number) % len(DASHES)],
             "markevery": max(1, -(-len(x) // MOST_MARKERS)),
         }
-        axes.errorbar(x, curve.y, curve.error, label=name, markersize=5, linewidth=1.5, capsize=3, **look)
+        error = curve.error if bars else None
+        axes.errorbar(x, curve.y, error, label=name, markersize=5, linewidth=1.5, elinewidth=0.8, capsize=3, **look)
     _scale(axes, lines, places, log)
     axes.set_xlabel(xlabel)
     axes.set_ylabel(ylabel)
@@ -124,7 +131,7 @@ def plot_candidates(
     if measure not in known:
         raise InvalidInput(f"measure is {measure!r}; expected one of {', '.join(map(repr, known))}.")
     x = _default_x(candidates) if x is None else x
-    if x in ("iteration", "seconds"):
+    if x in ("iteration", "seconds", "cpu_seconds"):
         curves = _against_time(candidates, x, measure)
     else:
         curves = _against_parameter(candidates, x, measure)
@@ -166,7 +173,9 @@ def _against_parameter(candidates: Sequence[Candidate], x: str, measure: str) ->
     shown = [one for one in candidates if x in one.params]
     if not shown:
         known = ", ".join(map(repr, candidates[0].params)) or "none"
-        raise InvalidInput(f"x is {x!r}; expected 'iteration', 'seconds' or a parameter of the grid: {known}.")
+        raise InvalidInput(
+            f"x is {x!r}; expected 'iteration', 'seconds', 'cpu_seconds' or a parameter of the grid: {known}."
+        )
     lines: dict[str, list[Candidate]] = {}
     for name, candidate in zip(named_by([one.params for one in shown], without=x), shown, strict=True):
         lines.setdefault(name, []).append(candidate)
@@ -194,12 +203,12 @@ def _against_time(candidates: Sequence[Candidate], x: str, measure: str) -> dict
     shown = list(runs.values())
     curves = {}
     for name, candidate in zip(named_by([one.params for one in shown]), shown, strict=True):
-        length = min(map(len, candidate.curves))  # as far as all folds went
-        table = {
-            key: np.array([[point[key] for point in curve[:length]] for curve in candidate.curves]).mean(axis=0)
-            for key in (x, measure)
-        }
-        curves[name] = Curve(table[x].tolist(), (100 * table[measure]).tolist())
+        length = max(map(len, candidate.curves))  # a fold that converged earlier stays where it is
+        whole = [[*curve, *[curve[-1]] * (length - len(curve))] for curve in candidate.curves]
+        score = np.mean([[point[measure] for point in curve] for curve in whole], axis=0)
+        times = np.mean([[point[x] for point in curve] for curve in whole], axis=0)
+        at = range(1, length + 1) if x == "iteration" else times.tolist()
+        curves[name] = Curve(at, (100 * score).tolist())
     return curves
 
 
@@ -222,6 +231,10 @@ def _scale(axes: Axes, lines: Mapping[str, Curve], places: Mapping[Any, int] | N
         log = bool(len(finite) > 1 and finite[0] > 0 and finite[-1] / finite[0] >= WIDE and steps.min() >= 1.5)
     if log:
         axes.set_xscale("log")
+    elif (finite == np.round(finite)).all():
+        from matplotlib.ticker import MaxNLocator
+
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def _is_number(value: Any) -> bool:
