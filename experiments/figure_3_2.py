@@ -25,7 +25,7 @@ def main() -> None:
     """Print the times, draw both panels."""
     report = Report(__file__, __doc__ or "")
     (task,) = tasks(report.quick, chunking)
-    epochs = 5 if report.quick else 20
+    epochs = report.epochs(task.name, 20, 5)
     learners: dict[tuple[str, int], Any] = {
         (name, k): kbest_method(name, dict(zip(published.KS, cells, strict=True))[k].C, epochs, k)
         for name, cells in published.TABLE_3_1[task.name].items()

@@ -41,9 +41,11 @@ def main() -> None:
 
 def curves_of(task: Task, report: Report) -> dict[tuple[str, str], Any]:
     """Train the hinge and the ramp for as many passes."""
-    passes = QUICK_PASSES if report.quick else PASSES[task.name]
+    passes = report.epochs(task.name, PASSES[task.name], QUICK_PASSES)
     learners = {
-        (name, loss): loss_method(name, loss, row.regularisation, passes // (row.T or 1), row.T)
+        (name, loss): loss_method(
+            name, loss, row.regularisation, max(1 if row.T is None else 2, passes // (row.T or 1)), row.T
+        )
         for (name, loss), row in published.TABLE_5_1[task.name].items()
     }
     found = trained(task, learners, report.jobs, curves=True)

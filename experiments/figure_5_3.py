@@ -28,7 +28,7 @@ def main() -> None:
     report = Report(__file__, __doc__ or "")
     (task,) = tasks(report.quick, chunking)
     cells = published.TABLE_5_1[task.name]
-    learners = {key: learner_of(*key, row, report.quick) for key, row in cells.items()}
+    learners = {key: learner_of(*key, row, task.name, report) for key, row in cells.items()}
     rows = []
     for share in QUICK_SHARES if report.quick else SHARES:
         noisy = tw.evaluation.with_outliers(task.train.y, share / 100, random_state=SEED).labels

@@ -36,7 +36,7 @@ def main() -> None:
 def panel(task: Task, report: Report) -> list[dict[str, Any]]:
     """Train with every lambda; return a row for each."""
     lambdas = QUICK_LAMBDAS if report.quick else LAMBDAS
-    few, many = QUICK_EPOCHS if report.quick else EPOCHS
+    few, many = (report.epochs(task.name, *numbers) for numbers in zip(EPOCHS, QUICK_EPOCHS, strict=True))
     learners = {(name, lam): pegasos(name, lam, many) for name in NAMES for lam in lambdas}
     found = trained(task, learners, report.jobs, curves=True)
     scores = {key: curve(candidate)[1] for key, candidate in found.items()}

@@ -20,7 +20,7 @@ def main() -> None:
     """Print where the curves end, and draw them."""
     report = Report(__file__, __doc__ or "")
     (task,) = tasks(report.quick, chunking)
-    epochs = QUICK_EPOCHS if report.quick else EPOCHS
+    epochs = report.epochs(task.name, EPOCHS, QUICK_EPOCHS)
     lambdas = {name: published.TABLE_6_1[task.name][name].regularisation for name in NAMES}
     found = trained(
         task, {name: pegasos(name, lam or 1e-3, epochs, K) for name, lam in lambdas.items()}, report.jobs, curves=True

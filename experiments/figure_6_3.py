@@ -32,7 +32,7 @@ def main() -> None:
     """Print the scores after a few epochs and at the end, and draw both panels."""
     report = Report(__file__, __doc__ or "")
     (task,) = tasks(report.quick, chunking)
-    epochs = QUICK_EPOCHS if report.quick else EPOCHS
+    epochs = report.epochs(task.name, EPOCHS, QUICK_EPOCHS)
     learners = {
         (name, step): pegasos(name, published.TABLE_6_1[task.name][name].regularisation or 1e-3, epochs, **how)
         for name in ("Peg-WP", "Peg")

@@ -37,7 +37,7 @@ def main() -> None:
 
 def panel(task: Task, report: Report) -> dict[str, Any]:
     """Train the four variants on a task."""
-    epochs = QUICK_EPOCHS if report.quick else EPOCHS
+    epochs = report.epochs(task.name, EPOCHS, QUICK_EPOCHS)
     learners = {
         f"{'avg' if averaged else ''}{name}": pegasos(
             name, published.TABLE_6_1[task.name][name].regularisation or 1e-3, epochs, averaged=averaged

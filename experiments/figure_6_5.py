@@ -21,7 +21,7 @@ def main() -> None:
     """Print the scores by epochs and by updates, and draw them."""
     report = Report(__file__, __doc__ or "")
     (task,) = tasks(report.quick, chunking)
-    epochs = QUICK_EPOCHS if report.quick else EPOCHS
+    epochs = report.epochs(task.name, EPOCHS, QUICK_EPOCHS)
     learners = {
         name: pegasos(name, published.TABLE_6_1[task.name][name].regularisation or 1e-3, epochs, K) for name in NAMES
     }

@@ -16,8 +16,8 @@ from common.tasks import Task, brown, chunking, tasks
 from trelliswork.plots import score_curves
 
 KS, QUICK_KS = (1, 2, 5, 10, 25, 50, 100), (1, 5, 25)
-EPOCHS, QUICK_EPOCHS = (1, 5, 20, 50), (1, 4)
-LAMBDAS, QUICK_LAMBDAS = (1e-3, 2e-3, 1e-2), (1e-3, 1e-2)
+EPOCHS, QUICK_EPOCHS = (1, 5, 20), (1, 4)
+LAMBDAS, QUICK_LAMBDAS = (1e-3, 5e-3), (1e-3, 5e-3)
 
 
 def main() -> None:
@@ -44,6 +44,7 @@ def panel(task: Task, report: Report) -> list[dict[str, Any]]:
     """Train for each k and lambda; return the score of each k and number of epochs with its lambda."""
     ks, lambdas = (QUICK_KS, QUICK_LAMBDAS) if report.quick else (KS, LAMBDAS)
     epochs = QUICK_EPOCHS if report.quick else EPOCHS
+    epochs = tuple(n for n in epochs if n <= report.epochs(task.name, epochs[-1], epochs[-1]))
     learners = {(k, lam): pegasos("PegASL-WP", lam, epochs[-1], k) for k in ks for lam in lambdas}
     tried, found = (trained(t, learners, report.jobs, curves=True) for t in (held_out(task), task))
     rows = []

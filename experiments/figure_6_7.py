@@ -24,7 +24,7 @@ def main() -> None:
     """Print times and scores, and draw the curves."""
     report = Report(__file__, __doc__ or "")
     (task,) = tasks(report.quick, chunking)
-    epochs = QUICK_EPOCHS if report.quick else EPOCHS
+    epochs = report.epochs(task.name, EPOCHS, QUICK_EPOCHS)
     learners = {}
     for name in NAMES:
         row = published.TABLE_6_1[task.name][name]

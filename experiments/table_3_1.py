@@ -39,7 +39,7 @@ def half(task: Task, report: Report) -> list[dict[str, Any]]:
         if not report.quick or k in (1, 5)
     }
     learners = {
-        (name, k): kbest_method(name, row.C, max(1, row.epochs // 3) if report.quick else row.epochs, k)
+        (name, k): kbest_method(name, row.C, report.epochs(task.name, row.epochs, max(1, row.epochs // 3)), k)
         for (name, k), row in cells.items()
     }
     found = trained(task, learners, report.jobs)

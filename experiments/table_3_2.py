@@ -46,7 +46,7 @@ def compared(task: Task, name: str, report: Report) -> Any:
     best = max(published.KS[1:], key=lambda k: cells[k].f)
     versions = {
         f"k={k}": task.labeler(
-            kbest_method(name, cells[k].C, max(1, cells[k].epochs // 3) if report.quick else cells[k].epochs, k)
+            kbest_method(name, cells[k].C, report.epochs(task.name, cells[k].epochs, max(1, cells[k].epochs // 3)), k)
         )
         for k in (1, best)
     }

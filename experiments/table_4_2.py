@@ -30,7 +30,7 @@ def main() -> None:
     print(task.describe())
     labels: dict[str, list[list[str]]] = {}
     rows = []
-    for name, model in models(task, QUICK_EPOCHS if report.quick else EPOCHS, report.jobs).items():
+    for name, model in models(task, report.epochs(task.name, EPOCHS, QUICK_EPOCHS), report.jobs).items():
         began = time.perf_counter()
         labels[name] = model.fit(*task.train).predict(task.test.X)
         scores = tw.evaluation.evaluate(task.test.y, labels[name])

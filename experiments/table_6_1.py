@@ -36,7 +36,7 @@ def half(task: Task, report: Report) -> list[dict[str, Any]]:
     """Train all rows on a task."""
     cells = published.TABLE_6_1[task.name]
     learners = {
-        name: method(name, row.regularisation, min(row.epochs, QUICK_EPOCHS) if report.quick else row.epochs, row.k)
+        name: method(name, row.regularisation, report.epochs(task.name, row.epochs, QUICK_EPOCHS), row.k)
         for name, row in cells.items()
     }
     found = trained(task, learners, report.jobs)

@@ -32,14 +32,21 @@ class Report:
         parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
         parser.add_argument("--quick", action="store_true", help="a part of the sentences: a minute or two")
         parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="models trained at a time")
+        parser.add_argument("--pos-epochs", type=int, help="at most so many epochs of POS tagging, seconds each")
         parser.add_argument("--out", type=Path, help="folder for the CSV file and the picture")
         arguments = parser.parse_args()
         self.quick: bool = arguments.quick
         self.jobs: int = arguments.jobs
+        self._pos_epochs: int | None = arguments.pos_epochs
         self.folder: Path = arguments.out or (RESULTS / "quick" if self.quick else RESULTS)
         self.folder.mkdir(parents=True, exist_ok=True)
         self._began = time.perf_counter()
         print(f"# {self.name}{' --quick' if self.quick else ''}: {description.strip().splitlines()[0]}\n")
+
+    def epochs(self, task: str, full: int, quick: int) -> int:
+        """Return for how many epochs to train on a task: all, or fewer for ``--quick`` or ``--pos-epochs``."""
+        epochs = min(full, quick) if self.quick else full
+        return min(epochs, self._pos_epochs or epochs) if task == "POS tagging" else epochs
 
     def table(self, title: str, rows: Sequence[Mapping[str, Any]]) -> None:
         """Print rows under their heads; numbers with a point to three places."""
