@@ -22,9 +22,12 @@ if TYPE_CHECKING:
         UnknownAttributes,
         Unsatisfiable,
     )
+    from trelliswork.estimators.committee import Committee
+    from trelliswork.estimators.confidence import Confidence, confidence
     from trelliswork.estimators.hmm import HMM
-    from trelliswork.estimators.labeler import SequenceLabeler, load
+    from trelliswork.estimators.labeler import SequenceLabeler
     from trelliswork.estimators.multiclass import MulticlassClassifier, MulticlassPerceptron
+    from trelliswork.estimators.saved import load
     from trelliswork.estimators.structured import StructuredPredictor
     from trelliswork.features.templates import Templates
     from trelliswork.learners.batch import CuttingPlane, FrankWolfe
@@ -58,6 +61,8 @@ _HOME = {
     "SDM": "learners.dual",
     "Chain": "structures.chain",
     "ChainBatch": "structures.batch",
+    "Committee": "estimators.committee",
+    "Confidence": "estimators.confidence",
     "ConvergenceWarning": "errors",
     "CuttingPlane": "learners.batch",
     "DualCoordinate": "learners.dual",
@@ -91,9 +96,10 @@ _HOME = {
     "UnknownAttributes": "errors",
     "Unsatisfiable": "errors",
     "beam_search": "structures.beam",
+    "confidence": "estimators.confidence",
     "forward": "structures.semirings",
     "forward_backward": "structures.semirings",
-    "load": "estimators.labeler",
+    "load": "estimators.saved",
     "scheme_constraints": "structures.schemes",
 }
 _MODULES = {"corpora": "corpora", "evaluation": "evaluation", "plots": "plots", "semirings": "structures.semirings"}
@@ -107,6 +113,8 @@ __all__ = [
     "SDM",
     "Chain",
     "ChainBatch",
+    "Committee",
+    "Confidence",
     "ConvergenceWarning",
     "CuttingPlane",
     "DualCoordinate",
@@ -140,6 +148,7 @@ __all__ = [
     "UnknownAttributes",
     "Unsatisfiable",
     "beam_search",
+    "confidence",
     "corpora",
     "evaluation",
     "forward",

@@ -124,9 +124,9 @@ def explained(
     top : int
         How many contributions to show.
     """
-    from trelliswork.estimators.sequence_labeler import Labeler, loaded
+    from trelliswork.estimators.saved import loaded
 
-    labeler = loaded(model, Labeler)
+    labeler = loaded(model, light=True)
     if sentence is not None:
         width = getattr(labeler.features, "n_columns", 1)
         rows: list[Any] = [word.rsplit("/", width - 1) if width > 1 else [word] for word in sentence.split()]

@@ -302,9 +302,9 @@ def _fits(cell: str) -> bool:
 
 def _batches(model: str, source: str, layout: Layout, jobs: int | None) -> Iterator[tuple[list[Any], Any]]:
     """Sentences for the estimator, and the estimator."""
-    from trelliswork.estimators.sequence_labeler import Labeler, loaded
+    from trelliswork.estimators.saved import loaded
 
-    labeler = loaded(model, Labeler)
+    labeler = loaded(model, light=True)
     labeler.n_jobs = jobs or -1
     sentences = read_sentences(source, layout, labelled=False)
     while batch := list(islice(sentences, BATCH)):

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from trelliswork.estimators.hmm import HMM
-    from trelliswork.estimators.labeler import SequenceLabeler, load
+    from trelliswork.estimators.labeler import SequenceLabeler
+    from trelliswork.estimators.saved import load
 
 # Loaded when first used: these need scikit-learn, and not all of the package does.
-_HOME = {"HMM": "hmm", "SequenceLabeler": "labeler", "load": "labeler"}
+_HOME = {"HMM": "hmm", "SequenceLabeler": "labeler", "load": "saved"}
 
 __all__ = ["HMM", "SequenceLabeler", "load"]
 

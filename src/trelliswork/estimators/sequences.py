@@ -6,7 +6,7 @@ Both arrive as lists, tuples, arrays or generators and leave as lists of lists. 
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ __all__ = [
     "checked_labels",
     "checked_sequence",
     "checked_sequences",
+    "listed",
     "refuse_unordered",
     "shown",
     "sorted_labels",
@@ -112,6 +113,19 @@ def _refuse_unhashable(sequence: list[Any], name: str) -> None:
 
 def _is_iterable(x: Any) -> bool:
     return isinstance(x, Iterable) and not (isinstance(x, np.ndarray) and x.ndim == 0)
+
+
+def listed(X: Any) -> Any:
+    """Return X as something that can be gone through, and its sequences too, as often as wanted.
+
+    Examples
+    --------
+    >>> listed(iter([iter("ab"), ["c"]]))
+    [['a', 'b'], ['c']]
+    """
+    if isinstance(X, (str, bytes, dict)) or not isinstance(X, Iterator | list | tuple):
+        return X  # tables can be gone through as they are; what is no list of sequences is refused by whoever reads it
+    return [list(x) if hasattr(x, "__next__") else x for x in X]
 
 
 def callers_level() -> int:

@@ -1,0 +1,175 @@
+"""What a committee's first model says of a token, put beside the token for the second model to see.
+
+===========================  ============================================================================
+a token is                   what is added
+===========================  ============================================================================
+a word, or columns           two columns, ``prediction`` and ``confidence``, and templates that look at them
+a dict of attributes         two attributes of these names
+a list of attributes         ``prediction=LABEL`` and ``confidence=INTERVAL``
+a row of numbers             a column of zeros and ones for each label and for each interval
+===========================  ============================================================================
+
+Second models that have no ``features`` get tuples, the token first, whatever it is.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from trelliswork.corpora.tables import TokenTable
+from trelliswork.errors import InvalidInput
+from trelliswork.estimators.inputs import Inputs, inputs_of
+from trelliswork.features.templates import Templates
+
+__all__ = ["Added", "Answer", "Intervals"]
+
+Answer = tuple[Sequence[Any], Sequence[str]]  # labels of a sequence; intervals of their confidence, or nothing
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Parts of [0, 1], by where all but the first of them begin; the last one includes 1 (004, sec. 4.3).
+
+    Examples
+    --------
+    >>> Intervals((1.0,)).names
+    ['[0,1)', '[1,1]']
+    >>> Intervals((0.5, 0.9)).of(np.array([0.0, 0.5, 0.899, 1.0]))
+    ['[0,0.5)', '[0.5,0.9)', '[0.5,0.9)', '[0.9,1]']
+    """
+
+    bounds: tuple[float, ...]
+
+    @classmethod
+    def checked(cls, bounds: Any) -> Intervals:
+        """Return the intervals that a user asked for."""
+        try:
+            found = tuple(float(bound) for bound in bounds)
+        except (TypeError, ValueError):
+            raise InvalidInput(
+                f"intervals is {bounds!r}; expected where they begin, such as (0.5, 1.0) for [0,0.5), [0.5,1), [1,1]."
+            ) from None
+        if not all(a < b for a, b in zip((0.0, *found), (*found, np.inf), strict=True)) or found[-1:] > (1.0,):
+            raise InvalidInput(f"intervals is {bounds!r}; expected rising numbers above 0, none above 1.")
+        return cls(found)
+
+    @property
+    def names(self) -> list[str]:
+        """What the intervals are called."""
+        edges = (0.0, *self.bounds)
+        return [*(f"[{low:g},{high:g})" for low, high in itertools.pairwise(edges)), f"[{edges[-1]:g},1]"]
+
+    def of(self, confidence: Any) -> list[str]:
+        """Return the name of the interval that each confidence is in."""
+        names = self.names
+        return [names[i] for i in np.searchsorted(self.bounds, confidence, side="right").tolist()]
+
+
+@dataclass(frozen=True)
+class Added:
+    """How answers of the first model are added to tokens.
+
+    Attributes
+    ----------
+    kind : {"columns", "attributes", "matrix", "tokens"}
+    n_columns : int or None
+        How many columns a token had in training, if they are columns; more are left out.
+    labels, intervals : tuples of str
+        All that the first model can say; ``intervals`` is empty if confidence is not wanted.
+    """
+
+    kind: str
+    n_columns: int | None
+    labels: tuple[str, ...]
+    intervals: tuple[str, ...]
+
+    @classmethod
+    def for_(cls, second: Any, X: Any, labels: Sequence[str], intervals: Sequence[str]) -> tuple[Added, Inputs | None]:
+        """Return how to add to the tokens of X, and how the second model would read these by themselves."""
+        if not hasattr(second, "features"):
+            return cls("tokens", None, tuple(labels), tuple(intervals)), None
+        inputs, _ = inputs_of(X, second.features)
+        n_columns = _n_columns(X) if inputs.kind == "columns" else None
+        return cls(inputs.kind, n_columns, tuple(labels), tuple(intervals)), inputs
+
+    def to(self, X: Any, answers: Sequence[Answer], argument: str = "X") -> list[Any]:
+        """Return the sequences with what the first model says of their tokens."""
+        add = getattr(self, f"_to_{self.kind}")
+        return [add(x, answer, f"{argument}[{i}]") for i, (x, answer) in enumerate(zip(X, answers, strict=True))]
+
+    def templates(self, base: Templates, lines: str) -> Templates:
+        """Return the templates of the second model: its own, and lines over the added columns.
+
+        Parameters
+        ----------
+        base : Templates
+        lines : str
+            ``"thesis"`` for those of Table 4.1, or templates in which ``prediction`` and ``confidence`` are columns.
+        """
+        assert self.n_columns is not None
+        known = base.columns[: self.n_columns]
+        names = [*known, *(f"c{k}" for k in range(len(known), self.n_columns))]
+        added = ["prediction", *(["confidence"] if self.intervals else [])]
+        text = _table_4_1(names, added) if lines == "thesis" else lines
+        # Whether label pairs have weights of their own is the base's to say.
+        text = f"columns: {' '.join([*names, *added])}\ntransitions: no\n{text}"
+        return base + Templates(text, format="own", name="templates")
+
+    def _to_columns(self, x: Any, answer: Answer, place: str) -> list[tuple[Any, ...]]:
+        rows = [(token,) if isinstance(token, str) else tuple(token)[: self.n_columns] for token in x]
+        for row in rows:
+            if len(row) != self.n_columns:
+                raise InvalidInput(
+                    f"{place} has a token of {len(row)} columns, {row!r}, where the committee was trained on "
+                    f"{self.n_columns}."
+                )
+        return [row + more for row, more in zip(rows, _beside(answer), strict=True)]
+
+    def _to_tokens(self, x: Any, answer: Answer, place: str) -> list[tuple[Any, ...]]:
+        return [(token, *more) for token, more in zip(x, _beside(answer), strict=True)]
+
+    def _to_attributes(self, x: Any, answer: Answer, place: str) -> list[Any]:
+        names = ("prediction", "confidence")
+        tokens: list[Any] = []
+        for token, more in zip(x, _beside(answer), strict=True):
+            if isinstance(token, Mapping):
+                tokens.append({**token, **dict(zip(names, more, strict=False))})
+            else:
+                tokens.append([*token, *(f"{name}={value}" for name, value in zip(names, more, strict=False))])
+        return tokens
+
+    def _to_matrix(self, x: Any, answer: Answer, place: str) -> Any:
+        place_of = {name: i for i, name in enumerate((*self.labels, *self.intervals))}
+        more = np.zeros((len(answer[0]), len(place_of)))
+        for values in answer:
+            more[np.arange(len(values)), [place_of[value] for value in values]] = 1.0
+        if hasattr(x, "tocsr"):
+            from scipy.sparse import csr_array, hstack
+
+            return csr_array(hstack([x, csr_array(more)]))
+        rows = np.asarray(x, dtype=np.float64)
+        return np.hstack([rows.reshape(len(more), -1), more])
+
+
+def _n_columns(X: Any) -> int:
+    if isinstance(X, TokenTable):
+        return X.n_columns
+    token = next(token for x in X for token in x)
+    return 1 if isinstance(token, str) else len(token)
+
+
+def _beside(answer: Answer) -> list[tuple[Any, ...]]:
+    labels, intervals = answer
+    return list(zip(labels, intervals, strict=True)) if len(intervals) else [(label,) for label in labels]
+
+
+def _table_4_1(names: Sequence[str], added: Sequence[str]) -> str:
+    """The prediction templates and the confidence templates: each alone, with the word, with its attributes."""
+    word, *others = names
+    attributes = [word, *others, f"case({word})", f"characters({word})"]
+    return "\n".join(line for name in added for line in (name, *(f"{name} & {other}" for other in attributes)))
