@@ -570,6 +570,13 @@ class Labeler:
         return self._model.transitions
 
     @property
+    def n_columns_(self) -> int:
+        """How many columns of text the features look at; 1 if they are no templates."""
+        check_is_fitted(self, "classes_")
+        templates = self._model.inputs.templates
+        return 1 if templates is None else templates.n_columns
+
+    @property
     def n_attributes_(self) -> int:
         """How many attributes the model has."""
         check_is_fitted(self, "classes_")

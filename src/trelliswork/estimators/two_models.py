@@ -269,6 +269,12 @@ class TwoModels:
         found: list[Any] = self.second_.weights()
         return found
 
+    @property
+    def n_columns_(self) -> int:
+        """How many columns a token of text has."""
+        check_is_fitted(self, "second_")
+        return self._added.n_columns or 1
+
     def seen(self, X: Any) -> list[Any]:
         """Return the sequences as the second model sees them: with the first one's predictions and their confidence.
 
@@ -358,13 +364,7 @@ class TwoModels:
     @classmethod
     def restored(cls, tensors: Mapping[str, Any], settings: Mapping[str, Any], restore: Callable[..., Any]) -> Self:
         """Return the committee of a file that may say anything; ``restore`` makes members of what is theirs."""
-        members = {
-            name: restore(
-                {key[len(name) + 1 :]: tensor for key, tensor in tensors.items() if key.startswith(f"{name}.")},
-                settings["members"][name],
-            )
-            for name in ("first", "second")
-        }
+        members = {name: restore(*parts) for name, parts in store.members_of(tensors, settings).items()}
         saved, added, base = settings["parameters"], settings["added"], settings["base"]
         saved = {**saved, "folds": saved["folds"] or 5, "intervals": tuple(saved["intervals"])}
         committee = cls(members["first"], members["second"], **saved)
