@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         UnknownAttributes,
         Unsatisfiable,
     )
+    from trelliswork.estimators import active as active
     from trelliswork.estimators.committee import Committee
     from trelliswork.estimators.confidence import Confidence, confidence
     from trelliswork.estimators.hmm import HMM
@@ -102,7 +103,13 @@ _HOME = {
     "load": "estimators.saved",
     "scheme_constraints": "structures.schemes",
 }
-_MODULES = {"corpora": "corpora", "evaluation": "evaluation", "plots": "plots", "semirings": "structures.semirings"}
+_MODULES = {
+    "active": "estimators.active",
+    "corpora": "corpora",
+    "evaluation": "evaluation",
+    "plots": "plots",
+    "semirings": "structures.semirings",
+}
 
 __all__ = [
     "AROW",
@@ -147,6 +154,7 @@ __all__ = [
     "TrellisworkError",
     "UnknownAttributes",
     "Unsatisfiable",
+    "active",
     "beam_search",
     "confidence",
     "corpora",

@@ -21,7 +21,7 @@ from trelliswork.errors import InvalidInput
 from trelliswork.estimators.sequences import listed
 from trelliswork.structures import checks
 
-__all__ = ["CONFIDENCES", "Confidence", "confidence", "over_context"]
+__all__ = ["CONFIDENCES", "Confidence", "confidence", "over_context", "ranked_by_probability"]
 
 FloatArray = npt.NDArray[np.float64]
 Ranked = Sequence[tuple[list[Any], float]]  # labellings with their scores, best first
@@ -117,14 +117,23 @@ def _weighted_agreement(estimator: Any, X: Any, k: int) -> Iterable[tuple[list[A
 
 def _marginals(estimator: Any, X: Any, k: int) -> Iterable[tuple[list[Any], FloatArray, float]]:
     column = {label: i for i, label in enumerate(estimator.classes_.tolist())}
-    # The scores of a generative model are those of tokens and labels together: p(y | x) = p(x, y) / p(x).
-    joint = hasattr(estimator, "log_likelihood")
-    tables = estimator.predict_marginals(X)
-    totals = estimator.log_likelihood(X) if joint else np.zeros(len(tables))
-    for ranked, table, total in zip(estimator.predict_kbest(X, 1), tables, totals, strict=True):
-        labels, score = ranked[0]
+    for ranked, table in zip(ranked_by_probability(estimator, X, 1), estimator.predict_marginals(X), strict=True):
+        labels, log_prob = ranked[0]
         own = table[np.arange(len(labels)), [column[label] for label in labels]]
-        yield labels, np.minimum(own, 1.0), min(float(np.exp(score - total)), 1.0)
+        yield labels, np.minimum(own, 1.0), float(np.exp(log_prob))
+
+
+def ranked_by_probability(estimator: Any, X: Any, k: int) -> list[Ranked]:
+    """Return the ``k`` best labellings of each sequence with log p(y | x), whatever score a model gives them."""
+    lists: list[Ranked] = estimator.predict_kbest(X, k)
+    if not hasattr(estimator, "log_likelihood"):
+        return lists
+    # A generative model scores tokens and labels together: p(y | x) = p(x, y) / p(x).
+    totals = estimator.log_likelihood(X).tolist()
+    return [
+        [(labels, min(score - total, 0.0)) for labels, score in ranked]
+        for ranked, total in zip(lists, totals, strict=True)
+    ]
 
 
 def _agreeing(ranked: Ranked) -> npt.NDArray[np.bool_]:

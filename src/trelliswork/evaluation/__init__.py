@@ -5,6 +5,7 @@ text form (`str`) and a form for JSON (`as_dict`). Importing this package needs 
 """
 
 from trelliswork.evaluation.confusions import Confusion, confusion_table
+from trelliswork.evaluation.error_detection import ErrorDetection, error_detection
 from trelliswork.evaluation.reliability import Calibration, calibration
 from trelliswork.evaluation.scores import Score
 from trelliswork.evaluation.spans import SpanScores, span_scores
@@ -14,12 +15,14 @@ from trelliswork.evaluation.tokens import TokenScores, token_scores
 __all__ = [
     "Calibration",
     "Confusion",
+    "ErrorDetection",
     "Evaluation",
     "Score",
     "SpanScores",
     "TokenScores",
     "calibration",
     "confusion_table",
+    "error_detection",
     "evaluate",
     "report",
     "span_scores",
