@@ -28,6 +28,8 @@ from trelliswork.features.templates import Templates
 
 __all__ = ["Added", "Answer", "Intervals"]
 
+_KINDS = ("columns", "attributes", "matrix", "tokens")
+
 Answer = tuple[Sequence[Any], Sequence[str]]  # labels of a sequence; intervals of their confidence, or nothing
 
 
@@ -77,8 +79,9 @@ class Added:
     Attributes
     ----------
     kind : {"columns", "attributes", "matrix", "tokens"}
+        What tokens are, as in the table above.
     n_columns : int or None
-        How many columns a token had in training, if they are columns; more are left out.
+        How many columns a token had in training, of text (more are left out) or of numbers.
     labels, intervals : tuples of str
         All that the first model can say; ``intervals`` is empty if confidence is not wanted.
     """
@@ -94,8 +97,25 @@ class Added:
         if not hasattr(second, "features"):
             return cls("tokens", None, tuple(labels), tuple(intervals)), None
         inputs, _ = inputs_of(X, second.features)
-        n_columns = _n_columns(X) if inputs.kind == "columns" else None
+        n_columns = _n_columns(X) if inputs.kind == "columns" else inputs.n_columns
         return cls(inputs.kind, n_columns, tuple(labels), tuple(intervals)), inputs
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> Added:
+        """Return what `as_settings` described, in a file that may say anything."""
+        kind, n_columns = settings["kind"], settings["n_columns"]
+        if kind not in _KINDS or (kind in ("columns", "matrix")) != (type(n_columns) is int and n_columns >= 0):
+            raise ValueError(f"nothing can be added to tokens of the kind {kind!r} with {n_columns!r} columns")
+        return cls(kind, n_columns, tuple(settings["labels"]), tuple(settings["intervals"]))
+
+    def as_settings(self) -> dict[str, Any]:
+        """Return what a model file says of it."""
+        return {
+            "kind": self.kind,
+            "n_columns": self.n_columns,
+            "labels": list(self.labels),
+            "intervals": list(self.intervals),
+        }
 
     def to(self, X: Any, answers: Sequence[Answer], argument: str = "X") -> list[Any]:
         """Return the sequences with what the first model says of their tokens."""
@@ -153,7 +173,7 @@ class Added:
 
             return csr_array(hstack([x, csr_array(more)]))
         rows = np.asarray(x, dtype=np.float64)
-        return np.hstack([rows.reshape(len(more), -1), more])
+        return np.hstack([rows.reshape(len(more), self.n_columns or 0), more])
 
 
 def _n_columns(X: Any) -> int:

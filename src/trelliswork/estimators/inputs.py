@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sized
+from collections.abc import Iterator, Mapping, Sized
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from numbers import Real
@@ -25,7 +25,7 @@ import numpy as np
 from trelliswork import _core
 from trelliswork.corpora.tables import TokenTable
 from trelliswork.errors import InvalidInput
-from trelliswork.estimators.sequences import refuse_unordered, shown
+from trelliswork.estimators.sequences import refuse_no_list, refuse_unordered, shown
 from trelliswork.features.templates import Templates
 
 __all__ = ["Inputs", "head", "inputs_of", "named_templates"]
@@ -79,7 +79,7 @@ class Inputs:
 
     def check(self, X: Any, argument: str = "X") -> None:
         """Refuse what is no list of sequences, or a table where the features are not looked for in columns."""
-        _refuse_no_list(X, argument)
+        refuse_no_list(X, argument)
         if isinstance(X, TokenTable) and self.kind != "columns":
             raise InvalidInput(f"{argument} is a TokenTable, but the model was trained on {self.described()}.")
 
@@ -163,7 +163,7 @@ def inputs_of(X: Any, features: Any) -> tuple[Inputs, Any]:
         raise InvalidInput(f'features is {shown(features)}; expected "auto", "attributes", Templates or their name.')
     if isinstance(X, TokenTable):
         return Inputs("columns", _templates_for(X.n_columns)), X
-    _refuse_no_list(X, "X")
+    refuse_no_list(X, "X")
     x, X = _first_sequence(X)
     if features == "attributes":
         return Inputs("attributes"), X
@@ -172,7 +172,7 @@ def inputs_of(X: Any, features: Any) -> tuple[Inputs, Any]:
 
 def head(X: Any) -> tuple[list[Any], Any]:
     """Return the beginnings of the first sequences of X, and X itself, none of it used up."""
-    _refuse_no_list(X, "X")
+    refuse_no_list(X, "X")
     first = list(itertools.islice(X, _SAMPLED[0]))
     if isinstance(X, Iterator):
         first = [list(x) if isinstance(x, Iterator) else x for x in first]
@@ -256,13 +256,6 @@ def _columns(X: Any, argument: str, first: int) -> _core.Columns:
 def _listed(x: Any, place: str) -> list[Any]:
     refuse_unordered(x, place, f"[{place.partition('[')[0]}]")
     return x.tolist() if isinstance(x, np.ndarray) else list(x)
-
-
-def _refuse_no_list(X: Any, argument: str) -> None:
-    if isinstance(X, (str, bytes, dict, AbstractSet)) or not isinstance(X, Iterable) or _is_sparse(X):
-        raise InvalidInput(f"{argument} is {shown(X)}; expected a list of sequences, each a list of tokens.")
-    if isinstance(X, np.ndarray) and X.ndim == 0:
-        raise InvalidInput(f"{argument} is {shown(X)}; expected a list of sequences, each a list of tokens.")
 
 
 def _is_sparse(x: Any) -> bool:

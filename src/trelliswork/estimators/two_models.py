@@ -273,7 +273,7 @@ class TwoModels:
     def n_columns_(self) -> int:
         """How many columns a token of text has."""
         check_is_fitted(self, "second_")
-        return self._added.n_columns or 1
+        return self._added.n_columns or 1 if self._added.kind == "columns" else 1
 
     def seen(self, X: Any) -> list[Any]:
         """Return the sequences as the second model sees them: with the first one's predictions and their confidence.
@@ -349,12 +349,7 @@ class TwoModels:
                 "intervals": [float(bound) for bound in self.intervals],
                 "templates": self.templates,
             },
-            "added": {
-                "kind": self._added.kind,
-                "n_columns": self._added.n_columns,
-                "labels": list(self._added.labels),
-                "intervals": list(self._added.intervals),
-            },
+            "added": self._added.as_settings(),
             "base": base,
             "members": members,
             "reliability": self.reliability_,
@@ -365,13 +360,13 @@ class TwoModels:
     def restored(cls, tensors: Mapping[str, Any], settings: Mapping[str, Any], restore: Callable[..., Any]) -> Self:
         """Return the committee of a file that may say anything; ``restore`` makes members of what is theirs."""
         members = {name: restore(*parts) for name, parts in store.members_of(tensors, settings).items()}
-        saved, added, base = settings["parameters"], settings["added"], settings["base"]
+        saved, base = settings["parameters"], settings["base"]
         saved = {**saved, "folds": saved["folds"] or 5, "intervals": tuple(saved["intervals"])}
         committee = cls(members["first"], members["second"], **saved)
         committee._check_parameters()
         committee.first_, committee.second_ = members["first"], members["second"]
         committee._base = None if base is None else Inputs.from_settings(base)
-        committee._added = Added(added["kind"], added["n_columns"], tuple(added["labels"]), tuple(added["intervals"]))
+        committee._added = Added.from_settings(settings["added"])
         committee.classes_ = committee.second_.classes_
         committee.reliability_ = [dict(fact) for fact in settings["reliability"]]
         return committee
