@@ -460,7 +460,7 @@ class TestSearches:
         ({"folds": 20}, "folds is 20, but X has 12 sequences"),
         ({"folds": KFold(2).split}, "folds must"),
         ({"k": 0}, "k must"),
-        ({"confidence": "high"}, "'kbest', 'weighted', 'marginals', or None"),
+        ({"confidence": "high"}, "'kbest', 'weighted', 'margins', 'marginals', or None"),
         ({"context": -1}, "context must"),
         ({"intervals": (2.0,)}, "intervals is"),
         ({"templates": None}, "templates is"),

@@ -1,5 +1,6 @@
 """Confidence by its definition: shares of written-out lists, products over contexts, sums over every labelling."""
 
+import copy
 import itertools
 
 import numpy as np
@@ -81,6 +82,10 @@ def test_a_full_agreement_over_a_context_is_exactly_one():
     assert over_context(np.ones(9), 3).tolist() == [1.0] * 9
 
 
+def scores_of(chain):
+    return chain.unary, chain.transitions, chain.start, chain.end
+
+
 @pytest.mark.parametrize("model", [tw.SequenceLabeler().fit(X, Y), tw.HMM().fit(X, Y)], ids=["CRF", "HMM"])
 class TestProbabilities:
     NEW = (["the", "dogs", "bark"], ["cat"], [])
@@ -98,8 +103,26 @@ class TestProbabilities:
             np.testing.assert_allclose(one.label, other.label, rtol=1e-9)
             np.testing.assert_allclose(one.sequence, other.sequence, rtol=1e-9)
 
+    def test_margins_are_distances_to_the_best_labelling_with_another_label(self, model):
+        lists = model.predict_kbest(self.NEW, 1000)
+        for found, ranked in zip(tw.confidence(model, self.NEW, "margins"), lists, strict=True):
+            for t, label in enumerate(found.labels):
+                other = max(score for labels, score in ranked if labels[t] != label)
+                ahead = ranked[0][1] - other
+                np.testing.assert_allclose(found.label[t], ahead / (1 + ahead), rtol=1e-9)
+            ahead = ranked[0][1] - ranked[1][1] if len(ranked) > 1 else np.inf
+            np.testing.assert_allclose(found.sequence, 1 - 1 / (1 + ahead), rtol=1e-9)
+
+    def test_margins_of_large_scores_are_told_apart(self, model):
+        large = copy.copy(model)
+        large.predict_kbest = lambda X, k: [[(labels, 1e6 * s) for labels, s in r] for r in model.predict_kbest(X, k)]
+        large.chain = lambda x: tw.Chain(*(1e6 * part for part in scores_of(model.chain(x))))
+        one, other = (tw.confidence(each, self.NEW, "margins")[0].label for each in (model, large))
+        assert np.argsort(one).tolist() == np.argsort(other).tolist()
+        assert len(set(other.tolist())) == len(set(one.tolist()))
+
     def test_labels_are_those_of_predict(self, model):
-        for method in ("kbest", "weighted", "marginals"):
+        for method in ("kbest", "weighted", "margins", "marginals"):
             found = [each.labels for each in tw.confidence(model, self.NEW, method)]
             assert found == model.predict(self.NEW)
 
@@ -112,7 +135,7 @@ class TestProbabilities:
 
 def test_all_is_between_zero_and_one():
     model = tw.SequenceLabeler().fit(X, Y)
-    for method, k in itertools.product(("kbest", "weighted", "marginals"), (1, 4)):
+    for method, k in itertools.product(("kbest", "weighted", "margins", "marginals"), (1, 4)):
         for found in tw.confidence(model, X, method, k=k):
             for values in (found.label, found.context, np.array([found.sequence])):
                 assert ((values >= 0) & (values <= 1)).all()
@@ -120,7 +143,11 @@ def test_all_is_between_zero_and_one():
 
 @pytest.mark.parametrize(
     ("given", "said"),
-    [({"method": "best"}, "'kbest', 'weighted', 'marginals'"), ({"k": 0}, "k must"), ({"context": -1}, "context must")],
+    [
+        ({"method": "best"}, "'kbest', 'weighted', 'margins', 'marginals'"),
+        ({"k": 0}, "k must"),
+        ({"context": -1}, "context must"),
+    ],
 )
 def test_wrong_arguments_are_refused(given, said):
     with pytest.raises(InvalidInput, match=said):

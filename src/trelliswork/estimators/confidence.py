@@ -6,7 +6,9 @@ From a list of the n best labellings, the confidence of a label is the share of 
 .. math:: \nu_t = |\{i : y^{(i)}_t = \hat y_t\}| / n, \qquad c_t = \prod_{i \in C_t} \nu_i
 
 Any model that ranks labellings has such a list, also one whose scores are no probabilities. Where they are, the exact
-marginals are the limit of a list of all labellings, each with its probability.
+marginals are the limit of a list of all labellings, each with its probability. Between the two is the distance to the
+best labelling that has another label at a place (the "delta" of Mejer and Crammer), whose order no scaling of the
+scores can change.
 """
 
 from __future__ import annotations
@@ -50,12 +52,15 @@ def confidence(estimator: Any, X: Any, method: str = "kbest", k: int = 5, contex
     Parameters
     ----------
     estimator : SequenceLabeler, HMM, Committee or their like
-        A trained model. It is asked for ``predict_kbest``, and for ``predict_marginals`` with ``"marginals"``.
+        A trained model. It is asked for ``predict_kbest``; with ``"marginals"`` also for ``predict_marginals``, with
+        ``"margins"`` for ``chain``.
     X : iterable of sequences
-    method : {"kbest", "weighted", "marginals"}
+    method : {"kbest", "weighted", "margins", "marginals"}
         Where confidence comes from. ``"kbest"``: the ``k`` best labellings, all alike (004, eq. 4.1); of a sequence,
         the product over all its labels. ``"weighted"``: the ``k`` best by their probabilities; of a sequence, the share
-        of the best among them. ``"marginals"``: p(label | x) and p(labels | x), exactly.
+        of the best among them. ``"margins"``: by how much, d, the best labelling is ahead of the best one with another
+        label there, exactly, as d / (1 + d); of a sequence, ahead of the second best. ``"marginals"``: p(label | x)
+        and p(labels | x), exactly.
     k : int
         The length of the list. Fewer labellings count where fewer exist.
     context : int
@@ -123,6 +128,23 @@ def _marginals(estimator: Any, X: Any, k: int) -> Iterable[tuple[list[Any], Floa
         yield labels, np.minimum(own, 1.0), float(np.exp(log_prob))
 
 
+def _margins(estimator: Any, X: Any, k: int) -> Iterable[tuple[list[Any], FloatArray, float]]:
+    column = {label: i for i, label in enumerate(estimator.classes_.tolist())}
+    for x, ranked in zip(X, estimator.predict_kbest(X, 2), strict=True):
+        labels = ranked[0][0]
+        best = estimator.chain(x).max_marginals()
+        places = np.arange(len(labels)), [column[label] for label in labels]
+        own = best[places]
+        best[places] = -np.inf
+        second = ranked[1][1] if len(ranked) > 1 else -np.inf
+        yield labels, _ahead(own - best.max(axis=1, initial=-np.inf)), float(_ahead(ranked[0][1] - second))
+
+
+def _ahead(distance: Any) -> Any:
+    """A distance as a number from 0 to 1. A logistic would be 1 from 37 on, where scores of a perceptron only begin."""
+    return 1.0 - 1.0 / (1.0 + np.maximum(distance, 0.0))
+
+
 def ranked_by_probability(estimator: Any, X: Any, k: int) -> list[Ranked]:
     """Return the ``k`` best labellings of each sequence with log p(y | x), whatever score a model gives them."""
     lists: list[Ranked] = estimator.predict_kbest(X, k)
@@ -149,5 +171,6 @@ _Method = Callable[[Any, Any, int], Iterable[tuple[list[Any], FloatArray, float]
 CONFIDENCES: dict[str, _Method] = {
     "kbest": _agreement,
     "weighted": _weighted_agreement,
+    "margins": _margins,
     "marginals": _marginals,
 }

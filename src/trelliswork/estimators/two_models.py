@@ -48,7 +48,7 @@ class TwoModels:
         as scikit-learn's ``KFold(5, shuffle=True)``, whose test parts are to cover every sequence once.
     k : int, default 5
         The length of the list of best labellings that confidence comes from.
-    confidence : {"kbest", "weighted", "marginals"} or None, default "kbest"
+    confidence : {"kbest", "weighted", "margins", "marginals"} or None, default "kbest"
         Where confidence comes from, as in `confidence`. With None the second model sees predictions alone.
     context : int, default 1
         How many neighbours on either side the confidence of a label covers (eq. 4.2).
