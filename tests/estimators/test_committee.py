@@ -1,5 +1,6 @@
 """The committee of two models: who learns from what, what the second sees, the model file."""
 
+import contextlib
 import copy
 import io
 import pickle
@@ -367,7 +368,12 @@ class TestAnswers:
         assert tw.active.scores(self.FOUND, NEW, "margin").shape == (3,)
 
 
+HOSTILE = [None, 0, -1, 1, 2**70, 1.5, True, "", "x", "kbest", "columns", "matrix", [], [1], ["A"], {}, {"kind": "x"}]
+
+
 class TestFiles:
+    EXPORTED = committee().fit(X, Y).exported()
+
     def test_a_loaded_one_learns_again_to_the_same(self, tmp_path):
         found = committee().fit(X, Y)
         found.save(tmp_path / "c.tw")
@@ -435,6 +441,31 @@ class TestFiles:
         damage(settings)
         with pytest.raises(InvalidModel):
             tw.load(store.dumps(tensors, settings))
+
+    @given(data=st.data())
+    def test_whatever_the_settings_say_is_refused_or_answered(self, data):
+        tensors, settings = self.EXPORTED
+        settings = copy.deepcopy(settings)
+        place = settings
+        while True:
+            key = data.draw(st.sampled_from(sorted(place)))
+            if not isinstance(place[key], dict) or not place[key] or data.draw(st.integers(0, 3)) == 0:
+                break
+            place = place[key]
+        place[key] = data.draw(st.sampled_from(HOSTILE))
+        with contextlib.suppress(tw.TrellisworkError):
+            tw.load(store.dumps(tensors, settings)).predict(NEW)
+
+    @pytest.mark.parametrize("precision", ["float16", "int8"])
+    def test_both_members_can_be_made_smaller(self, precision):
+        tensors, settings = self.EXPORTED
+        small = store.quantize(store.prune(tensors, drop_names=True), precision)
+        data = store.dumps(small, settings)
+        assert len(data) < 0.8 * len(store.dumps(tensors, settings))
+        for member in ("first", "second"):
+            assert f"{member}.names.text" not in small
+            assert np.asarray(small[f"{member}.attribute.weights"]).itemsize < 4
+        assert tw.load(data).predict(X) == tw.load(store.dumps(tensors, settings)).predict(X)
 
     def test_a_member_that_is_missing_tensors_is_refused(self):
         tensors, settings = committee().fit(X, Y).exported()

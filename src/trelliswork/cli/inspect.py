@@ -251,7 +251,7 @@ def _text_of_committee(facts: dict[str, Any]) -> str:
     ]
     for fact in settings["reliability"]:
         lines.append(
-            f"confidence in {fact['interval']}: {fact['correct'] / fact['tokens']:.2%} of {fact['tokens']:,} labels "
-            "of the first model were right, on folds not seen"
+            f"confidence in {fact['interval']}: {fact['correct'] / max(fact['tokens'], 1):.2%} of {fact['tokens']:,} "
+            "labels of the first model were right, on folds not seen"
         )
     return "\n".join(lines)

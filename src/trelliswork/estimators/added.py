@@ -23,7 +23,7 @@ import numpy as np
 
 from trelliswork.corpora.tables import TokenTable
 from trelliswork.errors import InvalidInput
-from trelliswork.estimators.inputs import Inputs, inputs_of
+from trelliswork.estimators.inputs import Inputs, inputs_of, matrix_rows
 from trelliswork.features.templates import Templates
 
 __all__ = ["Added", "Answer", "Intervals"]
@@ -101,21 +101,16 @@ class Added:
         return cls(inputs.kind, n_columns, tuple(labels), tuple(intervals)), inputs
 
     @classmethod
-    def from_settings(cls, settings: Mapping[str, Any]) -> Added:
+    def from_settings(cls, settings: Mapping[str, Any], labels: Sequence[str], intervals: Sequence[str]) -> Added:
         """Return what `as_settings` described, in a file that may say anything."""
         kind, n_columns = settings["kind"], settings["n_columns"]
         if kind not in _KINDS or (kind in ("columns", "matrix")) != (type(n_columns) is int and n_columns >= 0):
             raise ValueError(f"nothing can be added to tokens of the kind {kind!r} with {n_columns!r} columns")
-        return cls(kind, n_columns, tuple(settings["labels"]), tuple(settings["intervals"]))
+        return cls(kind, n_columns, tuple(labels), tuple(intervals))
 
     def as_settings(self) -> dict[str, Any]:
-        """Return what a model file says of it."""
-        return {
-            "kind": self.kind,
-            "n_columns": self.n_columns,
-            "labels": list(self.labels),
-            "intervals": list(self.intervals),
-        }
+        """Return what a model file says of it; the rest is known from the members."""
+        return {"kind": self.kind, "n_columns": self.n_columns}
 
     def to(self, X: Any, answers: Sequence[Answer], argument: str = "X") -> list[Any]:
         """Return the sequences with what the first model says of their tokens."""
@@ -168,12 +163,12 @@ class Added:
         more = np.zeros((len(answer[0]), len(place_of)))
         for values in answer:
             more[np.arange(len(values)), [place_of[value] for value in values]] = 1.0
-        if hasattr(x, "tocsr"):
-            from scipy.sparse import csr_array, hstack
+        rows = matrix_rows(x, self.n_columns or 0, place)
+        if isinstance(rows, np.ndarray):
+            return np.hstack([rows, more])
+        from scipy.sparse import csr_array, hstack
 
-            return csr_array(hstack([x, csr_array(more)]))
-        rows = np.asarray(x, dtype=np.float64)
-        return np.hstack([rows.reshape(len(more), self.n_columns or 0), more])
+        return csr_array(hstack([rows, csr_array(more)]))
 
 
 def _n_columns(X: Any) -> int:

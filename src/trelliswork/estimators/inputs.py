@@ -28,7 +28,7 @@ from trelliswork.errors import InvalidInput
 from trelliswork.estimators.sequences import refuse_no_list, refuse_unordered, shown
 from trelliswork.features.templates import Templates
 
-__all__ = ["Inputs", "head", "inputs_of", "named_templates"]
+__all__ = ["Inputs", "head", "inputs_of", "matrix_rows", "named_templates"]
 
 _SEQUENCES_READ = 1024  # attributes of so many sequences are in memory at a time
 _ROWS_READ = 1 << 16  # rows of matrices
@@ -138,7 +138,7 @@ class Inputs:
         block: list[Any] = []
         first = n_rows = 0
         for i, x in enumerate(X):
-            block.append(_matrix(x, self.n_columns, f"{argument}[{i}]"))
+            block.append(matrix_rows(x, self.n_columns, f"{argument}[{i}]"))
             n_rows += len_of(block[-1])
             if n_rows >= _ROWS_READ or len(block) == at_a_time:
                 yield _matrix_source(block, self.n_columns, argument, first)
@@ -262,7 +262,8 @@ def _is_sparse(x: Any) -> bool:
     return hasattr(x, "tocsr") and hasattr(x, "shape")  # without importing SciPy
 
 
-def _matrix(x: Any, n_columns: int, place: str) -> Any:
+def matrix_rows(x: Any, n_columns: int, place: str) -> Any:
+    """Return one sequence as an array or a sparse matrix with so many columns."""
     if _is_sparse(x):
         rows = x.tocsr()
     else:

@@ -366,9 +366,14 @@ class TwoModels:
         committee._check_parameters()
         committee.first_, committee.second_ = members["first"], members["second"]
         committee._base = None if base is None else Inputs.from_settings(base)
-        committee._added = Added.from_settings(settings["added"])
+        committee._added = Added.from_settings(
+            settings["added"], _texts(committee.first_.classes_), committee._interval_names()
+        )
         committee.classes_ = committee.second_.classes_
-        committee.reliability_ = [dict(fact) for fact in settings["reliability"]]
+        committee.reliability_ = [
+            {"interval": str(fact["interval"]), "tokens": int(fact["tokens"]), "correct": int(fact["correct"])}
+            for fact in settings["reliability"]
+        ]
         return committee
 
     # ---- helpers -------------------------------------------------------------------------------------------------
