@@ -620,6 +620,7 @@ class Labeler:
         labeler.history_ = [dict(record) for record in training["history"]]
         labeler.n_iter_, labeler.best_iteration_ = int(training["n_iter"]), int(training["best_iteration"])
         labeler.converged_, labeler.message_ = bool(training["converged"]), str(training["message"])
+        float(training.get("known_share", 1.0))  # refused now, not when something is predicted
         labeler._model = model
         labeler._set_classes()
         return labeler
