@@ -158,6 +158,14 @@ class TestCrossFitting:
         alone = committee().fit(X, Y)
         assert committee(n_jobs=3).fit(X, Y).weights() == alone.weights()
 
+    def test_an_error_in_a_thread_comes_out(self):
+        class Failing(Remembering):
+            def fit(self, X, y):
+                raise InvalidInput("too few words")
+
+        with pytest.raises(InvalidInput, match="too few words"):
+            tw.Committee(Failing(), Recording(), folds=5, n_jobs=2).fit(*numbered(6))
+
     def test_development_data_are_for_the_second_as_the_first_answers_them(self):
         found = committee(second=tw.SequenceLabeler("perceptron", random_state=1)).fit(
             X, Y, NEW, [["D", "N", "V"], [], ["N"]]

@@ -208,7 +208,12 @@ class TwoModels:
         if threads == 1:
             return [task() for task in tasks]
         with ThreadPoolExecutor(threads) as pool:
-            return [future.result() for future in [pool.submit(task) for task in tasks]]
+            futures = [pool.submit(task) for task in tasks]
+            try:
+                return [future.result() for future in futures]
+            except BaseException:  # an interrupt, too: those that have not begun need not
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
 
     def _held_out(self, X: Any, y: Any) -> list[Indices]:
         """The numbers of the sequences of each fold."""
