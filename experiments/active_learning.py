@@ -1,132 +1,99 @@
 """Active learning on Spanish names (CoNLL-2002): which sentences are worth labelling?
 
-A CRF with ``Templates.ner()`` learns from some sentences drawn at random, chooses more by each strategy, learns again,
-and so on; every strategy labels the same number of tokens in each round. Scores are F1 of exact spans on testa. The
-means are over several first draws.
-
-    python experiments/active_learning.py [--quick] [--out FOLDER]
+A CRF with the ready set of features for names learns from some sentences drawn at random, chooses more by each
+strategy, learns again, and so on; every strategy labels as many tokens in each round. Scores are F1 of exact spans on
+testa, means over several first draws.
 """
 
 from __future__ import annotations
 
-import argparse
-import csv
-import os
-import time
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 import trelliswork as tw
+from common.output import Report
+from common.tasks import spanish, tasks
 
-HERE = Path(__file__).resolve().parent
 STRATEGIES = ("random", "least_confidence", "margin", "nbest_entropy", "log_probability", "token_entropy")
-SETTINGS = {  # sentences to begin with; tokens a round; rounds; sentences in the pool; to score on; first draws
-    True: {"start": 50, "n_tokens": 2000, "rounds": 5, "pool": 2000, "test": 500, "draws": 2},
-    False: {"start": 50, "n_tokens": 3000, "rounds": 12, "pool": None, "test": None, "draws": 3},
-}
+SETTINGS = {True: {"n_tokens": 2000, "rounds": 5}, False: {"n_tokens": 3000, "rounds": 12}}  # by --quick
+START = 50  # sentences
+DRAWS = {True: 2, False: 3}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="a pool of 2,000 sentences, five rounds, two draws")
-    parser.add_argument("--out", default=str(HERE / "results"), help="where the CSV and the PNG go")
-    arguments = parser.parse_args()
-    settings = SETTINGS[arguments.quick]
-    X, y = read("conll2002/esp.train.gz", settings["pool"])
-    X_test, y_test = read("conll2002/esp.testa.gz", settings["test"])
+    """Print scores by round, and how many tokens each strategy saves."""
+    report = Report(__file__, __doc__ or "")
+    (task,) = tasks(report.quick, spanish)
+    assert task.dev is not None
     tagger = tw.SequenceLabeler("crf", "ner")
-    whole = float(tagger.fit(X, y).score(X_test, y_test))
-    n_tokens = sum(map(len, X))
-    print(f"all {len(X):,} sentences, {n_tokens:,} tokens: F1 {100 * whole:.2f}\n", flush=True)
-    given = {name: settings[name] for name in ("start", "n_tokens", "rounds")}
-    curves = {}
-    for strategy in STRATEGIES:
-        started = time.perf_counter()
-        curves[strategy] = [
-            tw.active.simulate(tagger, X, y, X_test, y_test, strategy, random_state=draw, **given)
-            for draw in range(settings["draws"])
+    whole = float(tagger.fit(*task.train).score(*task.dev))
+    print(f"{task.describe()}; F1 {100 * whole:.2f} with all of them\n")
+    runs = {
+        strategy: [
+            tw.active.simulate(
+                tagger, *task.train, *task.dev, strategy, start=START, random_state=draw, **SETTINGS[report.quick]
+            )
+            for draw in range(DRAWS[report.quick])
         ]
-        show(strategy, curves[strategy], time.perf_counter() - started)
-    compare(curves, whole)
-    folder = Path(arguments.out)
-    folder.mkdir(parents=True, exist_ok=True)
-    write(curves, folder / "active_learning.csv")
-    draw(curves, whole, folder / "active_learning.png")
-
-
-def show(strategy: str, runs: list[list[Any]], seconds: float) -> None:
-    """Print the mean score of each round."""
-    scores = " ".join(f"{100 * np.mean([step.score for step in steps]):6.2f}" for steps in zip(*runs, strict=True))
-    sentences = np.mean([run[-1].sequences for run in runs])
-    print(f"{strategy:17} F1 {scores}   {sentences:6.0f} sentences, {seconds:.0f} s", flush=True)
-
-
-def compare(curves: dict[str, list[list[Any]]], whole: float) -> None:
-    """Print what each strategy saves: the tokens it needs for the last score of random sentences."""
-    goal = float(np.mean([run[-1].score for run in curves["random"]]))
-    print(f"\ntokens labelled until F1 is {100 * goal:.2f}, the last of random sentences (all: {100 * whole:.2f})")
-    for strategy, runs in curves.items():
-        tokens, scores = mean_curve(runs)
-        reached = np.flatnonzero(scores >= goal)
-        if not len(reached):
-            print(f"{strategy:17} not reached with {tokens[-1]:,.0f}")
-            continue
-        at = int(reached[0])
-        needed = tokens[at] if at == 0 else np.interp(goal, scores[at - 1 : at + 1], tokens[at - 1 : at + 1])
-        print(f"{strategy:17} {needed:8,.0f}  ({needed / tokens[-1]:.0%} of the last)")
-
-
-def mean_curve(runs: list[list[Any]]) -> tuple[Any, Any]:
-    """Mean tokens and scores of each round."""
-    return tuple(
-        np.mean([[getattr(step, name) for step in run] for run in runs], axis=0) for name in ("tokens", "score")
+        for strategy in STRATEGIES
+    }
+    curves = {strategy: mean_curve(own) for strategy, own in runs.items()}
+    report.table("F1 by labelled tokens", by_tokens(curves))
+    goal = float(curves["random"][1][-1])
+    savings = [saving(strategy, curve, goal) for strategy, curve in curves.items()]
+    report.table(f"what it takes to reach {100 * goal:.2f}, the last F1 of random sentences", savings)
+    report.csv(
+        [
+            {"strategy": strategy, "draw": draw, "round": number, **step._asdict()}
+            for strategy, own in runs.items()
+            for draw, steps in enumerate(own)
+            for number, step in enumerate(steps)
+        ]
     )
+    draw_curves(curves, whole, report)
+    best = min(savings[1:], key=lambda row: row["tokens"] or np.inf)
+    report.finding(f"{best['strategy']} needs {best['of random']:.0%} of the tokens that random sentences need.")
+    report.done()
 
 
-def write(curves: dict[str, list[list[Any]]], path: Path) -> None:
-    with open(path, "w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["strategy", "draw", "round", "sentences", "tokens", "f1"])
-        for strategy, runs in curves.items():
-            for number, run in enumerate(runs):
-                writer.writerows([strategy, number, i, *step] for i, step in enumerate(run))
+def mean_curve(runs: Sequence[Sequence[Any]]) -> Any:
+    """Mean tokens, scores and sentences of each round."""
+    return np.mean([[[step.tokens, step.score, step.sequences] for step in run] for run in runs], axis=0).T
 
 
-def draw(curves: dict[str, list[list[Any]]], whole: float, path: Path) -> None:
+def by_tokens(curves: dict[str, Any]) -> list[dict[str, Any]]:
+    """One line for each strategy; tokens are those of random sentences, and the others' are about as many."""
+    rows = []
+    for strategy, (_, scores, sentences) in curves.items():
+        cells = {f"{tokens:.0f}": 100 * score for tokens, score in zip(curves["random"][0], scores, strict=True)}
+        rows.append({"strategy": strategy, **cells, "sentences": int(sentences[-1])})
+    return rows
+
+
+def saving(strategy: str, curve: Any, goal: float) -> dict[str, Any]:
+    """How many tokens a strategy labels until it has reached a score, in a straight line between rounds."""
+    tokens, scores, _ = curve
+    reached = np.flatnonzero(scores >= goal)
+    if not len(reached):
+        return {"strategy": strategy, "tokens": None, "of random": None}
+    at = max(int(reached[0]), 1)
+    needed = float(np.interp(goal, scores[at - 1 : at + 1], tokens[at - 1 : at + 1]))
+    return {"strategy": strategy, "tokens": round(needed), "of random": needed / float(tokens[-1])}
+
+
+def draw_curves(curves: dict[str, Any], whole: float, report: Report) -> None:
     """Scores against labelled tokens."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axis = plt.subplots(figsize=(7, 4.5), layout="constrained")
-    for strategy, runs in curves.items():
-        tokens, scores = mean_curve(runs)
-        axis.plot(
-            tokens,
-            100 * scores,
-            marker="o",
-            markersize=3,
-            linestyle="--" if strategy == "random" else "-",
-            label=strategy,
-        )
-    axis.axhline(100 * whole, color="grey", linewidth=0.8, label="all of the pool")
-    axis.set_xlabel("labelled tokens")
-    axis.set_ylabel("F1 of exact spans, testa")
-    axis.grid(alpha=0.3)
-    axis.legend()
-    figure.savefig(path, dpi=120)
-
-
-def read(file: str, most: int | None) -> tuple[list[Any], list[Any]]:
-    """The sentences of a published corpus: in TRELLISWORK_DATA, or beside the repository."""
-    folder = Path(os.environ.get("TRELLISWORK_DATA", HERE.parent.parent / "shared" / "data"))
-    if not (folder / file).exists():
-        raise SystemExit(f"{file} was not found. Set TRELLISWORK_DATA to the folder that has it.")
-    X, y = tw.corpora.read_table(folder / file)
-    return X[:most], y[:most]
+    with report.picture(width=7, height=4.5) as axes:
+        for strategy, (tokens, scores, _) in curves.items():
+            style = "--" if strategy == "random" else "-"
+            axes.plot(tokens, 100 * scores, marker="o", markersize=3, linestyle=style, label=strategy)
+        axes.axhline(100 * whole, color="grey", linewidth=0.8, label="all sentences")
+        axes.set_xlabel("labelled tokens")
+        axes.set_ylabel("F1 of exact spans, testa")
+        axes.grid(alpha=0.3)
+        axes.legend(frameon=False)
 
 
 if __name__ == "__main__":
