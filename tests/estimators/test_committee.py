@@ -339,6 +339,19 @@ def test_what_is_added_to_numbers():
     assert added.to([scipy.sparse.csr_array([[5.0], [6.0]])], [answer])[0].toarray().tolist() == expected
 
 
+def test_a_column_of_that_name_makes_it_another():
+    added = Added("columns", 2, ("A",), ())
+    names = added.templates(Templates("columns: word prediction\nprediction"), "prediction2\nprediction & word").names
+    assert names == ["prediction[0]", "prediction2[0]", "prediction[0]|word[0]"]
+
+
+def test_a_second_model_without_features_gets_tuples():
+    found = tw.Committee(Remembering(), Recording(), folds=2, confidence="kbest").fit(
+        [[("a", "b")], ["c"]], [["A"], ["A"]]
+    )
+    assert found.second_.X_ == [[("a", "b", "new", "[0,1)")], [("c", "new", "[0,1)")]]
+
+
 def test_further_columns_are_passed_over_and_missing_ones_refused():
     pairs = [[(word, word[:1]) for word in x] for x in X]
     found = committee().fit(pairs, Y)
@@ -412,6 +425,15 @@ class TestFiles:
         found = committee(**{place: committee()}).fit(X, Y)
         found.save(tmp_path / "c.tw")
         assert tw.load(tmp_path / "c.tw").predict(NEW) == found.predict(NEW)
+
+    @pytest.mark.parametrize("kind", ["words", "columns", "dicts", "dense"])
+    def test_the_last_of_three_sees_both_of_the_others(self, kind):
+        found = committee(second=committee()).fit(KINDS[kind](X), Y)
+        last = found.second_.second_
+        assert [len(labels) for labels in found.predict(KINDS[kind](NEW))] == [3, 0, 1]
+        if kind in ("words", "columns"):
+            attributes = {weight.attribute for weight in last.weights()}
+            assert {"prediction[0]=N", "prediction2[0]=N", "prediction2[0]|prediction[0]=N|N"} <= attributes
 
     def test_what_no_file_can_hold_is_refused(self):
         found = committee(tw.HMM()).fit(X, Y)

@@ -9,7 +9,7 @@ a list of attributes         ``prediction=LABEL`` and ``confidence=INTERVAL``
 a row of numbers             a column of zeros and ones for each label and for each interval
 ===========================  ============================================================================
 
-Second models that have no ``features`` get tuples, the token first, whatever it is.
+Second models that have no ``features`` get tuples, the token, or what is in it if it is a tuple, first.
 """
 
 from __future__ import annotations
@@ -124,12 +124,13 @@ class Added:
         ----------
         base : Templates
         lines : str
-            ``"thesis"`` for those of Table 4.1, or templates in which ``prediction`` and ``confidence`` are columns.
+            ``"thesis"`` for those of Table 4.1, or templates in which ``prediction`` and ``confidence`` are columns; if
+            there are columns of these names already, as another committee makes them, ``prediction2`` and so on.
         """
         assert self.n_columns is not None
         known = base.columns[: self.n_columns]
         names = [*known, *(f"c{k}" for k in range(len(known), self.n_columns))]
-        added = ["prediction", *(["confidence"] if self.intervals else [])]
+        added = [_new(name, names) for name in ("prediction", "confidence")][: 2 if self.intervals else 1]
         text = _table_4_1(names, added) if lines == "thesis" else lines
         # Whether label pairs have weights of their own is the base's to say.
         text = f"columns: {' '.join([*names, *added])}\ntransitions: no\n{text}"
@@ -146,7 +147,8 @@ class Added:
         return [row + more for row, more in zip(rows, _beside(answer), strict=True)]
 
     def _to_tokens(self, x: Any, answer: Answer, place: str) -> list[tuple[Any, ...]]:
-        return [(token, *more) for token, more in zip(x, _beside(answer), strict=True)]
+        own = (token if isinstance(token, tuple) else (token,) for token in x)
+        return [(*token, *more) for token, more in zip(own, _beside(answer), strict=True)]
 
     def _to_attributes(self, x: Any, answer: Answer, place: str) -> list[Any]:
         names = ("prediction", "confidence")
@@ -176,6 +178,12 @@ def _n_columns(X: Any) -> int:
         return X.n_columns
     token = next(token for x in X for token in x)
     return 1 if isinstance(token, str) else len(token)
+
+
+def _new(name: str, taken: Sequence[str]) -> str:
+    """The name, or with the first number that makes it another one: templates of equal text share their weights."""
+    numbered = (f"{name}{n}" for n in itertools.count(2))
+    return next(each for each in itertools.chain([name], numbered) if each not in taken)
 
 
 def _beside(answer: Answer) -> list[tuple[Any, ...]]:
