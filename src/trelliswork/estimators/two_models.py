@@ -57,9 +57,8 @@ class TwoModels:
         is [0, 1) and [1, 1], as in sec. 4.4; (0.5, 0.9) is [0, 0.5), [0.5, 0.9), [0.9, 1].
     templates : str, default "thesis"
         What the second model sees of the two, if its features are templates: those of Table 4.1, or lines of templates
-        in which ``prediction`` and ``confidence`` are names of columns, such as ``"prediction[-1..1]"``. Where there are
-        columns of these names, as in a committee that is the second model of another, they are ``prediction2`` and
-        ``confidence2``.
+        in which ``prediction`` and ``confidence`` are names of columns, such as ``"prediction[-1..1]"``. They are called
+        ``prediction2`` and ``confidence2`` in a committee that is the second model of another.
     n_jobs : int, optional
         Threads. First models learn side by side in them, and members answer with so many. None leaves the members
         their own number. The result is the same.
