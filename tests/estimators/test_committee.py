@@ -550,6 +550,34 @@ def test_lengths_must_agree():
         committee().fit(X, Y[:-1])
 
 
+@pytest.mark.parametrize("wrong", ["labels", 3, None])
+def test_what_is_no_list_of_labels_is_refused(wrong):
+    with pytest.raises(InvalidInput, match="expected a list of label lists"):
+        committee().fit(X, wrong)
+
+
+def test_no_tokens_are_refused():
+    with pytest.raises(InvalidInput, match="no tokens to learn from"):
+        committee(second=tw.SequenceLabeler("crf", "words")).fit([[], [], []], [[], [], []])
+
+
+def test_wrong_templates_are_refused_before_anything_is_learned():
+    class Never(Remembering):
+        def fit(self, X, y):
+            raise AssertionError
+
+    with pytest.raises(InvalidInput, match="no column 'guess'"):
+        committee(Never(), templates="guess").fit(X, Y)
+
+
+def test_a_second_fit_that_fails_leaves_what_was_learned():
+    found = committee().fit(X, Y)
+    before = found.predict(NEW)
+    with pytest.raises(InvalidInput):
+        found.fit(X, [["D", "N"], *Y[1:]])
+    assert found.predict(NEW) == before
+
+
 @pytest.mark.parametrize("wrong", ["words", 3, None])
 def test_what_is_no_list_of_sequences_is_refused(wrong):
     with pytest.raises(InvalidInput, match="expected a list of sequences"):

@@ -83,7 +83,7 @@ class Added:
     n_columns : int or None
         How many columns a token had in training, of text (more are left out) or of numbers.
     labels, intervals : tuples of str
-        All that the first model can say; ``intervals`` is empty if confidence is not wanted.
+        All that the first model can say, once it is known; ``intervals`` is empty if confidence is not wanted.
     """
 
     kind: str
@@ -92,13 +92,13 @@ class Added:
     intervals: tuple[str, ...]
 
     @classmethod
-    def for_(cls, second: Any, X: Any, labels: Sequence[str], intervals: Sequence[str]) -> tuple[Added, Inputs | None]:
+    def for_(cls, second: Any, X: Any, intervals: Sequence[str]) -> tuple[Added, Inputs | None]:
         """Return how to add to the tokens of X, and how the second model would read these by themselves."""
         if not hasattr(second, "features"):
-            return cls("tokens", None, tuple(labels), tuple(intervals)), None
+            return cls("tokens", None, (), tuple(intervals)), None
         inputs, _ = inputs_of(X, second.features)
         n_columns = _n_columns(X) if inputs.kind == "columns" else inputs.n_columns
-        return cls(inputs.kind, n_columns, tuple(labels), tuple(intervals)), inputs
+        return cls(inputs.kind, n_columns, (), tuple(intervals)), inputs
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any], labels: Sequence[str], intervals: Sequence[str]) -> Added:
@@ -176,7 +176,9 @@ class Added:
 def _n_columns(X: Any) -> int:
     if isinstance(X, TokenTable):
         return X.n_columns
-    token = next(token for x in X for token in x)
+    token = next((token for x in X for token in x), None)
+    if token is None:
+        raise InvalidInput("X has no tokens to learn from: pass at least one sequence that is not empty.")
     return 1 if isinstance(token, str) else len(token)
 
 

@@ -6,8 +6,9 @@ This needs no scikit-learn but to learn; `committee` has the class that people u
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -19,7 +20,7 @@ from trelliswork.estimators.added import Added, Answer, Intervals
 from trelliswork.estimators.confidence import CONFIDENCES, confidence
 from trelliswork.estimators.fitted import check_is_fitted
 from trelliswork.estimators.inputs import Inputs
-from trelliswork.estimators.sequences import listed
+from trelliswork.estimators.sequences import listed, shown
 from trelliswork.structures import checks
 
 __all__ = ["TwoModels"]
@@ -57,8 +58,8 @@ class TwoModels:
         is [0, 1) and [1, 1], as in sec. 4.4; (0.5, 0.9) is [0, 0.5), [0.5, 0.9), [0.9, 1].
     templates : str, default "thesis"
         What the second model sees of the two, if its features are templates: those of Table 4.1, or lines of templates
-        in which ``prediction`` and ``confidence`` are names of columns, such as ``"prediction[-1..1]"``. They are called
-        ``prediction2`` and ``confidence2`` in a committee that is the second model of another.
+        in which ``prediction`` and ``confidence`` are names of columns, such as ``"prediction[-1..1]"``. In a committee
+        that is the second model of another, they are ``prediction2`` and ``confidence2``.
     n_jobs : int, optional
         Threads. First models learn side by side in them, and members answer with so many. None leaves the members
         their own number. The result is the same.
@@ -157,22 +158,24 @@ class TwoModels:
             weights so far; before that there is nothing to keep.
         """
         self._check_parameters()
-        X, y = listed(X), list(y)
+        X, y = listed(X), _label_lists(y)
         if len(X) != len(y):
             raise InvalidInput(f"y has {len(y)} label lists but X has {len(X)} sequences. Each sequence needs its own.")
+        added, base = Added.for_(self.second, X, self._interval_names())
+        second = self._prepared_second(added, base)
         given: dict[str, Any] = {"sample_weight": sample_weight, "token_weight": token_weight}
         weights = {name: list(value) for name, value in given.items() if value is not None}
         X_dev = None if X_dev is None else listed(X_dev)
         dev = {name: value for name, value in (("X_dev", X_dev), ("y_dev", y_dev)) if value is not None}
-        answers, self.first_ = self._cross_fitted(X, y, weights, dev)
-        self.reliability_ = _reliability(answers, y)
-        self._added, self._base = Added.for_(self.second, X, _texts(self.first_.classes_), self._interval_names())
-        second = self._prepared_second()
-        more: dict[str, Any] = {} if callback is None else {"callback": callback}
+        answers, first = self._cross_fitted(X, y, weights, dev)
+        added = replace(added, labels=tuple(_texts(first.classes_)))
         if X_dev is not None:
-            dev["X_dev"] = self._added.to(X_dev, self._answers(self.first_, X_dev), "X_dev")
-        self.second_ = second.fit(self._added.to(X, answers), y, **dev, **weights, **more)
-        self.classes_ = self.second_.classes_
+            dev["X_dev"] = added.to(X_dev, self._answers(first, X_dev), "X_dev")
+        more: dict[str, Any] = {} if callback is None else {"callback": callback}
+        second.fit(added.to(X, answers), y, **dev, **weights, **more)
+        self.first_, self.second_, self._added, self._base = first, second, added, base
+        self.reliability_ = _reliability(answers, y)
+        self.classes_ = second.classes_
         return self
 
     def _cross_fitted(
@@ -229,10 +232,11 @@ class TwoModels:
             raise InvalidInput(f"folds is {folds}, but X has {n} sequences. Every fold needs one: use fewer folds.")
         return np.array_split(np.arange(n), folds)
 
-    def _prepared_second(self) -> Any:
+    def _prepared_second(self, added: Added, base: Inputs | None) -> Any:
+        """The second model with features that look at what is added, too."""
         second = _unfitted(self.second, self.n_jobs)
-        if self._base is not None and self._base.templates is not None:
-            second.features = self._added.templates(self._base.templates, self.templates)
+        if base is not None and base.templates is not None:
+            second.features = added.templates(base.templates, self.templates)
         return second
 
     # ---- answers -------------------------------------------------------------------------------------------------
@@ -424,6 +428,12 @@ def _unfitted(member: Any, n_jobs: int | None) -> Any:
     if n_jobs is not None and hasattr(copied, "n_jobs"):
         copied.n_jobs = n_jobs
     return copied
+
+
+def _label_lists(y: Any) -> list[Any]:
+    if isinstance(y, (str, bytes)) or not isinstance(y, Iterable):
+        raise InvalidInput(f"y is {shown(y)}; expected a list of label lists, one for each sequence of X.")
+    return [list(labels) if isinstance(labels, Iterator) else labels for labels in y]
 
 
 def _texts(labels: Iterable[Any]) -> list[str]:
