@@ -90,8 +90,17 @@ public:
         refuse("kbest", example, k);
     }
 
+    // A hint that kbest() will be asked about the first of these examples next, and then about the second.
+    virtual void soon(const ScaledWeights&, std::size_t /*next*/, std::size_t /*after*/) const {}
+
     // f(x, gold) - f(x, y) of a structure that kbest() found for this example; may add weights, so one thread only.
     virtual void difference(std::size_t example, const Found&, SparseVector&) { refuse("difference", example, 1); }
+
+    // The score of gold less that of a structure that kbest() found for this example, where that is quicker to have
+    // than difference(); else NaN.
+    virtual double margin(const ScaledWeights&, std::size_t /*example*/, const Found&) const {
+        return std::numeric_limits<double>::quiet_NaN();
+    }
 
     // The structure that maximises  cost * (1 + score - score of gold):  the hinge with rescaled slack. False when the
     // structure has no exact way to find it; learners then search with kbest() over nu.

@@ -36,6 +36,14 @@ nb::list kbest(Oracle& oracle, const Vector& weights, std::size_t example, std::
     return out;
 }
 
+// The k best structures' scores of gold less their own, at other weights; NaN each where the oracle has no quick way.
+nb::list margins(Oracle& oracle, const Vector& weights, std::size_t example, std::size_t k, const Vector& others) {
+    const ScaledWeights w = weights_of(oracle, weights, example), at = weights_of(oracle, others, example);
+    nb::list out;
+    for (const Found& found : oracle.kbest(w, example, k, 0.0)) out.append(oracle.margin(at, example, found));
+    return out;
+}
+
 // (code, score, cost) of the structure that maximises cost * (1 + score - score of gold); None without an exact way.
 nb::object slack_argmax(const Oracle& oracle, const Vector& weights, std::size_t example) {
     Found found;
@@ -89,6 +97,9 @@ void bind_oracle(nb::module_& m) {
             "How much each weight counts in |w|_1.")
         .def("kbest", kbest, nb::arg("weights"), nb::arg("example"), nb::arg("k") = 1, nb::arg("nu") = 0.0,
              "The k best structures under score + nu * cost: (code, score, cost, indices, values of f(gold) - f(y)).")
+        .def("margins", margins, nb::arg("weights"), nb::arg("example"), nb::arg("k"), nb::arg("others"),
+             "Of the k best structures at `weights`: the score of gold less theirs at `others`; NaN without a quick "
+             "way.")
         .def("slack_argmax", slack_argmax, nb::arg("weights"), nb::arg("example"),
              "(code, score, cost) of the structure with the highest cost * (1 + score - score of gold), or None.")
         .def("part_scores", part_scores, nb::arg("weights"), nb::arg("example"), "Scores of the parts of an example.")

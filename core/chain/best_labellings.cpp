@@ -3,25 +3,39 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <stdexcept>
 
+#include "../prefetch.hpp"
 #include "../semiring.hpp"
+#include "few_best.hpp"
 
 namespace tw::chain {
 namespace {
 
 constexpr std::size_t kMostCounted = std::size_t{1} << 22;  // places in a table of labels by wrong labels so far
+constexpr std::size_t kFetched = 64;                        // tokens whose lists and weights are fetched ahead
+constexpr std::size_t kFew = 32;                            // labellings that a short search finds
+constexpr std::size_t kNear = std::size_t{1} << 18;         // weights that stay in the cache
 constexpr std::size_t kRoom = 8;                            // numbers that a kernel may write behind a row
 constexpr std::size_t kLongest = std::size_t{1}
                                  << 22;  // bytes of Viterbi scores kept at once; longer chains go in blocks
 
+bool same(std::span<const double> a, std::span<const double> b) {
+    return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
+}
+
 }  // namespace
 
-// Space for one call. The transitions are packed for the recursion only when they have changed since the last one.
+// Space for one call. Most calls find the transitions as the last one did: then they are as they were, and packed.
 struct BestLabellings::Scratch {
-    std::vector<double> unary, moves, packed_from, forward, backward, scores;
+    std::vector<double> unary, moves, forward, backward, scores;
     std::vector<std::int32_t> labels;
+    FewBest few;
+    std::vector<double> moves_from;  // what the moves that are the same at all positions were made from
+    double moves_scale = 0.0, lowered = 0.0;
+    bool packed = false;
 };
 
 class BestLabellings::Borrowed {
@@ -71,6 +85,12 @@ public:
         out_->indices.push_back(weight);
         out_->values.push_back(value);
     }
+    // A weight that is met once only: it need not be looked for.
+    void append(std::uint32_t weight, double value) {
+        if (weight == kNoWeight) return;
+        out_->indices.push_back(weight);
+        out_->values.push_back(value);
+    }
     void end() {  // what cancelled is left out
         std::size_t n = 0;
         for (std::size_t i = 0; i < out_->size(); ++i) {
@@ -107,7 +127,7 @@ private:
     unsigned shift_ = 0;
 };
 
-BestLabellings::BestLabellings(TrainingSet& set, std::shared_ptr<Growth> growth)
+BestLabellings::BestLabellings(const TrainingSet& set, std::shared_ptr<Growth> growth)
     : set_(set), growth_(std::move(growth)), K_(set.n_labels()), start_(K_, 0.0), end_(K_, 0.0) {
     const std::size_t unit = std::max<std::size_t>(kernels().width, 4);
     padded_ = (K_ + unit - 1) / unit * unit;
@@ -116,7 +136,7 @@ BestLabellings::BestLabellings(TrainingSet& set, std::shared_ptr<Growth> growth)
         if (!set.settings.constraints.end[y]) end_[y] = kLogZero;
     }
     place_units();
-    put_full_rows_first(set);
+    list_units();
     sum_ = std::make_unique<Sum>();
 }
 
@@ -131,71 +151,107 @@ void BestLabellings::place_units() {
         if (fresh) factors_.push_back(set_.factor(u));
         if (factors_.size() > 0xffff) throw std::invalid_argument("too many different units of attributes");
         const std::uint32_t size = table.starts[u + 1] - table.starts[u];
-        if (size != K_ && size > UnitPlace::kMostSparse) throw std::invalid_argument("too many labels");
-        const std::uint16_t shape = size == K_ ? UnitPlace::kFull : static_cast<std::uint16_t>(size);
-        places_.push_back({table.starts[u], shape, known->second});
+        places_.push_back({table.starts[u], static_cast<std::uint16_t>(size), known->second});
     }
+    has_added_.resize(places_.size() / 64 + 1);
 }
 
-void BestLabellings::put_full_rows_first(TrainingSet& set) {
-    Occurrences& o = set.occurrences;
-    const auto full = [&](std::uint32_t unit) { return places_[unit].full(); };
-    std::vector<std::pair<std::uint32_t, float>> rest;
-    for (std::size_t t = 0; t + 1 < o.starts.size(); ++t) {
-        rest.clear();
-        std::uint32_t at = o.starts[t];
-        for (std::uint32_t i = at; i < o.starts[t + 1]; ++i) {
-            if (!full(o.numbers[i])) {
-                rest.emplace_back(o.numbers[i], o.value(i));
-                continue;
+// Units are numbered by count, so that the rows that come first are those used most.
+void BestLabellings::list_units() {
+    const Occurrences& o = set_.occurrences;
+    const bool valued = set_.valued();
+    for (std::uint32_t t = 0; t + 1 < o.starts.size(); ++t) {
+        for (std::uint32_t i = o.starts[t]; i < o.starts[t + 1]; ++i) {
+            const std::uint32_t unit = o.numbers[i];
+            const Place& place = places_[unit];
+            const bool row = place.size == K_;
+            if (row && (valued || factor(unit) == 1.0)) {
+                rows_.push_back(place.begin);
+                last_row_ = std::max(last_row_, place.begin);
+                if (valued) row_factors_.push_back(factor(unit) * static_cast<double>(o.values[i]));
+                if (place.begin > kNear) far_.push_back(place.begin);
+            } else {
+                rare_.push_back({unit, t, place.begin, row ? RareUnit::kRow : place.size, place.factor,
+                                 place.size > 0 ? labels_[place.begin] : std::uint16_t{0}});
+                if (valued) rare_values_.push_back(o.values[i]);
             }
-            o.numbers[at] = o.numbers[i];
-            if (!o.values.empty()) o.values[at] = o.values[i];
-            ++at;
         }
-        split_.push_back(at);
-        for (const auto& [number, value] : rest) {
-            o.numbers[at] = number;
-            if (!o.values.empty()) o.values[at] = value;
-            ++at;
-        }
+        row_starts_.push_back(static_cast<std::uint32_t>(rows_.size()));
+        far_starts_.push_back(static_cast<std::uint32_t>(far_.size()));
+        rare_starts_.push_back(static_cast<std::uint32_t>(rare_.size()));
     }
 }
 
 void BestLabellings::see_added() {
     const auto& entries = growth_->units().entries();
-    for (; seen_added_ < entries.size(); ++seen_added_)
-        places_[entries[seen_added_].unit].shape |= UnitPlace::kHasAdded;
+    for (; seen_added_ < entries.size(); ++seen_added_) {
+        const std::uint32_t unit = entries[seen_added_].unit;
+        has_added_[unit / 64] |= std::uint64_t{1} << unit % 64;
+    }
 }
 
 void BestLabellings::see_all_added() {
-    for (UnitPlace& place : places_)
-        if (!place.full()) place.shape &= static_cast<std::uint16_t>(~UnitPlace::kHasAdded);
+    std::ranges::fill(has_added_, std::uint64_t{0});
     seen_added_ = 0;
     see_added();
 }
 
 BestLabellings::~BestLabellings() = default;
 
+void BestLabellings::fetch_lists(std::size_t s) const {
+    const std::size_t first = set_.starts[s], last = std::min<std::size_t>(set_.starts[s + 1], first + kFetched);
+    const auto fetch = [](const auto& list, std::size_t begin, std::size_t end) {
+        if (begin == end) return;
+        for (std::size_t i = begin; i < end; i += 64 / sizeof(list[0])) fetch_to_read(&list[i]);
+        fetch_to_read(&list[end - 1]);
+    };
+    fetch(row_starts_, first, last + 1);
+    fetch(far_starts_, first, last + 1);
+    fetch(rare_starts_, first, last + 1);
+    fetch(rows_, row_starts_[first], row_starts_[last]);
+    fetch(far_, far_starts_[first], far_starts_[last]);
+    fetch(rare_, rare_starts_[first], rare_starts_[last]);
+    fetch(set_.gold, first, last);
+}
+
+void BestLabellings::fetch_weights(const ScaledWeights& weights, std::size_t s) const {
+    const std::size_t first = set_.starts[s], last = std::min<std::size_t>(set_.starts[s + 1], first + kFetched);
+    const double* v = weights.stored.data();
+    for (std::size_t i = far_starts_[first]; i < far_starts_[last]; ++i)
+        for (std::size_t y = 0; y < K_; y += 64 / sizeof(double)) fetch_to_read(v + far_[i] + y);
+    for (std::size_t i = rare_starts_[first]; i < rare_starts_[last]; ++i) fetch_to_read(v + rare_[i].begin);
+}
+
 std::size_t BestLabellings::n_steps(std::size_t s) const { return set_.has_pair_attributes() ? set_.length(s) - 1 : 1; }
 
 std::size_t BestLabellings::part_count(std::size_t s) const { return set_.length(s) * K_ + n_steps(s) * K_ * K_; }
 
 void BestLabellings::put_unit_scores(const ScaledWeights& weights, std::size_t s, double* unary) const {
-    const Occurrences& o = set_.occurrences;
+    const bool valued = set_.valued();
+    const TokenUnits tokens{row_starts_.data(),
+                            rows_.data(),
+                            last_row_,
+                            valued ? row_factors_.data() : nullptr,
+                            far_starts_.data(),
+                            far_.data(),
+                            rare_starts_.data(),
+                            rare_.data(),
+                            valued ? rare_values_.data() : nullptr};
     const Additions& added = growth_->units();
-    const UnitWeights of_units{places_.data(),  labels_.data(),        added.first().data(), added.entries().data(),
+    const UnitWeights of_units{labels_.data(),  has_added_.data(),     added.first().data(), added.entries().data(),
                                factors_.data(), weights.stored.data(), weights.stored.size()};
-    const TokenUnits tokens{o.starts.data(), split_.data(), o.numbers.data(),
-                            o.values.empty() ? nullptr : o.values.data()};
     kernels().gather(of_units, tokens, set_.starts[s], set_.starts[s + 1], K_, unary);
     if (weights.scale == 1.0) return;
     for (std::size_t i = 0; i < set_.length(s) * K_; ++i) unary[i] *= weights.scale;
 }
 
 void BestLabellings::put_transitions(const ScaledWeights& weights, double* moves) const {
-    std::fill_n(moves, K_ * K_, 0.0);
     const double* v = weights.stored.data() + set_.first_transition();
+    if (set_.transition_pairs.size() == K_ * K_) {  // they are in order
+        for (std::size_t i = 0; i < K_ * K_; ++i) moves[i] = weights.scale * v[i];
+        return;
+    }
+    std::fill_n(moves, K_ * K_, 0.0);
     for (std::size_t i = 0; i < set_.transition_pairs.size(); ++i)
         moves[set_.transition_pairs[i]] = weights.scale * v[i];
 }
@@ -243,23 +299,42 @@ void BestLabellings::add_costs(std::size_t s, double nu, double* unary) const {
     }
 }
 
-// Scores of labels with nu times their cost, and of transitions.
+// Scores of labels with nu times their cost, and of transitions. Where all wrong labels cost the same, that of gold is
+// lowered instead, and `lowered` says by how much in all.
 void BestLabellings::put_scores(Scratch& space, const ScaledWeights& weights, std::size_t s, double nu) const {
     if (weights.stored.size() < growth_->n_weights()) throw std::invalid_argument("weights has the wrong size");
     space.unary.resize(set_.length(s) * K_ + kRoom);
     put_unit_scores(weights, s, space.unary.data());
-    add_costs(s, nu, space.unary.data());
-    space.moves.resize(std::max<std::size_t>(n_steps(s), 1) * K_ * K_);
-    if (set_.has_pair_attributes())
+    space.lowered = 0.0;
+    if (nu != 0.0 && set_.settings.cost.empty()) {
+        double* unary = space.unary.data();
+        for (std::size_t t = set_.starts[s]; t < set_.starts[s + 1]; ++t, unary += K_) {
+            const double cost = nu * (set_.token_weights.empty() ? 1.0 : set_.token_weights[t]);
+            unary[set_.gold[t]] -= cost;
+            space.lowered += cost;
+        }
+    } else {
+        add_costs(s, nu, space.unary.data());
+    }
+    if (set_.has_pair_attributes()) {
+        space.moves.resize(std::max<std::size_t>(n_steps(s), 1) * K_ * K_);
         add_pair_scores(weights, s, space.moves.data());
-    else
-        put_transitions(weights, space.moves.data());
-    forbid(space.moves.data(), n_steps(s));
+        forbid(space.moves.data(), n_steps(s));
+        return;
+    }
+    const auto stored = weights.stored.subspan(set_.first_transition(), set_.transition_pairs.size());
+    if (!space.moves.empty() && space.moves_scale == weights.scale && same(stored, space.moves_from)) return;
+    space.moves.resize(K_ * K_);
+    put_transitions(weights, space.moves.data());
+    forbid(space.moves.data(), 1);
+    space.moves_from.assign(stored.begin(), stored.end());
+    space.moves_scale = weights.scale;
+    space.packed = false;
 }
 
 double BestLabellings::gold_score(const Scratch& space, std::size_t s) const {
     const std::uint16_t* gold = set_.gold.data() + set_.starts[s];
-    double total = 0.0;
+    double total = space.lowered;
     for (std::size_t t = 0; t < set_.length(s); ++t) {
         total += space.unary[t * K_ + gold[t]];
         const std::size_t step = set_.has_pair_attributes() && t > 0 ? t - 1 : 0;
@@ -328,49 +403,46 @@ std::vector<Found> BestLabellings::kbest(const ScaledWeights& weights, std::size
     const std::size_t length = set_.length(s);
     put_scores(space, weights, s, nu);
     const double of_gold = gold_score(space, s);
-    if (k == 1) {
-        Found found = best(space, s, nu);
-        found.margin = of_gold - found.score;
-        return {std::move(found)};
-    }
-    Batch batch;
-    batch.potentials = {K_, space.moves.data(), set_.has_pair_attributes(), start_.data(), end_.data()};
-    batch.sequences.push_back({space.unary.data(), length});
-    const KBestResult result = std::move(tw::chain::kbest(batch, k, KBestMethod::kAstar).front());
     std::vector<Found> out;
-    for (std::size_t i = 0; i < result.scores.size(); ++i) {
-        out.push_back(found(s, result.labels.get() + i * length, result.scores[i], nu));
+    const auto take = [&](const std::int32_t* labels, double total) {
+        out.push_back(found(s, labels, total + space.lowered, nu));
         out.back().margin = of_gold - out.back().score;
+    };
+    const Sequence sequence{space.unary.data(), length};
+    const Potentials potentials{K_, space.moves.data(), set_.has_pair_attributes(), start_.data(), end_.data()};
+    if (length * padded_ * sizeof(double) > kLongest || (k > 1 && potentials.per_step) || k > kFew) {
+        const KBestResult result =
+            std::move(tw::chain::kbest({potentials, {sequence}, 1}, k, KBestMethod::kAstar).front());
+        for (std::size_t i = 0; i < result.scores.size(); ++i) take(result.labels.get() + i * length, result.scores[i]);
+        return out;
     }
+    PackedTransitions packed;
+    const double total = viterbi(space, potentials, sequence, packed);
+    if (k == 1) {
+        take(space.labels.data(), total);
+        return out;
+    }
+    space.few.search({potentials, packed, padded_, sequence, {space.scores.data(), kKeepAll}}, space.labels, total, k);
+    for (std::size_t i = 0; i < space.few.size(); ++i) take(space.few.labels(i).data(), space.few.score(i));
     return out;
 }
 
 // The kernels without the batch around them, which costs more than a short chain does.
-Found BestLabellings::best(Scratch& space, std::size_t s, double nu) const {
-    const Sequence sequence{space.unary.data(), set_.length(s)};
-    const bool per_step = set_.has_pair_attributes();
-    const Potentials potentials{K_, space.moves.data(), per_step, start_.data(), end_.data()};
+double BestLabellings::viterbi(Scratch& space, const Potentials& potentials, const Sequence& sequence,
+                               PackedTransitions& packed) const {
     space.labels.resize(sequence.length);
-    double total = 0.0;
-    if (sequence.length * padded_ * sizeof(double) > kLongest) {
-        std::int32_t* labels = space.labels.data();
-        tw::chain::argmax({potentials, {sequence}, 1}, {&labels, 1}, &total);
-        return found(s, labels, total, nu);
-    }
     space.forward.resize(padded_ * padded_);
     space.backward.resize(padded_ * padded_);
-    PackedTransitions packed{space.forward.data(), space.backward.data(), 0.0, Bound::kLower, false};
-    if (!per_step && space.packed_from != space.moves) {
-        kernels().pack_max(potentials, 0, padded_, packed);
-        space.packed_from = space.moves;
-    }
+    packed = {space.forward.data(), space.backward.data(), 0.0, Bound::kLower, false};
+    if (!potentials.per_step && !space.packed) kernels().pack_max(potentials, 0, padded_, packed);
+    space.packed = !potentials.per_step;
     space.scores.resize(std::max(space.scores.size(), sequence.length * padded_));
     const Rows rows{space.scores.data(), kKeepAll};
     kernels().max_forward(potentials, packed, padded_, &sequence, &rows, 1, 0, sequence.length);
-    total = kernels().max_last(potentials, padded_, sequence, rows, space.labels.data());
+    const double total = kernels().max_last(potentials, padded_, sequence, rows, space.labels.data());
     if (total == kLogZero) throw std::invalid_argument("the constraints forbid every labelling of a sequence");
     kernels().max_trace(potentials, packed, padded_, sequence, rows, space.labels.data(), 1, sequence.length);
-    return found(s, space.labels.data(), total, nu);
+    return total;
 }
 
 Found BestLabellings::found(std::size_t s, const std::int32_t* labels, double total, double nu) const {
@@ -384,20 +456,49 @@ Found BestLabellings::found(std::size_t s, const std::int32_t* labels, double to
     return out;
 }
 
+template <class Visit>
+void BestLabellings::each_unit(std::size_t token, Visit visit) const {
+    const auto n_labels = static_cast<std::uint32_t>(K_);
+    for (std::size_t i = row_starts_[token]; i < row_starts_[token + 1]; ++i)
+        visit(Used{0, rows_[i], n_labels, 0, row_factors_.empty() ? 1.0 : row_factors_[i]});
+    for (std::size_t i = rare_starts_[token]; i < rare_starts_[token + 1]; ++i) {
+        const RareUnit& rare = rare_[i];
+        const double value = rare_values_.empty() ? 1.0 : static_cast<double>(rare_values_[i]);
+        visit(Used{rare.unit, rare.begin, rare.size == RareUnit::kRow ? n_labels : rare.size, rare.label,
+                   factors_[rare.factor] * value});
+    }
+}
+
+std::uint32_t BestLabellings::weight_of(const Used& used, std::uint32_t label) {
+    if (used.size == K_) return used.begin + label;
+    if (used.size > 0 && used.label == label) return used.begin;
+    for (std::uint32_t w = used.begin + 1; w < used.begin + used.size; ++w)
+        if (labels_[w] == label) return w;
+    const bool first = !(has_added_[used.unit / 64] >> used.unit % 64 & 1);
+    const std::uint32_t weight = growth_->added_of_unit(used.unit, label, first);
+    see_added();
+    return weight;
+}
+
 void BestLabellings::difference(std::size_t s, std::span<const std::uint32_t> labels, SparseVector& out) {
     sum_->begin(out);
     const std::uint16_t* gold = set_.gold.data() + set_.starts[s];
+    std::size_t n_wrong = 0;
+    for (std::size_t t = 0; t < set_.length(s); ++t) n_wrong += labels[t] != gold[t];
     for (std::size_t t = 0; t < set_.length(s); ++t) {
         const std::size_t token = set_.starts[s] + t;
         const std::uint32_t label = labels[t];
         if (label != gold[t]) {
-            const Occurrences& o = set_.occurrences;
-            for (std::size_t i = o.starts[token]; i < o.starts[token + 1]; ++i) {
-                const std::uint32_t unit = o.numbers[i];
-                const double x = factor(unit) * static_cast<double>(o.value(i));
-                sum_->add(weight_of(unit, gold[t]), x);
-                sum_->add(weight_of(unit, label), -x);
-            }
+            each_unit(token, [&](const Used& used) {
+                const std::uint32_t right = weight_of(used, gold[t]), wrong = weight_of(used, label);
+                if (n_wrong == 1) {  // the units of one token are all different
+                    sum_->append(right, used.x);
+                    sum_->append(wrong, -used.x);
+                } else {
+                    sum_->add(right, used.x);
+                    sum_->add(wrong, -used.x);
+                }
+            });
         }
         if (t == 0 || (label == gold[t] && labels[t - 1] == gold[t - 1])) continue;
         const auto right = static_cast<std::uint32_t>(gold[t - 1] * K_ + gold[t]);
@@ -413,7 +514,39 @@ void BestLabellings::difference(std::size_t s, std::span<const std::uint32_t> la
         }
     }
     sum_->end();
-    see_added();
+}
+
+// NaN where pairs of labels have attributes, or the weights lack some that are there by now.
+double BestLabellings::margin(const ScaledWeights& weights, std::size_t s,
+                              std::span<const std::uint32_t> labels) const {
+    const auto& v = weights.stored;
+    if (set_.has_pair_attributes() || v.size() < growth_->n_weights()) return std::nan("");
+    const std::uint16_t* gold = set_.gold.data() + set_.starts[s];
+    const auto transition = [&](std::size_t a, std::size_t b) {
+        const std::uint32_t w = growth_->of_transition(a * K_ + b);
+        return w == kNoWeight ? 0.0 : v[w];
+    };
+    double sum = 0.0;
+    for (std::size_t t = 0; t < labels.size(); ++t) {
+        const bool wrong = labels[t] != gold[t];
+        if (wrong) {
+            each_unit(set_.starts[s] + t, [&](const Used& used) {
+                if (used.size == K_) {
+                    sum += used.x * (v[used.begin + gold[t]] - v[used.begin + labels[t]]);
+                    return;
+                }
+                const auto add = [&](std::uint32_t label, std::uint32_t w) {
+                    if (label == gold[t]) sum += used.x * v[w];
+                    if (label == labels[t]) sum -= used.x * v[w];
+                };
+                for (std::uint32_t w = used.begin; w < used.begin + used.size; ++w) add(labels_[w], w);
+                growth_->units().each(used.unit, add);
+            });
+        }
+        if (t > 0 && (wrong || labels[t - 1] != gold[t - 1]))
+            sum += transition(gold[t - 1], gold[t]) - transition(labels[t - 1], labels[t]);
+    }
+    return weights.scale * sum;
 }
 
 void BestLabellings::part_scores(const ScaledWeights& weights, std::size_t s, std::vector<double>& out) const {
@@ -453,21 +586,17 @@ void BestLabellings::difference_of_marginals(std::size_t s, std::span<const doub
     for (double& p : moves) p = -p;
     for (std::size_t t = 0; t < length; ++t) {
         const std::size_t token = set_.starts[s] + t;
-        const Occurrences& o = set_.occurrences;
         const double* p = marginals.data() + t * K_;
-        for (std::size_t i = o.starts[token]; i < o.starts[token + 1]; ++i) {
-            const std::uint32_t unit = o.numbers[i];
-            const double x = factor(unit) * static_cast<double>(o.value(i));
-            const auto rest = [&](std::uint32_t y) { return (y == set_.gold[token] ? 1.0 : 0.0) - p[y]; };
+        const auto rest = [&](std::uint32_t y) { return (y == set_.gold[token] ? 1.0 : 0.0) - p[y]; };
+        each_unit(token, [&](const Used& used) {
             if (growth_->grows()) {
                 for (std::uint32_t y = 0; y < K_; ++y)
-                    if (rest(y) != 0.0) sum_->add(weight_of(unit, y), x * rest(y));
+                    if (rest(y) != 0.0) sum_->add(weight_of(used, y), used.x * rest(y));
             } else {  // no need to look for weights that are not there
-                const WeightTable& table = set_.unit_weights;
-                for (std::uint32_t w = table.starts[unit]; w < table.starts[unit + 1]; ++w)
-                    if (rest(table.labels[w]) != 0.0) sum_->add(w, x * rest(table.labels[w]));
+                for (std::uint32_t w = used.begin; w < used.begin + used.size; ++w)
+                    if (rest(labels_[w]) != 0.0) sum_->add(w, used.x * rest(labels_[w]));
             }
-        }
+        });
         if (t == 0) continue;
         const std::size_t right = set_.gold[token - 1] * K_ + set_.gold[token];
         double* step = moves.data() + (set_.has_pair_attributes() ? (t - 1) * size : 0);
@@ -483,7 +612,6 @@ void BestLabellings::difference_of_marginals(std::size_t s, std::span<const doub
     for (std::size_t i = 0; i < moves.size(); ++i)
         if (moves[i] != 0.0) sum_->add(growth_->of_transition(i % size), moves[i]);
     sum_->end();
-    see_added();
 }
 
 }  // namespace tw::chain

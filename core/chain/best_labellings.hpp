@@ -19,14 +19,18 @@ namespace tw::chain {
 
 class BestLabellings {
 public:
-    // Puts the units of every token that have weights for all labels before the others.
-    BestLabellings(TrainingSet& set, std::shared_ptr<Growth> growth);
+    BestLabellings(const TrainingSet& set, std::shared_ptr<Growth> growth);
     ~BestLabellings();
 
     void see_all_added();  // to be called when somebody else changed what has grown
 
+    // Bring near what kbest() will read, while something else is done.
+    void fetch_lists(std::size_t sequence) const;
+    void fetch_weights(const ScaledWeights& weights, std::size_t sequence) const;
+
     std::vector<Found> kbest(const ScaledWeights& weights, std::size_t sequence, std::size_t k, double nu) const;
     void difference(std::size_t sequence, std::span<const std::uint32_t> labels, SparseVector& out);
+    double margin(const ScaledWeights& weights, std::size_t sequence, std::span<const std::uint32_t> labels) const;
     // Exact where the cost counts wrong labels and the chain is not too long: the best labelling for every number of
     // them. False elsewhere.
     bool slack_argmax(const ScaledWeights& weights, std::size_t sequence, Found& best) const;
@@ -42,9 +46,13 @@ private:
     struct Scratch;
     class Borrowed;  // a scratch space of one call
     class Sum;       // collects a sparse vector
+    struct Place {   // of the weights of a unit
+        std::uint32_t begin;
+        std::uint16_t size, factor;  // the latter in factors_
+    };
 
-    void put_full_rows_first(TrainingSet& set);
     void place_units();
+    void list_units();
     void see_added();
     // Overwrites [length][K], and may write into a vector's room behind it.
     void put_unit_scores(const ScaledWeights& weights, std::size_t sequence, double* unary) const;
@@ -52,31 +60,41 @@ private:
     void put_transitions(const ScaledWeights& weights, double* moves) const;
     void forbid(double* moves, std::size_t n_steps) const;
     void add_costs(std::size_t sequence, double nu, double* unary) const;
-    // What Growth::of_unit() says, from what gathering scores has just brought into the cache.
-    std::uint32_t weight_of(std::uint32_t unit, std::uint32_t label) {
-        const UnitPlace& place = places_[unit];
-        if (place.full()) return place.begin + label;
-        for (std::uint32_t w = place.begin; w < place.begin + place.size(); ++w)
-            if (labels_[w] == label) return w;
-        return growth_->of_unit(unit, label);
-    }
+    // A unit of a token: weights begin .. begin + size - 1, those of all labels if there are so many.
+    struct Used {
+        std::uint32_t unit, begin, size;
+        std::uint16_t label;  // of the first of some
+        double x;             // what they are multiplied with
+    };
+    // Calls visit(used) for the units of a token, from the lists that gathering scores has just brought into the cache.
+    template <class Visit>
+    void each_unit(std::size_t token, Visit visit) const;
+    std::uint32_t weight_of(const Used& used, std::uint32_t label);  // made if need be and the set may grow
     double factor(std::uint32_t unit) const { return factors_[places_[unit].factor]; }
     double token_cost(std::size_t token, std::size_t label) const;
     std::size_t n_steps(std::size_t sequence) const;  // matrices of transitions
     std::size_t part_count(std::size_t sequence) const;
     void put_scores(Scratch& space, const ScaledWeights& weights, std::size_t sequence, double nu) const;
     double gold_score(const Scratch& space, std::size_t sequence) const;
-    Found best(Scratch& space, std::size_t sequence, double nu) const;
+    double viterbi(Scratch& space, const Potentials& potentials, const Sequence& sequence,
+                   PackedTransitions& packed) const;
     Found found(std::size_t sequence, const std::int32_t* labels, double total, double nu) const;
 
     const TrainingSet& set_;
     std::shared_ptr<Growth> growth_;
     std::size_t K_, padded_;
     std::vector<double> start_, end_;  // 0, or -inf where forbidden
-    LargeArray<UnitPlace> places_;     // of units
+    LargeArray<Place> places_;         // of units
     std::vector<double> factors_;      // of units with so many members
     LargeArray<std::uint16_t> labels_;
-    std::vector<std::uint32_t> split_;  // of each token: where the units begin that lack some labels
+    std::vector<std::uint64_t> has_added_;
+    // What TokenUnits says.
+    std::vector<std::uint32_t> row_starts_{0}, far_starts_{0}, rare_starts_{0}, far_;
+    LargeArray<std::uint32_t> rows_;
+    std::uint32_t last_row_ = 0;
+    std::vector<double> row_factors_;
+    LargeArray<RareUnit> rare_;
+    std::vector<float> rare_values_;
     std::size_t seen_added_ = 0;
     std::unique_ptr<Sum> sum_;
     mutable std::mutex lock_;

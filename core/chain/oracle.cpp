@@ -103,12 +103,25 @@ std::vector<Found> ChainOracle::kbest(const ScaledWeights& weights, std::size_t 
     return best_->kbest(weights, s, k, nu);
 }
 
+void ChainOracle::soon(const ScaledWeights& weights, std::size_t next, std::size_t after) const {
+    if (!best_) return;
+    if (set_->sequence[after] != kNoAttribute) best_->fetch_lists(set_->sequence[after]);
+    if (set_->sequence[next] != kNoAttribute) best_->fetch_weights(weights, set_->sequence[next]);
+}
+
 void ChainOracle::difference(std::size_t example, const Found& found, SparseVector& out) {
     const std::uint32_t s = sequence(example);
     out.clear();
     if (s == kNoAttribute) return;
     if (found.code.size() != set_->length(s)) throw std::invalid_argument("this structure is of another example");
     best_->difference(s, found.code, out);
+}
+
+double ChainOracle::margin(const ScaledWeights& weights, std::size_t example, const Found& found) const {
+    const std::uint32_t s = sequence(example);
+    if (s == kNoAttribute) return 0.0;
+    if (found.code.size() != set_->length(s)) throw std::invalid_argument("this structure is of another example");
+    return best_->margin(weights, s, found.code);
 }
 
 bool ChainOracle::slack_argmax(const ScaledWeights& weights, std::size_t example, Found& best) const {

@@ -34,7 +34,9 @@ public:
     void grow_again(std::span<const double> list) override;
     std::vector<Found> kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
                              double nu) const override;
+    void soon(const ScaledWeights& weights, std::size_t next, std::size_t after) const override;
     void difference(std::size_t example, const Found& found, SparseVector& out) override;
+    double margin(const ScaledWeights& weights, std::size_t example, const Found& found) const override;
     bool slack_argmax(const ScaledWeights& weights, std::size_t example, Found& best) const override;
     void part_scores(const ScaledWeights& weights, std::size_t example, std::vector<double>& out) const override;
     void part_costs(std::size_t example, std::vector<double>& out) const override;

@@ -579,6 +579,26 @@ void max_trace(const Potentials& p, PackedTransitions& moves, size_t padded, con
     }
 }
 
+double max_losses(const Potentials& p, const PackedTransitions& moves, size_t padded, const Sequence& s,
+                  const Rows& scores, size_t position, size_t label, size_t usual, double top, double* losses) {
+    const bool last = position == s.length;
+    const double* before = row_of(scores, position - 1, padded);
+    const double* arriving = moves.backward + label * padded;
+    const Pack local = fill(last ? 0.0 : s.unary[position * p.n_labels + label]);
+    const Pack best = fill(last ? top : row_of(scores, position, padded)[label]);
+    double number[W];
+    for (size_t i = 0; i < W; ++i) number[i] = (double)i;
+    const Pack numbers = load(number), other_than = fill((double)usual);
+    Pack most = fill(-kInfinity);
+    for (size_t k = 0; k < padded; k += W) {
+        const Pack move = last ? load_row(p.end, k, p.n_labels, 0.0) : load(arriving + k);
+        const Pack gain = ((load(before + k) + move) + local) - best;
+        store(losses + k, fill(0.0) - gain);
+        most = maximum(most, select(numbers + fill((double)k) == other_than, fill(-kInfinity), gain));
+    }
+    return -reduce_max(most);
+}
+
 void max_backward(const Potentials& p, PackedTransitions& moves, size_t padded, const Sequence& s, const double* scores,
                   double* scratch, double* out) {
     const size_t K = p.n_labels;
@@ -599,119 +619,124 @@ void max_backward(const Potentials& p, PackedTransitions& moves, size_t padded, 
 
 // ---- scores of labels from weights by unit --------------------------------------------------------------------------
 
-// Units that lack some labels are rare, and far away in memory: their places are fetched three tokens before they are
-// needed, then their weights, then the first of the added weights, and at last its value.
-template <class Fetch>
-TW_INLINE void each_sparse(const TokenUnits& tokens, size_t t, size_t end, Fetch fetch) {
-    if (t >= end) return;
-    for (size_t i = tokens.split[t]; i < tokens.starts[t + 1]; ++i) fetch(tokens.units[i]);
+// The sums of B vectors of labels stay in registers while the rows of a token are added.
+template <size_t B, class Add>
+TW_INLINE void each_sum(const TokenUnits& tokens, size_t begin, size_t end, size_t K, double* out, Add add) {
+    for (size_t t = begin; t < end; ++t, out += K) {
+        Pack sum[B];
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA { sum[b.value] = fill(0.0); });
+        for (size_t i = tokens.row_starts[t]; i < tokens.row_starts[t + 1]; ++i) add(sum, i);
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA { store(out + b.value * W, sum[b.value]); });
+    }
 }
 
-TW_INLINE void fetch_places(const UnitWeights& w, const TokenUnits& tokens, size_t t, size_t end) {
-    each_sparse(tokens, t, end,
-                [&](std::uint32_t unit) TW_INLINE_LAMBDA { prefetch((const double*)(w.places + unit)); });
-}
-
-TW_INLINE void fetch_weights(const UnitWeights& w, const TokenUnits& tokens, size_t t, size_t end) {
-    each_sparse(tokens, t, end, [&](std::uint32_t unit) TW_INLINE_LAMBDA {
-        const UnitPlace& place = w.places[unit];
-        prefetch(w.weights + place.begin);
-        prefetch((const double*)(w.labels + place.begin));
-        if (place.has_added()) prefetch((const double*)(w.first_added + unit));
-    });
-}
-
-TW_INLINE void fetch_added(const UnitWeights& w, const TokenUnits& tokens, size_t t, size_t end) {
-    each_sparse(tokens, t, end, [&](std::uint32_t unit) TW_INLINE_LAMBDA {
-        if (w.places[unit].has_added()) prefetch((const double*)(w.added + w.first_added[unit]));
-    });
-}
-
-TW_INLINE void fetch_added_weights(const UnitWeights& w, const TokenUnits& tokens, size_t t, size_t end) {
-    each_sparse(tokens, t, end, [&](std::uint32_t unit) TW_INLINE_LAMBDA {
-        if (w.places[unit].has_added()) prefetch(w.weights + w.added[w.first_added[unit]].weight);
-    });
-}
-
-TW_INLINE double factor_of(const UnitWeights& w, const TokenUnits& tokens, const UnitPlace& place, size_t i) {
-    const double factor = w.factors[place.factor];
-    return tokens.values ? factor * (double)tokens.values[i] : factor;
-}
-
-// The sums of B vectors of labels stay in registers while the full rows of a token are added.
 template <size_t B>
-TW_INLINE void gather_full(const UnitWeights& w, const TokenUnits& tokens, size_t t, double* row) {
-    Pack sum[B];
-    unrolled<B>([&](auto b) TW_INLINE_LAMBDA { sum[b.value] = fill(0.0); });
-    for (size_t i = tokens.starts[t]; i < tokens.split[t]; ++i) {
-        const UnitPlace& place = w.places[tokens.units[i]];
-        const Pack x = fill(factor_of(w, tokens, place, i));
-        const double* from = w.weights + place.begin;
-        if (place.begin + B * W <= w.n_weights) {
-            unrolled<B>([&](auto b) TW_INLINE_LAMBDA { sum[b.value] = sum[b.value] + x * load(from + b.value * W); });
-        } else {
-            const size_t left = w.n_weights - place.begin;
-            unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
-                const size_t n = left > b.value * W ? left - b.value * W : 0;
-                sum[b.value] =
-                    sum[b.value] + x * (n >= W ? load(from + b.value * W) : load_partial(from + b.value * W, n, 0.0));
-            });
-        }
-    }
-    unrolled<B>([&](auto b) TW_INLINE_LAMBDA { store(row + b.value * W, sum[b.value]); });
-}
-
-void gather_full_any(const UnitWeights& w, const TokenUnits& tokens, size_t t, size_t K, double* row) {
-    for (size_t y = 0; y < K; ++y) row[y] = 0.0;
-    for (size_t i = tokens.starts[t]; i < tokens.split[t]; ++i) {
-        const UnitPlace& place = w.places[tokens.units[i]];
-        const double x = factor_of(w, tokens, place, i);
-        const double* from = w.weights + place.begin;
-        for (size_t y = 0; y < K; ++y) row[y] += x * from[y];
-    }
-}
-
-void gather(const UnitWeights& w, const TokenUnits& tokens, size_t begin, size_t end, size_t K, double* out) {
-    if (begin == end || tokens.starts[begin] == tokens.starts[end]) {
-        for (size_t i = 0; i < (end - begin) * K; ++i) out[i] = 0.0;
+void add_rows(const UnitWeights& w, const TokenUnits& tokens, size_t begin, size_t end, size_t K, double* out) {
+    if (!tokens.row_factors && tokens.last_row + B * W <= w.n_weights) {
+        each_sum<B>(tokens, begin, end, K, out, [&](Pack* sum, size_t i) TW_INLINE_LAMBDA {
+            const double* from = w.weights + tokens.rows[i];
+            unrolled<B>([&](auto b) TW_INLINE_LAMBDA { sum[b.value] = sum[b.value] + load(from + b.value * W); });
+        });
         return;
     }
-    for (size_t t = begin; t < begin + 3; ++t) fetch_places(w, tokens, t, end);
-    for (size_t t = begin; t < begin + 2; ++t) fetch_weights(w, tokens, t, end);
-    fetch_added(w, tokens, begin, end);
+    each_sum<B>(tokens, begin, end, K, out, [&](Pack* sum, size_t i) TW_INLINE_LAMBDA {
+        const Pack x = fill(tokens.row_factors ? tokens.row_factors[i] : 1.0);
+        const double* from = w.weights + tokens.rows[i];
+        const size_t left = w.n_weights - tokens.rows[i];
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+            const size_t n = left > b.value * W ? left - b.value * W : 0;
+            sum[b.value] =
+                sum[b.value] + x * (n >= W ? load(from + b.value * W) : load_partial(from + b.value * W, n, 0.0));
+        });
+    });
+}
+
+void add_rows_any(const UnitWeights& w, const TokenUnits& tokens, size_t begin, size_t end, size_t K, double* out) {
     for (size_t t = begin; t < end; ++t, out += K) {
-        fetch_places(w, tokens, t + 3, end);
-        fetch_weights(w, tokens, t + 2, end);
-        fetch_added(w, tokens, t + 1, end);
-        fetch_added_weights(w, tokens, t, end);
-        switch ((K + W - 1) / W) {
-            case 1:
-                gather_full<1>(w, tokens, t, out);
-                break;
-            case 2:
-                gather_full<2>(w, tokens, t, out);
-                break;
-            case 3:
-                gather_full<3>(w, tokens, t, out);
-                break;
-            case 4:
-                gather_full<4>(w, tokens, t, out);
-                break;
-            case 6:
-                gather_full<6>(w, tokens, t, out);
-                break;
-            default:
-                gather_full_any(w, tokens, t, K, out);
+        for (size_t y = 0; y < K; ++y) out[y] = 0.0;
+        for (size_t i = tokens.row_starts[t]; i < tokens.row_starts[t + 1]; ++i) {
+            const double x = tokens.row_factors ? tokens.row_factors[i] : 1.0;
+            const double* from = w.weights + tokens.rows[i];
+            for (size_t y = 0; y < K; ++y) out[y] += x * from[y];
         }
-        for (size_t i = tokens.split[t]; i < tokens.starts[t + 1]; ++i) {
-            const std::uint32_t unit = tokens.units[i];
-            const UnitPlace& place = w.places[unit];
-            const double x = factor_of(w, tokens, place, i);
-            const size_t end_of_unit = place.begin + place.size();
-            for (size_t j = place.begin; j < end_of_unit; ++j) out[w.labels[j]] += x * w.weights[j];
-            if (!place.has_added()) continue;
-            for (std::uint32_t a = w.first_added[unit]; a != kNoneAdded; a = w.added[a].next)
-                out[w.added[a].code] += x * w.weights[w.added[a].weight];
+    }
+}
+
+auto add_rows_for(size_t K) {
+    switch ((K + W - 1) / W) {
+        case 1:
+            return add_rows<1>;
+        case 2:
+            return add_rows<2>;
+        case 3:
+            return add_rows<3>;
+        case 4:
+            return add_rows<4>;
+        case 6:
+            return add_rows<6>;
+        default:
+            return add_rows_any;
+    }
+}
+
+TW_INLINE void fetch_row(const double* row, size_t K) {
+    constexpr size_t kLine = 64 / sizeof(double);
+    for (size_t y = 0; y < K; y += kLine) prefetch(row + y);
+    prefetch(row + K - 1);
+}
+
+TW_INLINE bool has_added(const std::uint64_t* bits, std::uint32_t unit) { return bits[unit / 64] >> (unit % 64) & 1; }
+
+TW_INLINE void add_rare(const UnitWeights& w, const RareUnit& rare, double x, size_t K, double* row) {
+    const double* from = w.weights + rare.begin;
+    if (rare.size == RareUnit::kRow) {
+        for (size_t y = 0; y < K; ++y) row[y] += x * from[y];
+        return;
+    }
+    if (rare.size > 0) row[rare.label] += x * from[0];
+    for (size_t j = 1; j < rare.size; ++j) row[w.labels[rare.begin + j]] += x * from[j];
+    if (!has_added(w.has_added, rare.unit)) return;
+    for (std::uint32_t a = w.first_added[rare.unit]; a != kNoneAdded; a = w.added[a].next)
+        row[w.added[a].code] += x * w.weights[w.added[a].weight];
+}
+
+// What is far away in memory is fetched, a block of tokens at a time, while the rows of some tokens are added: rows
+// that are seldom used and the weights of rare units, then where added weights are, and at last their values.
+void gather(const UnitWeights& w, const TokenUnits& tokens, size_t begin, size_t end, size_t K, double* out) {
+    constexpr size_t kBlock = 32, kParts = 4;
+    const auto rows = add_rows_for(K);
+    for (size_t from = begin; from < end; from += kBlock) {
+        const size_t to = from + kBlock < end ? from + kBlock : end;
+        const RareUnit *first = tokens.rare + tokens.rare_starts[from], *last = tokens.rare + tokens.rare_starts[to];
+        const auto part = [&](size_t i) TW_INLINE_LAMBDA {
+            const size_t a = from + (to - from) * i / kParts, b = from + (to - from) * (i + 1) / kParts;
+            rows(w, tokens, a, b, K, out + (a - begin) * K);
+        };
+        for (size_t i = tokens.far_starts[from]; i < tokens.far_starts[to]; ++i)
+            fetch_row(w.weights + tokens.far[i], K);
+        bool any_added = false;
+        for (const RareUnit* rare = first; rare < last; ++rare) {
+            prefetch(w.weights + rare->begin);
+            if (rare->size == RareUnit::kRow)
+                fetch_row(w.weights + rare->begin, K);
+            else if (rare->size > 1)
+                prefetch(w.labels + rare->begin);
+            if (!has_added(w.has_added, rare->unit)) continue;
+            prefetch(w.first_added + rare->unit);
+            any_added = true;
+        }
+        part(0);
+        part(1);
+        for (const RareUnit* rare = first; any_added && rare < last; ++rare)
+            if (has_added(w.has_added, rare->unit)) prefetch(w.added + w.first_added[rare->unit]);
+        part(2);
+        for (const RareUnit* rare = first; any_added && rare < last; ++rare)
+            if (has_added(w.has_added, rare->unit)) prefetch(w.weights + w.added[w.first_added[rare->unit]].weight);
+        part(3);
+        for (const RareUnit* rare = first; rare < last; ++rare) {
+            const double factor = w.factors[rare->factor];
+            const double x = tokens.rare_values ? factor * (double)tokens.rare_values[rare - tokens.rare] : factor;
+            add_rare(w, *rare, x, K, out + (rare->token - begin) * K);
         }
     }
 }
@@ -748,25 +773,16 @@ double probe_max_plus(size_t rounds) {
 
 extern const Kernels TW_JOIN(kernels_, TW_ISA);
 const Kernels TW_JOIN(kernels_, TW_ISA) = {
-    TW_STRING(TW_ISA),
-    W,
-    first_invalid,
-    log_sum_exp,
-    softmax,
-    exponentials,
-    pack_sum,
-    pack_max,
-    sum_forward,
-    sum_backward,
-    sum_total,
-    gather,
-    max_forward,
-    max_last,
-    max_trace,
-    max_backward,
-    probe_multiply_add,
-    probe_exponential,
-    probe_max_plus,
+    TW_STRING(TW_ISA), W,
+    first_invalid,     log_sum_exp,
+    softmax,           exponentials,
+    pack_sum,          pack_max,
+    sum_forward,       sum_backward,
+    sum_total,         gather,
+    max_forward,       max_last,
+    max_trace,         max_losses,
+    max_backward,      probe_multiply_add,
+    probe_exponential, probe_max_plus,
 };
 
 }  // namespace tw

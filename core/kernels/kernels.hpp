@@ -81,36 +81,42 @@ struct SumOutputs {                // any may be null
     double* total_edge_marginals;  // [n_labels][padded], added to; the factor exp(transitions) is left out
 };
 
-// Weights by unit (an attribute, or several that always occur together): those of all labels one after the other, or of
-// some labels, and a list of added ones.
-struct UnitPlace {
-    std::uint32_t begin;   // weights begin .. begin + size() - 1
-    std::uint16_t shape;   // size and kHasAdded, or kFull: weights of all labels
-    std::uint16_t factor;  // which of `factors`
-
-    static constexpr std::uint16_t kFull = 0xffff, kHasAdded = 0x8000, kMostSparse = 0x7ffe;
-    bool full() const { return shape == kFull; }
-    bool has_added() const { return shape & kHasAdded; }
-    std::uint32_t size() const { return shape & 0x7fffu; }  // when not full
-};
+// Weights by unit (an attribute, or several that always occur together): those of all labels one after the other, a
+// row, or of some labels; and for a unit without a row, a list of weights added later.
 struct AddedWeight {
     std::uint32_t unit, code, weight, next;
 };
 inline constexpr std::uint32_t kNoneAdded = ~std::uint32_t{0};
 struct UnitWeights {
-    const UnitPlace* places;
     const std::uint16_t* labels;       // of each weight
+    const std::uint64_t* has_added;    // a bit for each unit
     const std::uint32_t* first_added;  // of each unit that has added weights
     const AddedWeight* added;
     const double* factors;
     const double* weights;
     std::size_t n_weights;
 };
-// The units of tokens: those of token t are units[starts[t]] .. units[starts[t + 1] - 1], first those that have weights
-// for all labels, up to split[t].
+
+// The units of tokens. Token t has the rows that begin at weights rows[row_starts[t]] .. rows[row_starts[t + 1] - 1];
+// those of them that are seldom used, and so not in the cache, are also in a list to be fetched. All other units of
+// token t are rare[rare_starts[t]] .. rare[rare_starts[t + 1] - 1].
+struct RareUnit {
+    std::uint32_t unit, token;
+    std::uint32_t begin;   // weights begin .. begin + size - 1
+    std::uint16_t size;    // or kRow
+    std::uint16_t factor;  // which of `factors`
+    std::uint16_t label;   // of the first weight
+
+    static constexpr std::uint16_t kRow = 0xffff;
+};
 struct TokenUnits {
-    const std::uint32_t *starts, *split, *units;
-    const float* values;  // or null: all ones
+    const std::uint32_t *row_starts, *rows;
+    std::uint32_t last_row;     // the greatest of rows
+    const double* row_factors;  // or null: all ones
+    const std::uint32_t *far_starts, *far;
+    const std::uint32_t* rare_starts;
+    const RareUnit* rare;
+    const float* rare_values;  // or null: all ones
 };
 
 struct Kernels {
@@ -150,6 +156,12 @@ struct Kernels {
     // Labels of positions begin - 1 .. end - 2, given that of end - 1: back-pointers are recomputed along the path.
     void (*max_trace)(const Potentials&, PackedTransitions&, std::size_t padded, const Sequence&, const Rows& scores,
                       std::int32_t* labels, std::size_t begin, std::size_t end);
+    // What is lost, [padded], when the label of a position (the end, with total `top`, at sequence.length) is entered
+    // from each label before it and not from the best of them; returns the least but for the usual one's. Transitions
+    // must be the same at all positions.
+    double (*max_losses)(const Potentials&, const PackedTransitions&, std::size_t padded, const Sequence&,
+                         const Rows& scores, std::size_t position, std::size_t label, std::size_t usual, double top,
+                         double* losses);
     // Turns all Viterbi scores into max-marginals; out is [length][n_labels], scratch 2 padded rows.
     void (*max_backward)(const Potentials&, PackedTransitions&, std::size_t padded, const Sequence&,
                          const double* scores, double* scratch, double* out);

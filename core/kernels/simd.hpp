@@ -255,7 +255,7 @@ TW_INLINE std::size_t first(Mask m) {
 #endif
 }
 
-TW_INLINE void prefetch(const double* p) {
+TW_INLINE void prefetch(const void* p) {
 #if defined(__GNUC__) || defined(__clang__)
     __builtin_prefetch(p);
 #else

@@ -12,6 +12,7 @@
 
 #include "../huge_pages.hpp"
 #include "../oracle.hpp"
+#include "../prefetch.hpp"
 
 namespace tw::learners {
 
@@ -35,14 +36,25 @@ public:
         return scale_ * sum;
     }
 
+    // A hint that add() will come soon. What was passed is read by nothing else, and so is far away.
+    void fetch(const SparseVector& x) const {
+        if (passed_.empty()) return;
+        for (const std::uint32_t j : x.indices) fetch_ahead(&passed_[j]);
+    }
+
     // w += step * x
     void add(const SparseVector& x, double step) {
         const double factor = step / scale_;
-        for (std::size_t i = 0; i < x.size(); ++i) stored_[x.indices[i]] += factor * x.values[i];
-        if (counted_ == 0.0) return;
+        if (counted_ == 0.0) {
+            for (std::size_t i = 0; i < x.size(); ++i) stored_[x.indices[i]] += factor * x.values[i];
+            return;
+        }
         if (passed_.empty()) passed_.resize(stored_.size(), 0.0);
         const double late = factor * counted_;
-        for (std::size_t i = 0; i < x.size(); ++i) passed_[x.indices[i]] += late * x.values[i];
+        for (std::size_t i = 0; i < x.size(); ++i) {  // both at once: each waits for memory
+            stored_[x.indices[i]] += factor * x.values[i];
+            passed_[x.indices[i]] += late * x.values[i];
+        }
     }
 
     // w *= factor

@@ -22,8 +22,10 @@ void Online::step(std::size_t n_jobs) {
     loss_ = 0.0;
     updates_ = 0;
     before_pass(n_jobs);
-    for (const std::uint32_t example : order()) {
-        visit(example);
+    const std::vector<std::uint32_t> examples = order();
+    for (std::size_t i = 0; i < examples.size(); ++i) {
+        if (i + 2 < examples.size()) oracle_.soon(w_.view(), examples[i + 1], examples[i + 2]);
+        visit(examples[i]);
         if (settings_.averaged) count();
     }
     ++epochs_;
@@ -61,6 +63,7 @@ std::vector<std::uint32_t> Online::order() const {
 const SparseVector& Online::difference(std::size_t example, const Found& found) {
     oracle_.difference(example, found, difference_);
     w_.grow(oracle_.n_weights());
+    w_.fetch(difference_);
     return difference_;
 }
 

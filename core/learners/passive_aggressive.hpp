@@ -23,7 +23,8 @@ protected:
         bool stale = true;   // whether the weights have moved since the prediction was last looked for
         double of_prediction = 0.0;
         for (const Found& found : oracle_.kbest(w_.view(), example, k_, 1.0)) {
-            if (!moved && found.margin >= found.cost) continue;
+            const double margin = moved ? oracle_.margin(w_.view(), example, found) : found.margin;
+            if (margin >= found.cost) continue;
             if (restricted_ && stale) of_prediction = loss_of_prediction(example);
             stale = false;
             const SparseVector& towards = difference(example, found);

@@ -243,6 +243,11 @@ class Oracle:
         The k best structures under score + nu * cost: (code, score, cost, indices, values of f(gold) - f(y)).
         """
 
+    def margins(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], example: int, k: int, others: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> list:
+        """
+        Of the k best structures at `weights`: the score of gold less theirs at `others`; NaN without a quick way.
+        """
+
     def slack_argmax(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], example: int) -> object:
         """
         (code, score, cost) of the structure with the highest cost * (1 + score - score of gold), or None.

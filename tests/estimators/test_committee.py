@@ -91,6 +91,19 @@ class TestCrossFitting:
         assert {token[1] for x in found.predict(X) for token in x} == {"known"}
         assert {token[1] for x in found.predict([["w9"]]) for token in x} == {"new"}
 
+    def test_groups_are_held_out_together(self):
+        documents = ["a", "a", "b", "c", "c", "b", "d"]
+        asked = []
+
+        class Asked(Remembering):
+            def predict_kbest(self, X, k):
+                asked.append({documents[int(x[0][1:])] for x in X})
+                return super().predict_kbest(X, k)
+
+        folds = tw.evaluation.k_folds(7, 3, groups=documents)
+        tw.Committee(Asked(), Recording(), folds=folds).fit(*numbered(7))
+        assert sorted(document for held_out in asked for document in held_out) == ["a", "b", "c", "d"]
+
     def test_folds_of_a_splitter(self):
         X, y = numbered(7)
         found = tw.Committee(Remembering(), Recording(), folds=KFold(3, shuffle=True, random_state=0)).fit(X, y)
@@ -517,9 +530,9 @@ class TestSearches:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"folds": 1}, "folds must be at least 2"),
-        ({"folds": 20}, "folds is 20, but X has 12 sequences"),
-        ({"folds": KFold(2).split}, "folds must"),
+        ({"folds": 1}, "folds is 1"),
+        ({"folds": 20}, "folds is 20, but there are only 12 sequences"),
+        ({"folds": "five"}, "folds is 'five'"),
         ({"k": 0}, "k must"),
         ({"confidence": "high"}, "'kbest', 'weighted', 'margins', 'marginals', or None"),
         ({"context": -1}, "context must"),
@@ -538,10 +551,10 @@ def test_wrong_parameters_are_refused(given, said):
 
 def test_a_splitter_that_leaves_some_out_is_refused():
     class Half:
-        def split(self, X, y):
+        def split(self, X, y=None, groups=None):
             yield np.arange(6), np.arange(6, 12)
 
-    with pytest.raises(InvalidInput, match="cover every sequence once"):
+    with pytest.raises(InvalidInput, match="each sequence must be held out once"):
         committee(folds=Half()).fit(X, Y)
 
 

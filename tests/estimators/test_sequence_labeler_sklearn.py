@@ -153,6 +153,10 @@ class TestSearches:
         pipeline.set_params(labels__learner__l2=0.5)
         assert pipeline["labels"].learner == tw.CRF(l2=0.5)
 
+    def test_a_learner_and_its_parameters_are_set_together(self):
+        tagger = tw.SequenceLabeler("crf").set_params(learner="pa", learner__C=0.5)
+        assert tagger.learner == tw.PassiveAggressive(C=0.5)
+
     def test_an_unknown_parameter_is_refused(self):
         with pytest.raises(ValueError, match="Invalid parameter 'depth'"):
             tw.SequenceLabeler().set_params(depth=3)

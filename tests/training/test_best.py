@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import trelliswork as tw
 from training.problems import FLAGS, as_tensors, features, key_of, oracle, problems, random_weights, score
+from trelliswork import _core
 from trelliswork.learners.online import PassiveAggressive, Perceptron
 
 WHOLE = [flag for flag in FLAGS if flag != "partial"]
@@ -84,6 +86,41 @@ def test_differences_tell_the_margin_to_gold(question):
         vector = np.concatenate([vector, np.zeros(made.n_weights - len(vector))])
         np.testing.assert_allclose(vector[indices] @ values, gold - value, **CLOSE)
         assert len(set(indices.tolist())) == len(indices)
+
+
+@given(questions(), st.integers(0, 2**31))
+def test_margins_at_other_weights_are_those_of_the_differences(question, seed):
+    _, made, _, vector, s = question
+    found = made.kbest(vector, s, 100)
+    vector = np.concatenate([vector, np.zeros(made.n_weights - len(vector))])
+    others = np.random.default_rng(seed).normal(size=made.n_weights)
+    margins = np.array(made.margins(vector, s, 100, others))
+    expected = np.array([others[indices] @ values for *_, indices, values in found])
+    quick = ~np.isnan(margins)
+    np.testing.assert_allclose(margins[quick], expected[quick], **CLOSE)
+
+
+@st.composite
+def tied_chains(draw):
+    """An oracle of one long chain, whose tokens are all different, and small whole numbers as weights."""
+    n_labels, length = draw(st.integers(1, 9)), draw(st.integers(1, 60))
+    rng = np.random.default_rng(draw(st.integers(0, 2**31)))
+    largest = draw(st.sampled_from([0, 1, 3, 100]))
+    tokens = _core.KeySource(np.array([length]), np.arange(length + 1), np.arange(1, length + 1, dtype=np.uint64), None)
+    examples = _core.Examples(0, True)
+    examples.add(tokens, rng.integers(0, n_labels, length).astype(np.int32))
+    made = _core.ChainOracle(examples, n_labels, np.arange(n_labels, dtype=np.int32), combinations="all", use="best")
+    return made, rng.integers(-largest, largest + 1, made.n_weights).astype(float), n_labels, length
+
+
+@given(tied_chains(), st.integers(2, 50), st.sampled_from([0.0, 1.0]))
+def test_equal_scores_come_in_the_order_of_the_general_search(chain, k, nu):
+    made, weights, n_labels, length = chain
+    parts = made.part_scores(weights, 0) + nu * made.part_costs(0)
+    unary, moves = np.split(parts, [length * n_labels])
+    expected = tw.Chain(unary.reshape(length, n_labels), moves.reshape(n_labels, n_labels)).kbest(k)
+    found = made.kbest(weights, 0, k, nu)
+    assert [list(code) for code, *_ in found] == [list(best.labels) for best in expected]
 
 
 @given(questions())

@@ -14,7 +14,7 @@ from trelliswork.scheme_table import SCHEME_NAMES
 if TYPE_CHECKING:
     from trelliswork.evaluation import Calibration, Evaluation
 
-__all__ = ["calibration_of_model", "command", "evaluate_model", "evaluate_tagged"]
+__all__ = ["calibration_of_model", "command", "evaluate_model", "evaluate_tagged", "loaded_model", "read_tagged"]
 
 
 @click.command(
@@ -92,11 +92,17 @@ def evaluate_tagged(source: str, layout: Layout, scheme: str | None = None, stri
     ...     evaluate_tagged(str(path), Layout()).span.recall
     0.5
     """
+    gold, guess = read_tagged(source, layout)
+    return _scored(gold, guess, scheme, strict, source)
+
+
+def read_tagged(source: str, layout: Layout) -> tuple[list[list[str]], list[list[str]]]:
+    """Return the gold labels and the guesses of a column file whose last column is the guess; see `evaluate_tagged`."""
     from trelliswork.corpora.columns import read_columns
     from trelliswork.corpora.files import name_of
 
     if format_of(source, layout.format) != "columns":
-        raise InvalidInput("--tagged reads columns. Convert the file, or score the model on it.")
+        raise InvalidInput(f"{name_of(source)}: tagged files have columns. Convert it, or name a model to tag it with.")
     gold: list[list[str]] = []
     guess: list[list[str]] = []
     label = -2 if layout.label is None else layout.label_position()
@@ -106,7 +112,7 @@ def evaluate_tagged(source: str, layout: Layout, scheme: str | None = None, stri
         guess.append([row[0] for row in sentence.tokens])
     if not gold:
         raise InvalidInput(f"{name_of(source)}: found no sentence. There is nothing to score.")
-    return _scored(gold, guess, scheme, strict, source)
+    return gold, guess
 
 
 def evaluate_model(
@@ -128,7 +134,7 @@ def evaluate_model(
     jobs : int or None
         Threads; None is one for each processor.
     """
-    labeler = _loaded(model, jobs)
+    labeler = loaded_model(model, jobs)
     corpus = read_labelled(source, layout)
     try:
         guess = labeler.predict(corpus.X)
@@ -141,12 +147,13 @@ def calibration_of_model(model: str, source: str, layout: Layout, jobs: int | No
     """Return how far a saved model's marginals can be trusted on a labelled file; arguments as for `evaluate_model`."""
     from trelliswork.evaluation import calibration
 
-    labeler = _loaded(model, jobs)
+    labeler = loaded_model(model, jobs)
     corpus = read_labelled(source, layout)
     return calibration(labeler.predict_marginals(corpus.X), corpus.y, labeler.classes_)
 
 
-def _loaded(model: str, jobs: int | None) -> Any:
+def loaded_model(model: str, jobs: int | None) -> Any:
+    """Return a saved model, ready to predict with so many threads; None is one for each processor."""
     from trelliswork.estimators.saved import loaded
 
     labeler = loaded(model, light=True)

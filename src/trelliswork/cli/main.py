@@ -26,6 +26,8 @@ VERBS = {
     "train": "Train a model on a labelled file.",
     "tag": "Label new text with a model.",
     "eval": "Score a model, or a file that is tagged already.",
+    "compare": "Test whether two taggers differ by more than chance.",
+    "cv": "Cross-validate learners and their parameters.",
     "inspect": "Show what is in a model: labels, transitions, weights; explain a token.",
     "convert": "Rewrite a corpus in another format or label scheme.",
     "demo": "Train on the corpus that ships with the library, and tag fresh lines.",

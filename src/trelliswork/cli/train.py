@@ -27,7 +27,7 @@ from trelliswork.scheme_table import SCHEME_NAMES
 if TYPE_CHECKING:
     from trelliswork.learners import Parameter
 
-__all__ = ["command", "learner_from", "templates_from", "train"]
+__all__ = ["command", "learner_from", "parameter_value", "templates_from", "train"]
 
 PRESETS = ("words", "chunking", "ner", "pos", "thesis")
 CHECKPOINT_SECONDS = 5.0
@@ -222,7 +222,7 @@ def learner_from(name: str, settings: Sequence[str] = ()) -> Any:
                 raise InvalidInput(f"--set {setting}: expected NAME=VALUE.")
             if parameter not in known:
                 raise InvalidInput(f"--set {setting}: the learner {name} has no parameter {parameter!r}.")
-            params[parameter] = _value(value)
+            params[parameter] = parameter_value(value)
         return learners.by_name(name, **params)  # checked now, not after the corpus has been read
     except InvalidInput as error:
         listed = ", ".join(f"{parameter}={default!r}" for parameter, default in known.items())
@@ -244,8 +244,14 @@ def templates_from(features: str) -> Any:
     return Templates.load(features)
 
 
-def _value(text: str) -> Any:
-    """A parameter's value: a number, true, false, none or inf; anything else is a string."""
+def parameter_value(text: str) -> Any:
+    """Return a parameter's value from its text: a number, true, false, none or inf; anything else is a string.
+
+    Examples
+    --------
+    >>> [parameter_value(text) for text in ("0.1", "true", "lbfgs")]
+    [0.1, True, 'lbfgs']
+    """
     named = {"true": True, "false": False, "none": None, "inf": math.inf}
     if text.lower() in named:
         return named[text.lower()]

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sized
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -54,6 +54,8 @@ class Inputs:
     kind: str
     templates: Templates | None = None
     n_columns: int | None = None
+
+    named: ClassVar[bool] = True  # whether attributes have names to keep
 
     def sources(
         self, X: Any, argument: str = "X", names: bool = False, at_a_time: int | None = None

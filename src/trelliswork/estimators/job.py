@@ -45,6 +45,7 @@ class Job:
         if not self.classes:
             raise InvalidInput("y has no labels to learn from: pass at least one labelled token.")
         self._hash_bits = labeler.hash_bits or 0
+        self._names = self._hash_bits == 0 and inputs.named
         if earlier is not None and keep_all and earlier.hash_bits != self._hash_bits:
             raise InvalidInput(
                 f"hash_bits is {labeler.hash_bits}, but the model to go on from has {earlier.hash_bits}."
@@ -58,7 +59,7 @@ class Job:
         constraints = constraints_of(self._labeler.constraints, self.classes)
         if constraints is not None:
             require_kept(self._gold.renumbered(order), constraints, self.classes)
-        examples = _core.Examples(self._hash_bits, self._hash_bits == 0)
+        examples = _core.Examples(self._hash_bits, self._names)
         self._sample, X = head(X)
         self._read(X, examples)
         if self._keep_all:
@@ -92,7 +93,7 @@ class Job:
         seen: list[Any] = []
         first = 0
         self._weighting.require_length(len(self._gold))
-        for source in self.inputs.sources(X, names=self._hash_bits == 0):
+        for source in self.inputs.sources(X, names=self._names):
             part = self._gold.of(first, source.lengths())
             sequence_weight, token_weight = self._weighting.of(first, part, self._gold)
             try:

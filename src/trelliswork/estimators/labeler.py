@@ -21,8 +21,9 @@ class SequenceLabeler(Labeler, BaseEstimator):  # type: ignore[misc]
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name; ``learner__l2=0.5`` also where the learner is given by its name."""
-        if isinstance(self.learner, str) and "learner" not in params and any(p.startswith("learner__") for p in params):
-            self.learner = learners.by_name(self.learner)
+        learner = params.get("learner", self.learner)
+        if isinstance(learner, str) and any(name.startswith("learner__") for name in params):
+            params["learner"] = learners.by_name(learner)
         estimator: Self = super().set_params(**params)
         return estimator
 

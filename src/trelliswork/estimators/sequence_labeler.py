@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,9 @@ from trelliswork.structures import checks
 from trelliswork.structures.batch import ChainBatch
 from trelliswork.structures.chain import Chain
 from trelliswork.structures.schemes import SchemeConstraints
+
+if TYPE_CHECKING:
+    from trelliswork.estimators.prepared import PreparedSequences
 
 __all__ = ["Labeler", "PredictedSpan"]
 
@@ -643,6 +646,12 @@ class Labeler:
                 raise InvalidInput(f"{name} is {value!r}; expected one of {', '.join(map(repr, choices))}.")
         if self.random_state is not None:
             checks.as_count("random_state", self.random_state, least=0)
+
+    def _prepared(self, X: Any, y: Any) -> PreparedSequences | None:
+        """Return features and labels, extracted once, to train on parts of them, for cross-validation; None if not."""
+        from trelliswork.estimators.prepared import PreparedSequences
+
+        return PreparedSequences(self, X, y) if PreparedSequences.possible(self) else None
 
     def _learner(self) -> Learner:
         learner = learners.by_name(self.learner) if isinstance(self.learner, str) else self.learner

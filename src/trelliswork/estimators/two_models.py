@@ -21,6 +21,7 @@ from trelliswork.estimators.confidence import CONFIDENCES, confidence
 from trelliswork.estimators.fitted import check_is_fitted
 from trelliswork.estimators.inputs import Inputs
 from trelliswork.estimators.sequences import listed, shown
+from trelliswork.evaluation.folds import splits_of
 from trelliswork.structures import checks
 
 __all__ = ["TwoModels"]
@@ -44,9 +45,9 @@ class TwoModels:
         Anything with ``fit`` and ``predict_kbest``: a `SequenceLabeler` with any learner, an `HMM`, a `Committee`.
     second : estimator
         Anything with ``fit`` and ``predict``. A `SequenceLabeler` has its own features and gets more, see `templates`.
-    folds : int or splitter, default 5
-        How many runs of neighbouring sequences the training data are cut into; or an object with ``split(X, y)``, such
-        as scikit-learn's ``KFold(5, shuffle=True)``, whose test parts are to cover every sequence once.
+    folds : int, list of (train, test) pairs or splitter, default 5
+        How many runs of neighbouring sequences the training data are cut into; or what ``evaluation.k_folds`` returns,
+        with groups perhaps; or one of scikit-learn's splitters. Each sequence is to be held out once.
     k : int, default 5
         The length of the list of best labellings that confidence comes from.
     confidence : {"kbest", "weighted", "margins", "marginals"} or None, default "kbest"
@@ -182,7 +183,7 @@ class TwoModels:
         self, X: Any, y: list[Any], weights: Mapping[str, list[Any]], dev: Mapping[str, Any]
     ) -> tuple[list[Answer], Any]:
         """Return what first models say of folds they have not seen, and the first model of all sequences."""
-        held_out = self._held_out(X, y)
+        held_out = self._held_out(len(X))
         everything = np.arange(len(X))
         dev = {} if getattr(self.first, "patience", None) is None else dev
 
@@ -219,18 +220,12 @@ class TwoModels:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
 
-    def _held_out(self, X: Any, y: Any) -> list[Indices]:
+    def _held_out(self, n: int) -> list[Indices]:
         """The numbers of the sequences of each fold."""
-        n = len(X)
-        if hasattr(self.folds, "split"):
-            parts = [np.asarray(test, dtype=np.intp) for _, test in self.folds.split(np.zeros(n), y)]
-            if not np.array_equal(np.sort(np.concatenate([np.zeros(0, dtype=np.intp), *parts])), np.arange(n)):
-                raise InvalidInput("folds: the test parts of the splitter must cover every sequence once.")
-            return parts
-        folds = checks.as_count("folds", self.folds, least=2)
-        if n < folds:
-            raise InvalidInput(f"folds is {folds}, but X has {n} sequences. Every fold needs one: use fewer folds.")
-        return np.array_split(np.arange(n), folds)
+        parts = [split.test for split in splits_of(self.folds, n, groups=None, random_state=None)]
+        if not np.array_equal(np.sort(np.concatenate(parts)), np.arange(n)):
+            raise InvalidInput("folds: each sequence must be held out once, for the second model to learn from it.")
+        return parts
 
     def _prepared_second(self, added: Added, base: Inputs | None) -> Any:
         """The second model with features that look at what is added, too."""

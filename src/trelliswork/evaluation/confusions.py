@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from trelliswork.errors import InvalidInput
 from trelliswork.evaluation.pairs import LabelLists, PairCounts, in_order, pair_counts, paired, shown
+from trelliswork.evaluation.text import aligned
 
 __all__ = ["Confused", "Confusion", "confusion_of", "confusion_table"]
 
@@ -71,7 +72,7 @@ class Confusion:
         rows = np.sort(np.argsort(-errors, kind="stable")[: max(int(max_labels), 0)])
         head = [str(self.labels[a]) for a in rows]
         cells = [[str(count) if count else "." for count in self.counts[a, rows]] for a in rows]
-        lines = _aligned([["gold \\ guess", *head], *([name, *row] for name, row in zip(head, cells, strict=True))])
+        lines = aligned([["gold \\ guess", *head], *([name, *row] for name, row in zip(head, cells, strict=True))])
         left_out = len(self.labels) - len(rows)
         return "\n".join([*lines, f"({left_out} labels with fewer errors are left out)"] if left_out else lines)
 
@@ -111,12 +112,3 @@ def confusion_of(counts: PairCounts) -> Confusion:
     for (gold, guess), count in counts.items():
         table[index[gold], index[guess]] = count
     return Confusion(labels, table)
-
-
-def _aligned(rows: list[list[str]]) -> list[str]:
-    """Return each row as a line: the first column flush left, the others flush right under their heads."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]).rstrip()
-        for row in rows
-    ]

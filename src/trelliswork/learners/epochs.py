@@ -105,6 +105,11 @@ class EpochLearner(Parameters):
         k = getattr(self, "k", 1)
         return ("argmax", "kbest") if isinstance(k, int) and k > 1 else ("argmax",)
 
+    @property
+    def duration(self) -> str | None:
+        """The parameter that only says when to stop, so that a short run is the beginning of a long one; or None."""
+        return "epochs"
+
     def _check(self) -> None:
         """Raise `InvalidInput` when a parameter is wrong."""
 

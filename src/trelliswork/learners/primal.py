@@ -113,6 +113,11 @@ class Pegasos(EpochLearner):
         """What an oracle has to answer: with most losses ``k`` is not looked at."""
         return super().asks if self.loss in ("averaged-sum", "k-best") else ("argmax",)
 
+    @property
+    def duration(self) -> str | None:
+        """As for `EpochLearner`; None where averaging starts after a fraction of all steps."""
+        return None if self.averaged and isinstance(self.average_from, float) else "epochs"
+
     def _check(self) -> None:
         checked_number("lam", self.lam, above=0.0)
         checked_choice("loss", self.loss, self.LOSSES)
@@ -237,6 +242,11 @@ class Subgradient(EpochLearner):
         self.averaged = averaged
         self.average_from = average_from
         self.shuffle = shuffle
+
+    @property
+    def duration(self) -> str | None:
+        """As for `EpochLearner`; None where averaging starts after a fraction of all steps."""
+        return None if self.averaged and isinstance(self.average_from, float) else "epochs"
 
     def _check(self) -> None:
         checked_number("C", self.C, above=0.0)

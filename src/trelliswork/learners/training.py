@@ -75,6 +75,11 @@ class Learner(Protocol):
         ...
 
     @property
+    def duration(self) -> str | None:
+        """The parameter that only says when to stop, so that a short run is the beginning of a long one; or None."""
+        ...
+
+    @property
     def sums(self) -> bool:
         """Whether it asks for sums over all outputs (loss and gradient), or for the best outputs and for parts."""
         ...

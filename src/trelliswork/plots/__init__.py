@@ -1,5 +1,6 @@
 """Pictures. matplotlib is imported only when one is drawn."""
 
+from trelliswork.plots.score_curves import Curve, score_curves
 from trelliswork.plots.trellis import trellis
 
-__all__ = ["trellis"]
+__all__ = ["Curve", "score_curves", "trellis"]

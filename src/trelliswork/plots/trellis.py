@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from trelliswork.errors import InvalidInput, TrellisworkError
+from trelliswork.errors import InvalidInput
+from trelliswork.plots.figures import new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -157,13 +158,7 @@ def _texts(argument: str, given: Sequence[Any] | None, expected: int) -> list[st
 
 
 def _new_axes(chain: Chain, names: list[str], words: list[str], with_values: bool, with_bar: bool) -> Axes:
-    """Axes in a figure of their own, which no backend and no global state knows about."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise TrellisworkError(
-            "Drawing needs matplotlib, which is not installed. Run: pip install 'trelliswork[plots]'"
-        ) from error
+    """Axes of a size that suits the chain."""
     # The more there are, the narrower the columns and the lower the rows, down to the room that a node needs.
     cell = max(CELL_WIDTH * min(1.0, 12 / max(chain.n_positions, 1)), 0.7 if with_values else 0.55)
     cell_height = max(CELL_HEIGHT * min(1.0, 6 / chain.n_labels), 0.5 if with_values else 0.4)
@@ -171,7 +166,7 @@ def _new_axes(chain: Chain, names: list[str], words: list[str], with_values: boo
     below = 0.5 + LETTER * min(max(map(len, words), default=1), LONGEST)
     width = min(max(margin + cell * chain.n_positions, 2.5), WIDEST)
     height = min(max(below + cell_height * chain.n_labels, 1.8), HIGHEST)
-    return Figure(figsize=(width, height), dpi=120, layout="constrained").add_subplot()
+    return new_axes(width, height)
 
 
 def _label_axes(ax: Axes, chain: Chain, names: list[str], words: list[str], title: str | None) -> None:

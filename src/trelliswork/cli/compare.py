@@ -1,0 +1,107 @@
+"""``trelliswork compare``: whether two taggers differ by more than chance, on the same tokens."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from trelliswork.cli.eval import loaded_model, read_tagged
+from trelliswork.cli.reading import Layout, layout_options, read_labelled
+from trelliswork.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from trelliswork.evaluation import McNemar, PairedBootstrap
+
+__all__ = ["command", "compare"]
+
+
+@click.command(
+    "compare",
+    short_help="Test whether two taggers differ by more than chance.",
+    epilog="Example: trelliswork compare pa.tagged crf.tagged, or trelliswork compare pa.tw crf.tw --test test.txt",
+)
+@click.argument("first")
+@click.argument("second")
+@click.option("--test", metavar="FILE", help="FIRST and SECOND are models: compare them on this labelled file.")
+@click.option(
+    "--measure",
+    type=click.Choice(["auto", "f1", "token_f1", "accuracy"]),
+    default="auto",
+    show_default=True,
+    help="What the bootstrap compares; auto is F1 of spans if the labels spell spans.",
+)
+@click.option("--samples", type=click.IntRange(min=1), default=10_000, show_default=True, help="Of the bootstrap.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The seed of the bootstrap.")
+@click.option("--jobs", type=click.IntRange(min=1), help="Threads.  [all processors]")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@layout_options(labels=True)
+def command(
+    first: str,
+    second: str,
+    test: str | None,
+    layout: Layout,
+    measure: str,
+    samples: int,
+    seed: int,
+    jobs: int | None,
+    as_json: bool,
+) -> None:
+    """Compare FIRST with SECOND: McNemar's test over tokens, and a paired bootstrap over sentences.
+
+    Both are files that are tagged already: the last two columns are the gold label and the guess, as tagging a labelled
+    file leaves them. With --test they are models.
+    """
+    if test is None:
+        if first == second == "-":
+            raise click.UsageError("Only one of the two files can be the standard input.")
+        tagged, other = read_tagged(first, layout), read_tagged(second, layout)
+        _require_same(tagged[0], other[0], first, second)
+        gold, one, two = tagged[0], tagged[1], other[1]
+    else:
+        corpus = read_labelled(test, layout)
+        one, two = (loaded_model(model, jobs).predict(corpus.X) for model in (first, second))
+        gold = corpus.y
+    tokens, sentences = compare(gold, one, two, measure=measure, samples=samples, seed=seed)
+    if as_json:
+        click.echo(json.dumps({"mcnemar": tokens.as_dict(), "bootstrap": sentences.as_dict()}))
+    else:
+        click.echo(f"McNemar's test, {tokens.n_tokens} tokens\n{tokens}\n\npaired bootstrap\n{sentences}")
+
+
+def compare(
+    gold: Any, first: Any, second: Any, measure: str = "auto", samples: int = 10_000, seed: int = 0
+) -> tuple[McNemar, PairedBootstrap]:
+    """Return McNemar's test over tokens and the paired bootstrap over sentences.
+
+    Parameters
+    ----------
+    gold, first, second : lists of label lists
+    measure, samples, seed
+        As for `trelliswork.evaluation.paired_bootstrap`.
+
+    Examples
+    --------
+    >>> tokens, _ = compare([["B-NP", "O"]], [["B-NP", "B-NP"]], [["B-NP", "O"]], samples=10)
+    >>> tokens.only_second
+    1
+    """
+    from trelliswork.evaluation import mcnemar, paired_bootstrap
+
+    return mcnemar(gold, first, second), paired_bootstrap(
+        gold, first, second, measure, n_samples=samples, random_state=seed
+    )
+
+
+def _require_same(one: list[list[str]], other: list[list[str]], first: str, second: str) -> None:
+    if len(one) != len(other):
+        raise InvalidInput(
+            f"{first} has {len(one)} sentences but {second} has {len(other)}: they are not the same text."
+        )
+    for i, (a, b) in enumerate(zip(one, other, strict=True)):
+        if a != b:
+            raise InvalidInput(
+                f"the gold labels of sentence {i + 1} are not the same in {first} and {second}. Both must be the same "
+                "file, tagged by two taggers; --label-column says where the gold labels are."
+            )

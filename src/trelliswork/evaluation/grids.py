@@ -1,0 +1,130 @@
+"""The settings of a grid: one estimator for each combination of parameter values."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from trelliswork.errors import InvalidInput
+from trelliswork.evaluation.pairs import shown
+
+__all__ = ["Grid", "Setting", "settings_of", "text_of_value"]
+
+Grid = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """An estimator with the parameters of one point of a grid.
+
+    Parameters
+    ----------
+    params : dict
+        What the grid says of it; ``"estimator"`` is its name where several were given.
+    estimator : object
+        Not fitted, and shared with nobody.
+    place : dict
+        For each parameter which of its values it has, and which grid and estimator these are: settings whose places
+        differ in one parameter only differ in it alone.
+    """
+
+    params: dict[str, Any]
+    estimator: Any
+    place: dict[str, Hashable]
+
+
+def settings_of(estimator: Any, grid: Grid) -> list[Setting]:
+    """Return all settings, the last parameter changing fastest.
+
+    Parameters
+    ----------
+    estimator : estimator, or mapping of str to estimators
+    grid : mapping, list of mappings, or None
+        From names of parameters, as `set_params` knows them, to lists of values; anything that is no list, tuple, range
+        or array is the only value. The combinations of a list of mappings come after each other.
+
+    Examples
+    --------
+    >>> import trelliswork as tw
+    >>> grid = {"learner__C": [0.1, 1.0], "learner__k": 5}
+    >>> [setting.params for setting in settings_of(tw.SequenceLabeler("pa"), grid)]
+    [{'learner__C': 0.1, 'learner__k': 5}, {'learner__C': 1.0, 'learner__k': 5}]
+    """
+    from sklearn.base import clone
+
+    several = isinstance(estimator, Mapping)
+    estimators: dict[str, Any] = dict(estimator) if several else {"": estimator}
+    if not estimators:
+        raise InvalidInput("estimator is an empty mapping; expected at least one estimator.")
+    grids = _checked_grids(grid)
+    settings = []
+    for (name, base), (number, values) in itertools.product(estimators.items(), enumerate(grids)):
+        _refuse_no_estimator(base, name)
+        for places in itertools.product(*(range(len(options)) for options in values.values())):
+            params = {
+                parameter: options[place] for (parameter, options), place in zip(values.items(), places, strict=True)
+            }
+            try:
+                made = clone(base).set_params(**{key: _own(value) for key, value in params.items()})
+            except (ValueError, TypeError) as error:
+                raise InvalidInput(f"grid: {error}") from error
+            place: dict[str, Hashable] = {"": (name, number), **dict(zip(values, places, strict=True))}
+            settings.append(Setting({"estimator": name, **params} if several else params, made, place))
+    return settings
+
+
+def text_of_value(value: Any) -> str:
+    """Return a parameter's value as a table shows it.
+
+    Examples
+    --------
+    >>> [text_of_value(value) for value in (0.01, 1e-05, True, "crf")]
+    ['0.01', '1e-05', 'True', 'crf']
+    """
+    if isinstance(value, float | np.floating):
+        return f"{value:g}"
+    text = str(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def _own(value: Any) -> Any:
+    """A learner of a grid is copied for each setting, which may then change its parameters."""
+    from sklearn.base import clone
+
+    return clone(value) if hasattr(value, "get_params") and not isinstance(value, type) else value
+
+
+def _checked_grids(grid: Any) -> list[dict[str, list[Any]]]:
+    grids = [{}] if grid is None else [grid] if isinstance(grid, Mapping) else grid
+    if isinstance(grids, str) or not isinstance(grids, Iterable):
+        raise InvalidInput(f"grid is {shown(grid)}; expected a dict from parameters to lists of values.")
+    grids = list(grids)
+    if not grids:
+        raise InvalidInput("grid is empty: expected at least one dict from parameters to lists of values.")
+    return [_checked_grid(one) for one in grids]
+
+
+def _checked_grid(grid: Any) -> dict[str, list[Any]]:
+    if not isinstance(grid, Mapping):
+        raise InvalidInput(f"grid has {shown(grid)}; expected a dict from parameters to lists of values.")
+    values = {str(name): _listed(options) for name, options in grid.items()}
+    for name, options in values.items():
+        if not options:
+            raise InvalidInput(f"grid[{name!r}] is empty: expected at least one value.")
+    return values
+
+
+def _listed(options: Any) -> list[Any]:
+    if isinstance(options, np.ndarray):
+        return list(options.tolist())
+    return list(options) if isinstance(options, list | tuple | range) else [options]
+
+
+def _refuse_no_estimator(estimator: Any, name: str) -> None:
+    if isinstance(estimator, type) or not all(hasattr(estimator, part) for part in ("fit", "predict", "get_params")):
+        place = f"estimator[{name!r}]" if name else "estimator"
+        raise InvalidInput(f"{place} is {shown(estimator)}; expected an estimator such as tw.SequenceLabeler().")

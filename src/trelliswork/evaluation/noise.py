@@ -1,0 +1,87 @@
+"""Outliers on purpose: sequences with random labels, to see which losses stand them (004, 5.4, Figure 5.3)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from trelliswork.errors import InvalidInput
+from trelliswork.evaluation.coding import coded
+from trelliswork.evaluation.pairs import LabelLists, in_order, shown
+
+__all__ = ["NoisyLabels", "with_outliers"]
+
+
+class NoisyLabels(NamedTuple):
+    """Labels of which some sequences were replaced.
+
+    Attributes
+    ----------
+    labels : list of lists of labels
+        All sequences.
+    outliers : list of int
+        Which of them have random labels.
+    """
+
+    labels: list[list[Any]]
+    outliers: list[int]
+
+
+def with_outliers(y: LabelLists, share: float, random_state: int = 0, scheme: str | None = None) -> NoisyLabels:
+    """Return the labels with those of a share of the sequences replaced by random ones.
+
+    "We chose a portion of examples and changed their labels randomly" (004, 5.4): every token of an outlier has a label
+    drawn from all labels of ``y`` with equal probability, independently of the others. With one seed the outliers of a
+    smaller share are among those of a larger one, with the same labels, so that a curve over shares is one story.
+
+    Parameters
+    ----------
+    y : iterable of n sequences of labels
+    share : float
+        Of the sequences, from 0 to 1; ``round(share * n)`` are changed.
+    random_state : int
+        The seed.
+    scheme : str, optional
+        With a label scheme such as ``"BIO"``, every labelling that is valid in it is equally probable instead:
+        for learners with constraints, which refuse gold that breaks them.
+
+    Returns
+    -------
+    NoisyLabels
+        ``labels`` and the positions of the ``outliers``.
+
+    Examples
+    --------
+    >>> y = [["D", "N", "V"] * 5] * 10
+    >>> labels, outliers = with_outliers(y, 0.2, random_state=1)
+    >>> len(outliers), sum(noisy != gold for noisy, gold in zip(labels, y))
+    (2, 2)
+    >>> set(outliers) <= set(with_outliers(y, 0.5, random_state=1).outliers)
+    True
+    """
+    if isinstance(share, bool) or not isinstance(share, int | float | np.number) or not 0.0 <= share <= 1.0:
+        raise InvalidInput(f"share is {shown(share)}; expected a part of the sequences, from 0 to 1, such as 0.2.")
+    gold = coded(y, "y")
+    labels = gold.lists()
+    names = in_order(gold.names)
+    n = len(labels)
+    chosen = np.random.default_rng(random_state).permutation(n)[: round(float(share) * n)]
+    outliers = sorted(chosen.tolist())
+    for i in outliers:
+        # A generator of its own: what one outlier gets does not depend on which others there are.
+        labels[i] = _random_labels(names, len(labels[i]), np.random.default_rng([random_state, i]), scheme)
+    return NoisyLabels(labels, outliers)
+
+
+def _random_labels(names: list[Any], length: int, rng: np.random.Generator, scheme: str | None) -> list[Any]:
+    if scheme is None or length == 0:
+        return [names[code] for code in rng.integers(len(names), size=length).tolist()]
+    from trelliswork.structures.chain import Chain
+    from trelliswork.structures.schemes import scheme_constraints
+
+    n_labels = len(names)
+    flat = Chain(np.zeros((length, n_labels)), np.zeros((n_labels, n_labels)))
+    allowed = flat.constrained(**scheme_constraints(names, scheme)._asdict())
+    drawn = allowed.sample(1, random_state=int(rng.integers(2**31)))
+    return [names[code] for code in np.asarray(drawn).reshape(-1).tolist()]
