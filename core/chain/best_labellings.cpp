@@ -246,8 +246,12 @@ void BestLabellings::put_unit_scores(const ScaledWeights& weights, std::size_t s
 }
 
 void BestLabellings::put_transitions(const ScaledWeights& weights, double* moves) const {
-    std::fill_n(moves, K_ * K_, 0.0);
     const double* v = weights.stored.data() + set_.first_transition();
+    if (set_.transition_pairs.size() == K_ * K_) {  // they are in order
+        for (std::size_t i = 0; i < K_ * K_; ++i) moves[i] = weights.scale * v[i];
+        return;
+    }
+    std::fill_n(moves, K_ * K_, 0.0);
     for (std::size_t i = 0; i < set_.transition_pairs.size(); ++i)
         moves[set_.transition_pairs[i]] = weights.scale * v[i];
 }
@@ -456,20 +460,24 @@ template <class Visit>
 void BestLabellings::each_unit(std::size_t token, Visit visit) const {
     const auto n_labels = static_cast<std::uint32_t>(K_);
     for (std::size_t i = row_starts_[token]; i < row_starts_[token + 1]; ++i)
-        visit(Used{0, rows_[i], n_labels, row_factors_.empty() ? 1.0 : row_factors_[i]});
+        visit(Used{0, rows_[i], n_labels, 0, row_factors_.empty() ? 1.0 : row_factors_[i]});
     for (std::size_t i = rare_starts_[token]; i < rare_starts_[token + 1]; ++i) {
         const RareUnit& rare = rare_[i];
         const double value = rare_values_.empty() ? 1.0 : static_cast<double>(rare_values_[i]);
-        visit(Used{rare.unit, rare.begin, rare.size == RareUnit::kRow ? n_labels : rare.size,
+        visit(Used{rare.unit, rare.begin, rare.size == RareUnit::kRow ? n_labels : rare.size, rare.label,
                    factors_[rare.factor] * value});
     }
 }
 
 std::uint32_t BestLabellings::weight_of(const Used& used, std::uint32_t label) {
     if (used.size == K_) return used.begin + label;
-    for (std::uint32_t w = used.begin; w < used.begin + used.size; ++w)
+    if (used.size > 0 && used.label == label) return used.begin;
+    for (std::uint32_t w = used.begin + 1; w < used.begin + used.size; ++w)
         if (labels_[w] == label) return w;
-    return growth_->added_of_unit(used.unit, label);
+    const bool first = !(has_added_[used.unit / 64] >> used.unit % 64 & 1);
+    const std::uint32_t weight = growth_->added_of_unit(used.unit, label, first);
+    see_added();
+    return weight;
 }
 
 void BestLabellings::difference(std::size_t s, std::span<const std::uint32_t> labels, SparseVector& out) {
@@ -506,7 +514,6 @@ void BestLabellings::difference(std::size_t s, std::span<const std::uint32_t> la
         }
     }
     sum_->end();
-    see_added();
 }
 
 // NaN where pairs of labels have attributes, or the weights lack some that are there by now.
@@ -605,7 +612,6 @@ void BestLabellings::difference_of_marginals(std::size_t s, std::span<const doub
     for (std::size_t i = 0; i < moves.size(); ++i)
         if (moves[i] != 0.0) sum_->add(growth_->of_transition(i % size), moves[i]);
     sum_->end();
-    see_added();
 }
 
 }  // namespace tw::chain

@@ -63,7 +63,8 @@ private:
     // A unit of a token: weights begin .. begin + size - 1, those of all labels if there are so many.
     struct Used {
         std::uint32_t unit, begin, size;
-        double x;  // what they are multiplied with
+        std::uint16_t label;  // of the first of some
+        double x;             // what they are multiplied with
     };
     // Calls visit(used) for the units of a token, from the lists that gathering scores has just brought into the cache.
     template <class Visit>

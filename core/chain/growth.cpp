@@ -34,12 +34,16 @@ std::uint32_t Growth::weight(const WeightTable& table, std::size_t offset, std::
     const auto found = std::lower_bound(first, last, code);
     if (found != last && *found == code)
         return static_cast<std::uint32_t>(offset) + begin + static_cast<std::uint32_t>(found - first);
-    return add(added, unit, code);
+    return find_or_add(added, unit, code);
+}
+
+std::uint32_t Growth::find_or_add(Additions& added, std::uint32_t unit, std::uint32_t code) {
+    const std::uint32_t known = added.find(unit, code);
+    return known != kNoWeight ? known : add(added, unit, code);
 }
 
 std::uint32_t Growth::add(Additions& added, std::uint32_t unit, std::uint32_t code) {
-    const std::uint32_t known = added.find(unit, code);
-    if (known != kNoWeight || !grows_) return known;
+    if (!grows_) return kNoWeight;
     if (n_weights_ >= 0xfffffff0u) throw std::invalid_argument("more than 4,294,967,280 weights: raise min_count");
     added.add(unit, code, static_cast<std::uint32_t>(n_weights_));
     return static_cast<std::uint32_t>(n_weights_++);

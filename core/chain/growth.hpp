@@ -55,8 +55,10 @@ public:
 
     // The number of a weight, made if it is not there and the set may grow; else kNoWeight.
     std::uint32_t of_unit(std::uint32_t unit, std::uint32_t label);
-    // The same for a label that the unit lacks at the start.
-    std::uint32_t added_of_unit(std::uint32_t unit, std::uint32_t label) { return add(units_, unit, label); }
+    // The same for a label that the unit lacks at the start; `first`: and nothing was added to the unit yet.
+    std::uint32_t added_of_unit(std::uint32_t unit, std::uint32_t label, bool first) {
+        return first ? add(units_, unit, label) : find_or_add(units_, unit, label);
+    }
     std::uint32_t of_pair(std::uint32_t unit, std::uint32_t pair);
     std::uint32_t of_transition(std::size_t pair) const { return transition_[pair]; }
 
@@ -72,6 +74,7 @@ public:
 private:
     std::uint32_t weight(const WeightTable& table, std::size_t offset, std::size_t full, Additions& added,
                          std::uint32_t unit, std::uint32_t code);
+    std::uint32_t find_or_add(Additions& added, std::uint32_t unit, std::uint32_t code);
     std::uint32_t add(Additions& added, std::uint32_t unit, std::uint32_t code);
 
     const TrainingSet& set_;

@@ -12,6 +12,7 @@
 
 #include "../huge_pages.hpp"
 #include "../oracle.hpp"
+#include "../prefetch.hpp"
 
 namespace tw::learners {
 
@@ -33,6 +34,12 @@ public:
         double sum = 0.0;
         for (std::size_t i = 0; i < x.size(); ++i) sum += stored_[x.indices[i]] * x.values[i];
         return scale_ * sum;
+    }
+
+    // A hint that add() will come soon. What was passed is read by nothing else, and so is far away.
+    void fetch(const SparseVector& x) const {
+        if (passed_.empty()) return;
+        for (const std::uint32_t j : x.indices) fetch_ahead(&passed_[j]);
     }
 
     // w += step * x
