@@ -49,13 +49,13 @@ def draw(rows: list[dict[str, Any]], cells: list[tuple[str, str]], report: Repor
     """Draw a panel of columns for each algorithm."""
     names = list(dict.fromkeys(name for name, _ in cells))
     with report.picture(1, len(names), width=4.0, height=3.6) as axes:
-        low = min(value for row in rows for key, value in row.items() if key != "outliers %")
+        scores = [value for row in rows for key, value in row.items() if key != "outliers %"]
         for panel, name in zip(axes, names, strict=True):
             for i, loss in enumerate(("hinge", "ramp")):
                 places = [place + 0.4 * (i - 0.5) for place in range(len(rows))]
                 heights = [row[f"{name}, {loss}"] for row in rows]
                 panel.bar(places, heights, 0.38, color=COLOURS[i], label=loss)
-            panel.set_ylim(low - 0.3, None)
+            panel.set_ylim(min(scores) - 0.3, max(scores) + 0.5)
             panel.set_xticks(range(len(rows)), [str(row["outliers %"]) for row in rows])
             panel.set(xlabel="outliers (%)", ylabel="F-measure of tokens (%)", title=name)
             panel.legend(frameon=False, fontsize=8, loc="upper right")

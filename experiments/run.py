@@ -28,6 +28,8 @@ EXPERIMENTS = (
     "figure_6_5",
     "figure_6_6",
     "figure_6_7",
+    "confidence",
+    "active_learning",
 )
 
 

@@ -35,7 +35,7 @@ def main() -> None:
         labels[name] = model.fit(*task.train).predict(task.test.X)
         scores = tw.evaluation.evaluate(task.test.y, labels[name])
         rows.append(row_of(name, scores, time.perf_counter() - began))
-        if hasattr(model, "reliability_"):
+        if getattr(model, "confidence", None):
             say_reliability(name, model.reliability_, report)
     report.table("Table 4.2: tokens of chunks", rows)
     report.csv(rows)
