@@ -57,7 +57,7 @@ def panel(task: Task, report: Report) -> list[dict[str, Any]]:
         own = {row["k"]: row["score"] for row in rows if row["epochs"] == n}
         best = max(own, key=lambda k: own[k])
         report.finding(
-            f"{task.name}, {n} epochs: best with k = {best}, {own[best] - own[1]:+.3f} against k = 1; the largest k is "
+            f"{task.name}, epochs {n}: best with k = {best}, {own[best] - own[1]:+.3f} against k = 1; the largest k is "
             f"{own[ks[-1]] - own[1]:+.3f}."
         )
     print()

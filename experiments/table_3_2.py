@@ -14,6 +14,7 @@ from common.methods import kbest_method
 from common.output import MEASURED, PUBLISHED, Report
 from common.tasks import Task, chunking, spanish, tasks
 
+QUICK_EPOCHS = 5
 CRITICAL = 3.84  # chi-squared with one degree of freedom, 0.05
 
 
@@ -46,7 +47,7 @@ def compared(task: Task, name: str, report: Report) -> Any:
     best = max(published.KS[1:], key=lambda k: cells[k].f)
     versions = {
         f"k={k}": task.labeler(
-            kbest_method(name, cells[k].C, report.epochs(task.name, cells[k].epochs, max(1, cells[k].epochs // 3)), k)
+            kbest_method(name, cells[k].C, report.epochs(task.name, cells[k].epochs, QUICK_EPOCHS), k)
         )
         for k in (1, best)
     }
