@@ -89,21 +89,25 @@ def flat(table: Any) -> list[dict[str, Any]]:
 
 
 def draw(rows: list[dict[str, Any]], report: Report) -> None:
-    """Draw the statistics beside the critical value."""
-    with report.picture(1, 2, width=5.2, height=3.8) as (left, right):
-        for panel, theirs, ours, label in (
-            (left, "published", "measured", "McNemar's statistic"),
-            (right, "published errors %", "errors %", "wrong tokens of the single best version (%)"),
-        ):
-            for shift, (key, colour) in zip((-0.2, 0.2), ((theirs, PUBLISHED), (ours, MEASURED)), strict=True):
-                places = [place + shift for place in range(len(rows))]
-                name = "published" if key == theirs else "measured"
-                panel.bar(places, [row[key] for row in rows], 0.38, color=colour, label=name)
+    """Draw the statistics beside the critical value, below zero where the k-best version is worse, and the errors."""
+    ours = [row["measured"] if row["k-best gains"] >= 0 else -row["measured"] for row in rows]
+    panels = (
+        ([row["published"] for row in rows], ours, "McNemar's statistic (below 0: k-best is worse)"),
+        ([row["published errors %"] for row in rows], [row["errors %"] for row in rows], "wrong tokens, k = 1 (%)"),
+    )
+    with report.picture(1, 2, width=5.2, height=3.8) as axes:
+        for panel, (theirs, own, label) in zip(axes, panels, strict=True):
+            both = (("published", PUBLISHED, theirs, -0.2), ("measured", MEASURED, own, 0.2))
+            for name, colour, heights, shift in both:
+                panel.bar([place + shift for place in range(len(rows))], heights, 0.38, color=colour, label=name)
             panel.set_xticks(range(len(rows)), [row["method"] for row in rows])
             panel.set_ylabel(label)
-            panel.legend(frameon=False, fontsize=8)
-        left.axhline(CRITICAL, color="black", linewidth=1, linestyle="--")
-        left.annotate("3.84: significant at 0.05", (len(rows) - 0.5, CRITICAL), ha="right", va="bottom", fontsize=8)
+            panel.margins(y=0.2)
+            panel.legend(frameon=False, fontsize=8, ncols=2, loc="upper center")
+        axes[0].axhline(0, color="black", linewidth=0.8)
+        for limit in (CRITICAL, -CRITICAL):
+            axes[0].axhline(limit, color="black", linewidth=1, linestyle="--")
+        axes[0].set_title("dashed: significant at 0.05", fontsize=9)
 
 
 if __name__ == "__main__":

@@ -102,7 +102,7 @@ def dots(axes: Any, names: Sequence[str], published: Sequence[float], measured: 
     axes.invert_yaxis()
     axes.set_title(title)
     axes.grid(alpha=0.3, axis="x")
-    axes.legend(frameon=False, fontsize=8)
+    axes.legend(frameon=False, fontsize=8, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.12))
 
 
 def _text(value: Any) -> str:
