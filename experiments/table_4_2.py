@@ -38,6 +38,7 @@ def main() -> None:
         if getattr(model, "confidence", None):
             say_reliability(name, model.reliability_, report)
     report.table("Table 4.2: tokens of chunks", rows)
+    report.near(rows)
     report.csv(rows)
     with report.picture(width=7.0, height=2.8) as axes:
         names, theirs, ours = ([row[key] for row in rows] for key in ("model", "published F", "F"))

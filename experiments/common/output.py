@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
+WITHIN = 0.3  # points, that count as near
+SHORT = 6  # letters of a parameter such as 0.0005, which three places would spoil
 PUBLISHED, MEASURED = "#9a9a9a", "#d55e00"
 
 
@@ -33,10 +35,14 @@ class Report:
         parser.add_argument("--quick", action="store_true", help="a part of the sentences: a minute or two")
         parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="models trained at a time")
         parser.add_argument("--pos-epochs", type=int, help="at most so many epochs of POS tagging, seconds each")
+        parser.add_argument(
+            "--grown", action="store_true", help="Tables 3.1, 3.2: weights that only wrong outputs have"
+        )
         parser.add_argument("--out", type=Path, help="folder for the CSV file and the picture")
         arguments = parser.parse_args()
         self.quick: bool = arguments.quick
         self.jobs: int = arguments.jobs
+        self.grown: bool = arguments.grown
         self._pos_epochs: int | None = arguments.pos_epochs
         self.folder: Path = arguments.out or (RESULTS / "quick" if self.quick else RESULTS)
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -85,6 +91,12 @@ class Report:
         """Print what the experiment says about a claim of the thesis."""
         print(f"finding: {text}", flush=True)
 
+    def near(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Print how many rows are near what was published; with a part of the sentences none can be."""
+        if not self.quick:
+            near = sum(row["difference"] >= -WITHIN for row in rows)
+            self.finding(f"{near} of {len(rows)} rows are at most {WITHIN} below what was published, or above it.")
+
     def done(self) -> None:
         """Print how long it took."""
         print(f"{self.name} took {time.perf_counter() - self._began:.0f} s with {self.jobs} jobs", flush=True)
@@ -108,11 +120,10 @@ def dots(axes: Any, names: Sequence[str], published: Sequence[float], measured: 
 def _text(value: Any) -> str:
     if value is None:
         return "-"
-    return (
-        f"{value:.3f}"
-        if isinstance(value, float) and (abs(value) >= 0.1 or value == 0)
-        else (f"{value:g}" if isinstance(value, float) else str(value))
-    )
+    if not isinstance(value, float):
+        return str(value)
+    short = f"{value:g}"
+    return short if abs(value) < 1 and len(short) <= SHORT else f"{value:.3f}"
 
 
 def _stored(value: Any) -> Any:

@@ -49,6 +49,8 @@ class Task:
     templates : Templates
     dev : Part or None
         What settings may be chosen on, where the corpus has such a part.
+    combinations : str
+        Which weights there are, as in `SequenceLabeler`.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Task:
     measure: str
     templates: tw.Templates
     dev: Part | None = None
+    combinations: str = features.COMBINATIONS
 
     def quick(self) -> Task:
         """Return the task with fewer sentences."""
@@ -67,7 +70,7 @@ class Task:
 
     def labeler(self, learner: Any, seed: int = 0) -> tw.SequenceLabeler:
         """Return a tagger for this task, not trained."""
-        how = {"combinations": features.COMBINATIONS, "n_jobs": 1, "random_state": seed}
+        how = {"combinations": self.combinations, "n_jobs": 1, "random_state": seed}
         return tw.SequenceLabeler(learner, self.templates, **how)
 
     def describe(self) -> str:
@@ -154,6 +157,11 @@ def data_folder() -> Path:
 def tasks(quick: bool, *makers: Callable[[], Task]) -> list[Task]:
     """Return tasks, all of them or a part of their sentences."""
     return [make().quick() if quick else make() for make in makers]
+
+
+def with_weights(grown: bool, some: list[Task]) -> list[Task]:
+    """Return tasks, if asked for with weights for what only wrong outputs have."""
+    return [replace(task, combinations="grown") for task in some] if grown else some
 
 
 def _brown_text() -> str:
