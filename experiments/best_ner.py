@@ -2,9 +2,9 @@
 
 Two stages. The first is a tagger learned by k-best passive-aggressive steps that also sees the topic of the document.
 The second sees what the first says of the other uses of a word in the document; for the text it learns from, the first
-says so by cross-fitting over documents. The second stage adds the scores of taggers that spell names in BIO and IOBES.
-The table has the steps that lead there, scored on testa; the ready set with a CRF and the last step are then scored on
-testb. ``--quick`` takes a part of the sentences.
+says so by cross-fitting over documents. Each stage adds the scores of taggers that saw the sentences in different
+orders. The first table has the steps that lead there, scored on testa; the ready set with a CRF and the last step are
+then scored on testb. ``--quick`` takes a part of the sentences.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import Any, Self
 import trelliswork as tw
 from common.added_scores import AddedScores
 from common.best import held_out, scores, test
-from common.documents import Topics, documents, joined, other_uses
+from common.documents import Topics, documents, other_uses
+from common.learned_columns import WithColumns, joined
 from common.output import Report
 from common.tasks import data_folder, spanish, tasks
 
@@ -40,54 +41,46 @@ fine & lower(word)[-1] & shape(word, 1)
 fine & lower(word)[1] & shape(word, 1)
 """
 OTHERS = "others[-1..1]\n"
+SEEN = LISTS + TOPICS
+TOPIC_SIZES = (5, 12)
 
 
-class Staged:
-    """A tagger of one stage or two, with the topics of documents as columns.
+class TwoStages:
+    """A tagger whose second stage sees what the first says of other uses of a word.
 
     Parameters
     ----------
-    first : list of (SequenceLabeler, str)
-        Members of the first stage, as `AddedScores` takes them.
-    second : list of (SequenceLabeler, str), optional
-        Members of the second stage.
+    first, second : callable
+        Return the tagger of a stage, not trained.
     """
 
-    def __init__(self, first: Callable[[], AddedScores], second: Callable[[], AddedScores] | None = None) -> None:
+    def __init__(self, first: Callable[[], Any], second: Callable[[], Any]) -> None:
         self.first, self.second = first, second
 
     def fit(self, X: Sequence[Any], y: Sequence[Any]) -> Self:
-        """Train topics, the first stage, and on what it says of held-out documents the second."""
-        self.topics_ = Topics((5, 12)).fit(X)
-        Z = self._with_topics(X)
-        self.first_ = self.first().fit(Z, y)
-        if self.second is not None:
-            folds = tw.evaluation.k_folds(len(X), FOLDS, groups=documents(X))
-            said = held_out(self.first, Z, y, folds)
-            self.second_ = self.second().fit(joined(Z, other_uses(Z, said)), y)
+        """Train the first stage, and on what it says of held-out documents the second."""
+        folds = tw.evaluation.k_folds(len(X), FOLDS, groups=documents(X))
+        said = held_out(self.first, X, y, folds)
+        self.first_ = self.first().fit(X, y)
+        self.second_ = self.second().fit(joined(X, other_uses(X, said)), y)
         return self
 
     def predict(self, X: Sequence[Any]) -> list[list[str]]:
         """Return the labels of each sentence; the sentences must be whole documents in order."""
-        Z = self._with_topics(X)
-        said = self.first_.predict(Z)
-        return said if self.second is None else self.second_.predict(joined(Z, other_uses(Z, said)))
-
-    def _with_topics(self, X: Sequence[Any]) -> list[list[tuple[str, ...]]]:
-        return joined(X, self.topics_.columns(X))
+        labels: list[list[str]] = self.second_.predict(joined(X, other_uses(X, self.first_.predict(X))))
+        return labels
 
 
-def tagger(templates: str, scheme: str = "BIO") -> tuple[tw.SequenceLabeler, str]:
-    """Return a member that sees the ready set and more."""
-    more = tw.Templates(COLUMNS + templates, resources=resources()) if templates else None
-    ready = tw.Templates.ner()
-    learner = tw.PassiveAggressive(C=0.03, k=5, epochs=15)
-    return tw.SequenceLabeler(learner, ready if more is None else ready + more, n_jobs=1), scheme
+def stage(templates: str, n_members: int = 1) -> Callable[[], AddedScores]:
+    """Return what makes a stage, which adds the scores of members that saw the sentences in different orders."""
 
+    def member(seed: int) -> tuple[tw.SequenceLabeler, str]:
+        more = tw.Templates(COLUMNS + templates, resources=resources()) if templates else None
+        seen = tw.Templates.ner() if more is None else tw.Templates.ner() + more
+        learner = tw.PassiveAggressive(C=0.03, k=5, epochs=15)
+        return tw.SequenceLabeler(learner, seen, n_jobs=1, random_state=seed), "BIO"
 
-def stage(templates: str, *schemes: str) -> Callable[[], AddedScores]:
-    """Return what makes a stage, which adds the scores of a member for each scheme."""
-    return lambda: AddedScores([tagger(templates, scheme) for scheme in schemes])
+    return lambda: AddedScores([member(seed) for seed in range(n_members)])
 
 
 @cache
@@ -100,13 +93,23 @@ def resources() -> dict[str, list[str]]:
     }
 
 
+def with_topics(make: Callable[[], Any]) -> Callable[[], WithColumns]:
+    """Return what makes a tagger that sees the topic of the document."""
+    return lambda: WithColumns(make, [Topics(TOPIC_SIZES)])
+
+
+def two_stages(n_members: int) -> Callable[[], TwoStages]:
+    """Return what makes both stages, with so many members in each."""
+    return lambda: TwoStages(stage(SEEN, n_members), stage(SEEN + OTHERS, n_members))
+
+
 STEPS: dict[str, Callable[[], Any]] = {
     "CRF, ready templates": lambda: tw.SequenceLabeler(tw.CRF(), "ner", n_jobs=1),
-    "PA, ready templates": stage("", "BIO"),
-    "and gazetteers": stage(LISTS, "BIO"),
-    "and topics of documents": lambda: Staged(stage(LISTS + TOPICS, "BIO")),
-    "and a second stage": lambda: Staged(stage(LISTS + TOPICS, "BIO"), stage(LISTS + TOPICS + OTHERS, "BIO")),
-    "and IOBES": lambda: Staged(stage(LISTS + TOPICS, "BIO", "IOBES"), stage(LISTS + TOPICS + OTHERS, "BIO", "IOBES")),
+    "PA, ready templates": stage(""),
+    "and gazetteers": stage(LISTS),
+    "and topics of documents": with_topics(stage(SEEN)),
+    "and other uses of a word": with_topics(two_stages(1)),
+    "and three orders added": with_topics(two_stages(3)),
 }
 FIRST, *_, BEST = STEPS
 

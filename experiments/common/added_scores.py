@@ -19,6 +19,7 @@ from trelliswork.corpora import convert_labels
 from trelliswork.scheme_table import scheme_of
 
 FINEST = "IOBES"
+Scores = npt.NDArray[np.float64]
 
 
 class AddedScores:
@@ -56,18 +57,20 @@ class AddedScores:
         )
         return [_rewritten([self.labels_[k] for k in best.labels], FINEST, "BIO") for best in batch.argmax()]
 
-    def _unary(self, x: Any) -> npt.NDArray[np.float64]:
+    def _unary(self, x: Any) -> Scores:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", tw.UnknownAttributes)  # one sentence may well be strange; a text is not
             chains = [labeler.chain(x) for labeler, _ in self.members]
-        return sum(chain.unary[:, columns] for chain, columns in zip(chains, self._columns, strict=True))
-
-    def _transitions(self) -> npt.NDArray[np.float64]:
-        """The members' transitions, added; what a member forbids is forbidden in IOBES, too."""
-        return sum(
-            labeler.transitions_[np.ix_(columns, columns)]
-            for (labeler, _), columns in zip(self.members, self._columns, strict=True)
+        unary: Scores = np.sum(
+            [chain.unary[:, columns] for chain, columns in zip(chains, self._columns, strict=True)], axis=0
         )
+        return unary
+
+    def _transitions(self) -> Scores:
+        """The members' transitions, added; what a member forbids is forbidden in IOBES, too."""
+        members = zip(self.members, self._columns, strict=True)
+        added: Scores = np.sum([labeler.transitions_[np.ix_(k, k)] for (labeler, _), k in members], axis=0)
+        return added
 
 
 def _columns(labeler: tw.SequenceLabeler, scheme: str, labels: list[str]) -> list[int]:
@@ -82,5 +85,5 @@ def _rewritten(labels: Sequence[str], source: str, target: str) -> list[str]:
     return convert_labels(labels, source, target, lenient=True)
 
 
-def _forbidding(allowed: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+def _forbidding(allowed: npt.NDArray[np.bool_]) -> Scores:
     return np.where(allowed, 0.0, -np.inf)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import Any, Self
+from itertools import pairwise
+from typing import Self
 
 from sklearn.cluster import KMeans
 from sklearn.decomposition import TruncatedSVD
@@ -23,13 +24,15 @@ DIMENSIONS = 50  # of the space in which documents are clustered
 def documents(X: Tokens, agency: str = "EFE") -> list[int]:
     """Return the number of the document of each sentence. A document begins with a dateline, which names the agency.
 
-    >>> documents([[("Madrid", "NP"), ("(", "Fpa"), ("EFE", "NC")], [("Hoy", "RG")], [("Roma", "NP"), ("(", "Fpa"), ("EFE", "NC")]])
-    [0, 0, 1]
+    >>> dateline, text = [("Madrid", "NP"), ("(", "Fpa"), ("EFE", "NC"), (")", "Fpt")], [("Hoy", "RG")]
+    >>> documents([dateline, text, dateline, text, text])
+    [0, 0, 1, 1, 1]
     """
-    numbers, current = [], 0
+    numbers: list[int] = []
+    current = 0
     for sentence in X:
         words = [token[0] for token in sentence]
-        if numbers and any(a == "(" and b.startswith(agency) for a, b in zip(words, words[1:], strict=False)):
+        if numbers and any(a == "(" and b.startswith(agency) for a, b in pairwise(words)):
             current += 1
         numbers.append(current)
     return numbers
@@ -82,11 +85,6 @@ def other_uses(X: Tokens, labels: Sequence[Sequence[str]]) -> list[list[tuple[st
         ]
         for number, sentence, spelled in zip(numbers, X, labels, strict=True)
     ]
-
-
-def joined(*columns: Sequence[Sequence[tuple[str, ...]]]) -> list[list[tuple[str, ...]]]:
-    """Return tokens with the columns of all."""
-    return [[sum(parts, ()) for parts in zip(*sentences, strict=True)] for sentences in zip(*columns, strict=True)]
 
 
 def _most(counts: Counter[str], but: str) -> str:
