@@ -2,9 +2,8 @@
 
 Two stages. The first is a tagger learned by k-best passive-aggressive steps that also sees the topic of the document.
 The second sees what the first says of the other uses of a word in the document; for the text it learns from, the first
-says so by cross-fitting over documents. Each stage adds the scores of taggers that saw the sentences in different
-orders. The first table has the steps that lead there, scored on testa; the ready set with a CRF and the last step are
-then scored on testb. ``--quick`` takes a part of the sentences.
+says so by cross-fitting over documents. The first table has the steps that lead there, scored on testa; the ready set
+with a CRF and the last step are then scored on testb. ``--quick`` takes a part of the sentences.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from functools import cache
 from typing import Any, Self
 
 import trelliswork as tw
-from common.added_scores import AddedScores
 from common.best import held_out, scores, test
 from common.documents import Topics, documents, other_uses
 from common.learned_columns import WithColumns, joined
@@ -41,7 +39,6 @@ fine & lower(word)[-1] & shape(word, 1)
 fine & lower(word)[1] & shape(word, 1)
 """
 OTHERS = "others[-1..1]\n"
-SEEN = LISTS + TOPICS
 TOPIC_SIZES = (5, 12)
 
 
@@ -71,16 +68,17 @@ class TwoStages:
         return labels
 
 
-def stage(templates: str, n_members: int = 1) -> Callable[[], AddedScores]:
-    """Return what makes a stage, which adds the scores of members that saw the sentences in different orders."""
+def tagger(more: str) -> Callable[[], tw.SequenceLabeler]:
+    """Return what makes a tagger that sees the ready set and more."""
+    learner = tw.PassiveAggressive(C=0.03, k=5, epochs=15)
 
-    def member(seed: int) -> tuple[tw.SequenceLabeler, str]:
-        more = tw.Templates(COLUMNS + templates, resources=resources()) if templates else None
-        seen = tw.Templates.ner() if more is None else tw.Templates.ner() + more
-        learner = tw.PassiveAggressive(C=0.03, k=5, epochs=15)
-        return tw.SequenceLabeler(learner, seen, n_jobs=1, random_state=seed), "BIO"
+    def make() -> tw.SequenceLabeler:
+        templates = tw.Templates.ner()
+        if more:
+            templates += tw.Templates(COLUMNS + more, resources=resources())
+        return tw.SequenceLabeler(learner, templates, n_jobs=1)
 
-    return lambda: AddedScores([member(seed) for seed in range(n_members)])
+    return make
 
 
 @cache
@@ -98,18 +96,12 @@ def with_topics(make: Callable[[], Any]) -> Callable[[], WithColumns]:
     return lambda: WithColumns(make, [Topics(TOPIC_SIZES)])
 
 
-def two_stages(n_members: int) -> Callable[[], TwoStages]:
-    """Return what makes both stages, with so many members in each."""
-    return lambda: TwoStages(stage(SEEN, n_members), stage(SEEN + OTHERS, n_members))
-
-
 STEPS: dict[str, Callable[[], Any]] = {
     "CRF, ready templates": lambda: tw.SequenceLabeler(tw.CRF(), "ner", n_jobs=1),
-    "PA, ready templates": stage(""),
-    "and gazetteers": stage(LISTS),
-    "and topics of documents": with_topics(stage(SEEN)),
-    "and other uses of a word": with_topics(two_stages(1)),
-    "and three orders added": with_topics(two_stages(3)),
+    "PA, ready templates": tagger(""),
+    "and gazetteers": tagger(LISTS),
+    "and topics of documents": with_topics(tagger(LISTS + TOPICS)),
+    "and other uses of a word": with_topics(lambda: TwoStages(tagger(LISTS + TOPICS), tagger(LISTS + TOPICS + OTHERS))),
 }
 FIRST, *_, BEST = STEPS
 
