@@ -309,7 +309,7 @@ class Labeler:
             "kind": KIND,
             "labels": job.classes,
             "hash_bits": self.hash_bits or 0,
-            **({"normalised": "local"} if _local(learner) else {}),
+            **({"normalised": "local"} if learner.local else {}),
             **job.inputs.as_settings(),
             "learner": {
                 "name": learners.name_of(learner),
@@ -355,7 +355,7 @@ class Labeler:
         _warn_of_unseen(gold.names[len(job.classes) :])
         sets = [oracle.dev(source, n_jobs) for source in sources]
         measure = scoring_of(self.scoring, gold, gold.names)
-        local = _local(self._learner())
+        local = self._learner().local
         return lambda w: measure(gold, np.concatenate([part.argmax(w, n_jobs, local) for part in sets]), gold.names)
 
     # ---- answers -------------------------------------------------------------------------------------------------
@@ -756,11 +756,6 @@ class Labeler:
         if unseen:
             raise InvalidInput(f"y has the label {unseen[0]!r}; the model knows {', '.join(self._model.labels)}.")
         return gold
-
-
-def _local(learner: Any) -> bool:
-    """Whether a learner's models are normalised step by step."""
-    return getattr(learner, "normalised", "global") == "local"
 
 
 _SIMPLE_PARAMETERS = (
