@@ -438,6 +438,23 @@ class Labeler:
             answers += [rows[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
         return answers
 
+    def predict_max_marginals(
+        self, X: Any, allowed: Any = None, fixed: Any = None, bias: Any = None
+    ) -> list[FloatArray]:
+        """Return, for each sequence, the best score of a labelling with each label at each token, an array (T, K).
+
+        The largest of each row is the score of the best labelling; what it is ahead of the others by is a margin.
+        ``allowed``, ``fixed`` and ``bias`` are as for `predict`.
+
+        Examples
+        --------
+        >>> import trelliswork as tw
+        >>> tagger = tw.SequenceLabeler().fit([["the", "dog"], ["a", "dog", "barks"]], [["D", "N"], ["D", "N", "V"]])
+        >>> tagger.predict_max_marginals([["the", "dog"]])[0].argmax(axis=1).tolist()
+        [0, 1]
+        """
+        return self._ask(X, ChainBatch.max_marginals, allowed, fixed, bias)
+
     def predict_spans(
         self, X: Any, allowed: Any = None, fixed: Any = None, bias: Any = None
     ) -> list[list[PredictedSpan]]:
