@@ -37,12 +37,13 @@ def main() -> None:
 
 def ours(sentences: list[chunking.Sentence]) -> dict[str, float]:
     """Return this library's tokens per second, each way of asking."""
+    from trelliswork import store
     from trelliswork.cli.tag import ColumnTagger
 
     model, lists_model = our_models()
     gold = [labels(sentence) for sentence in sentences]
     tagged = io.BytesIO()
-    ColumnTagger(str(model)).tag(str(raw_file("test")), tagged)
+    ColumnTagger(store.open_model(str(model))).tag(str(raw_file("test")), tagged)
     rows = [line.split("\t")[-1] for line in tagged.getvalue().decode().splitlines()]
     f1 = chunking.span_f1(gold, cut(rows))
 
@@ -67,7 +68,7 @@ def ours(sentences: list[chunking.Sentence]) -> dict[str, float]:
     for jobs in (1, 2):
         by_lists.n_jobs = labeler.n_jobs = jobs
         for way in ("labels", "marginals"):
-            tagger = ColumnTagger(str(model), way, jobs)
+            tagger = ColumnTagger(store.open_model(str(model)), way, jobs)
             result[f"raw file to {way}, {threads(jobs)}"] = rate(
                 lambda tagger=tagger: tagger.tag(path, io.BytesIO()),
             )

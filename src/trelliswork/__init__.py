@@ -22,9 +22,13 @@ if TYPE_CHECKING:
         UnknownAttributes,
         Unsatisfiable,
     )
+    from trelliswork.estimators import active as active
+    from trelliswork.estimators.committee import Committee
+    from trelliswork.estimators.confidence import Confidence, confidence
     from trelliswork.estimators.hmm import HMM
-    from trelliswork.estimators.labeler import SequenceLabeler, load
+    from trelliswork.estimators.labeler import SequenceLabeler
     from trelliswork.estimators.multiclass import MulticlassClassifier, MulticlassPerceptron
+    from trelliswork.estimators.saved import load
     from trelliswork.estimators.structured import StructuredPredictor
     from trelliswork.features.templates import Templates
     from trelliswork.learners.batch import CuttingPlane, FrankWolfe
@@ -58,6 +62,8 @@ _HOME = {
     "SDM": "learners.dual",
     "Chain": "structures.chain",
     "ChainBatch": "structures.batch",
+    "Committee": "estimators.committee",
+    "Confidence": "estimators.confidence",
     "ConvergenceWarning": "errors",
     "CuttingPlane": "learners.batch",
     "DualCoordinate": "learners.dual",
@@ -91,12 +97,19 @@ _HOME = {
     "UnknownAttributes": "errors",
     "Unsatisfiable": "errors",
     "beam_search": "structures.beam",
+    "confidence": "estimators.confidence",
     "forward": "structures.semirings",
     "forward_backward": "structures.semirings",
-    "load": "estimators.labeler",
+    "load": "estimators.saved",
     "scheme_constraints": "structures.schemes",
 }
-_MODULES = {"corpora": "corpora", "evaluation": "evaluation", "plots": "plots", "semirings": "structures.semirings"}
+_MODULES = {
+    "active": "estimators.active",
+    "corpora": "corpora",
+    "evaluation": "evaluation",
+    "plots": "plots",
+    "semirings": "structures.semirings",
+}
 
 __all__ = [
     "AROW",
@@ -107,6 +120,8 @@ __all__ = [
     "SDM",
     "Chain",
     "ChainBatch",
+    "Committee",
+    "Confidence",
     "ConvergenceWarning",
     "CuttingPlane",
     "DualCoordinate",
@@ -139,7 +154,9 @@ __all__ = [
     "TrellisworkError",
     "UnknownAttributes",
     "Unsatisfiable",
+    "active",
     "beam_search",
+    "confidence",
     "corpora",
     "evaluation",
     "forward",

@@ -12,7 +12,6 @@ from trelliswork.errors import InvalidInput
 from trelliswork.scheme_table import SCHEME_NAMES
 
 if TYPE_CHECKING:
-    from trelliswork.estimators.sequence_labeler import Labeler
     from trelliswork.evaluation import Calibration, Evaluation
 
 __all__ = ["calibration_of_model", "command", "evaluate_model", "evaluate_tagged", "loaded_model", "read_tagged"]
@@ -153,11 +152,11 @@ def calibration_of_model(model: str, source: str, layout: Layout, jobs: int | No
     return calibration(labeler.predict_marginals(corpus.X), corpus.y, labeler.classes_)
 
 
-def loaded_model(model: str, jobs: int | None) -> Labeler:
+def loaded_model(model: str, jobs: int | None) -> Any:
     """Return a saved model, ready to predict with so many threads; None is one for each processor."""
-    from trelliswork.estimators.sequence_labeler import Labeler, loaded
+    from trelliswork.estimators.saved import loaded
 
-    labeler = loaded(model, Labeler)
+    labeler = loaded(model, light=True)
     labeler.n_jobs = jobs or -1
     return labeler
 

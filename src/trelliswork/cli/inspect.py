@@ -70,17 +70,42 @@ def described(model: str, top: int = 8, labels: tuple[str, ...] = ()) -> dict[st
         The labels whose weights are wanted; all if empty.
     """
     from trelliswork import store
+
+    tensors, settings = store.load(model)
+    for label in labels:
+        if label not in settings["labels"]:
+            raise InvalidInput(f"--label {label}: the labels of {model} are {', '.join(settings['labels'])}.")
+    return _facts(model, os.path.getsize(model), tensors, settings, top, labels)
+
+
+def _facts(
+    model: str, size: int, tensors: dict[str, Any], settings: dict[str, Any], top: int, labels: tuple[str, ...]
+) -> dict[str, Any]:
+    """What is in a model of so many bytes; of several that stand together, what is in each."""
+    from trelliswork import store
+
+    members = store.members_of(tensors, settings)
+    if members:
+        own = {name: value for name, value in settings.items() if name not in ("labels", "members", "base")}
+        found = {}
+        for name, (part, described_by) in members.items():
+            found[name] = _facts(
+                f"{model}, {name} model", sum(store.sizes(part).values()), part, described_by, top, labels
+            )
+        return {"model": model, "bytes": size, "labels": settings["labels"], "settings": own, "members": found}
+    return {"model": model, "bytes": size, **_single_facts(tensors, settings, top, labels)}
+
+
+def _single_facts(
+    tensors: dict[str, Any], settings: dict[str, Any], top: int, labels: tuple[str, ...]
+) -> dict[str, Any]:
+    from trelliswork import store
     from trelliswork.estimators.trained import TrainedModel
 
-    trained = TrainedModel(*store.load(model))
-    for label in labels:
-        if label not in trained.labels:
-            raise InvalidInput(f"--label {label}: the labels of {model} are {', '.join(trained.labels)}.")
+    trained = TrainedModel(tensors, settings)
     weights = trained.weights()
     settings = {name: value for name, value in trained.settings.items() if name not in ("labels", "templates")}
     return {
-        "model": model,
-        "bytes": os.path.getsize(model),
         "labels": trained.labels,
         "attributes": trained.core.n_attributes,
         "weights": len(weights),
@@ -124,11 +149,11 @@ def explained(
     top : int
         How many contributions to show.
     """
-    from trelliswork.estimators.sequence_labeler import Labeler, loaded
+    from trelliswork.estimators.saved import loaded
 
-    labeler = loaded(model, Labeler)
+    labeler = loaded(model, light=True)
     if sentence is not None:
-        width = getattr(labeler.features, "n_columns", 1)
+        width = labeler.n_columns_
         rows: list[Any] = [word.rsplit("/", width - 1) if width > 1 else [word] for word in sentence.split()]
         sequences = [rows]
     else:
@@ -193,6 +218,8 @@ def _as_text(explanation: Any, positions: list[int], top: int) -> str:
 
 
 def _text_of(facts: dict[str, Any]) -> str:
+    if "members" in facts:
+        return "\n\n".join([_text_of_committee(facts), *map(_text_of, facts["members"].values())])
     settings = facts["settings"]
     learner, training = settings.get("learner", {}), settings.get("training", {})
     parameters = [f"{name}={value}" for name, value in learner.get("parameters", {}).items()]
@@ -212,4 +239,19 @@ def _text_of(facts: dict[str, Any]) -> str:
     ]
     for label, weights in facts["top"].items():
         lines += ["", label, *(f"  {weight:+8.3f}  {attribute}" for attribute, weight in weights)]
+    return "\n".join(lines)
+
+
+def _text_of_committee(facts: dict[str, Any]) -> str:
+    settings = facts["settings"]
+    options = [f"{name}={value}" for name, value in settings["parameters"].items() if value is not None]
+    lines = [
+        f"{facts['model']}: {facts['bytes'] / 2**20:.2f} MiB, a committee of {len(facts['members'])} models",
+        f"options: {' '.join(options)}",
+    ]
+    for fact in settings["reliability"]:
+        lines.append(
+            f"confidence in {fact['interval']}: {fact['correct'] / max(fact['tokens'], 1):.2%} of {fact['tokens']:,} "
+            "labels of the first model were right, on folds not seen"
+        )
     return "\n".join(lines)

@@ -1,15 +1,15 @@
 """``trelliswork tag``: new text in, the same text with labels out, in blocks, so that files may be larger than memory.
 
 Columns, text, CoNLL-U and JSON lines all become blocks of column text, which the core reads, tags and writes in one
-call; this needs neither NumPy nor scikit-learn, so a line is tagged soon after the return key. Only k-best lists and
-JSON take the estimator.
+call; this needs neither NumPy nor scikit-learn, so a line is tagged soon after the return key. Only k-best lists, JSON,
+and models that are not decoded in one call take the estimator.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from trelliswork.errors import InvalidInput
 
 if TYPE_CHECKING:
     from trelliswork.corpora.columns import Sentence
+    from trelliswork.store import OpenModel
 
 __all__ = ["ColumnTagger", "command", "tag_columns", "tag_json", "tag_kbest"]
 
@@ -88,11 +89,14 @@ def tag_columns(
     jobs : int or None
         Threads; None is one for each processor.
     """
-    tagger = ColumnTagger(model, output, jobs)
-    if tagger.decodes:
-        tagger.tag(source, target, layout)
+    from trelliswork import store
+
+    tensors, settings = store.load(model)
+    _require_text(settings, model)
+    if _decoded_by_core(settings, output):
+        ColumnTagger(store.opened(tensors, settings, model), output, jobs).tag(source, target, layout)
     else:
-        _tag_by_estimator(model, source, target, layout or Layout(), jobs)
+        _tag_by_estimator(model, source, target, layout or Layout(), output, jobs)
 
 
 def tag_json(
@@ -161,32 +165,22 @@ class ColumnTagger:
 
     Parameters
     ----------
-    path : str
-        The path of a model.
+    opened : OpenModel
+        As `trelliswork.store.open_model` returns it; its features are templates.
     output : {"labels", "marginals"}
         Whether the probability of every label follows the label.
     jobs : int or None
         Threads; None is one for each processor.
     """
 
-    def __init__(self, path: str, output: str = "labels", jobs: int | None = None) -> None:
-        from trelliswork import store
+    def __init__(self, opened: OpenModel, output: str = "labels", jobs: int | None = None) -> None:
         from trelliswork.features.templates import Templates
 
-        opened = store.open_model(path)
-        templates = opened.settings.get("templates")
-        if templates is None:
-            raise InvalidInput(
-                f"{path}: this model was trained on attributes made in Python, which no text has. Use it from Python."
-            )
         self._model, self._labels = opened.model, opened.labels
         self._training = opened.settings.get("training", {})
-        self._extractor = Templates.from_dict(templates).extractor()
+        self._extractor = Templates.from_dict(opened.settings["templates"]).extractor()
         self._output, self._jobs = output, jobs or os.cpu_count() or 1
         self._looked = False
-        decoder = opened.settings.get("parameters", {}).get("decoder", "argmax")
-        local = opened.settings.get("normalised") == "local"
-        self.decodes = not local and (decoder == "argmax" or output != "labels")  # the rest is the estimator's affair
 
     def tag(self, source: str, target: IO[bytes], layout: Layout | None = None) -> None:
         """Write a corpus with labels, block by block; arguments are as for `tag_columns`."""
@@ -273,13 +267,38 @@ def _write(target: IO[bytes], text: bytes) -> None:
         rest = rest[target.write(rest) :]
 
 
-def _tag_by_estimator(model: str, source: str, target: IO[bytes], layout: Layout, jobs: int | None) -> None:
-    """Tag with whatever the model's decoder is."""
+def _require_text(settings: Mapping[str, Any], path: str) -> None:
+    """Refuse a model that looks at something else than columns of text, itself or a member of it."""
+    members = settings.get("members") or {}
+    for member in members.values():
+        _require_text(member, path)
+    if not members and settings.get("templates") is None:
+        raise InvalidInput(
+            f"{path}: this model was trained on attributes made in Python, which no text has. Use it from Python."
+        )
+
+
+def _decoded_by_core(settings: Mapping[str, Any], output: str) -> bool:
+    """Whether one call of the core reads, tags and writes; the rest is the estimator's affair."""
+    decoder = settings.get("parameters", {}).get("decoder", "argmax")
+    single = settings.get("normalised") != "local" and not settings.get("members")
+    return single and (decoder == "argmax" or output != "labels")
+
+
+def _tag_by_estimator(
+    model: str, source: str, target: IO[bytes], layout: Layout, output: str, jobs: int | None
+) -> None:
+    """Tag with whatever the model is, and write what the core would."""
     for X, labeler in _batches(model, source, layout, jobs):
-        for tokens, labels in zip(X, labeler.predict(X), strict=True):
-            rows = ([row] if isinstance(row, str) else row for row in tokens)
-            lines = ("\t".join([*row, label]) + "\n" for row, label in zip(rows, labels, strict=True))
-            target.write(("".join(lines) + "\n").encode())
+        marginals = labeler.predict_marginals(X) if output == "marginals" else [None] * len(X)
+        for tokens, labels, table in zip(X, labeler.predict(X), marginals, strict=True):
+            rows = [
+                [*([row] if isinstance(row, str) else row), label] for row, label in zip(tokens, labels, strict=True)
+            ]
+            if table is not None:
+                for row, probabilities in zip(rows, table.tolist(), strict=True):
+                    row += [f"{name}:{p:.6f}" for name, p in zip(labeler.classes_, probabilities, strict=True)]
+            target.write(("".join("\t".join(row) + "\n" for row in rows) + "\n").encode())
 
 
 def _blocks_of(sentences: Iterable[Sentence], name: str) -> Iterator[bytes]:
@@ -302,9 +321,9 @@ def _fits(cell: str) -> bool:
 
 def _batches(model: str, source: str, layout: Layout, jobs: int | None) -> Iterator[tuple[list[Any], Any]]:
     """Sentences for the estimator, and the estimator."""
-    from trelliswork.estimators.sequence_labeler import Labeler, loaded
+    from trelliswork.estimators.saved import loaded
 
-    labeler = loaded(model, Labeler)
+    labeler = loaded(model, light=True)
     labeler.n_jobs = jobs or -1
     sentences = read_sentences(source, layout, labelled=False)
     while batch := list(islice(sentences, BATCH)):

@@ -6,13 +6,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from trelliswork.estimators.committee import Committee
     from trelliswork.estimators.hmm import HMM
-    from trelliswork.estimators.labeler import SequenceLabeler, load
+    from trelliswork.estimators.labeler import SequenceLabeler
+    from trelliswork.estimators.saved import load
 
 # Loaded when first used: these need scikit-learn, and not all of the package does.
-_HOME = {"HMM": "hmm", "SequenceLabeler": "labeler", "load": "labeler"}
+_HOME = {"Committee": "committee", "HMM": "hmm", "SequenceLabeler": "labeler", "load": "saved"}
 
-__all__ = ["HMM", "SequenceLabeler", "load"]
+__all__ = ["HMM", "Committee", "SequenceLabeler", "load"]
 
 
 def __getattr__(name: str) -> Any:

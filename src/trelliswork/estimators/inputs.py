@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sized
+from collections.abc import Iterator, Mapping, Sized
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from numbers import Real
@@ -25,10 +25,10 @@ import numpy as np
 from trelliswork import _core
 from trelliswork.corpora.tables import TokenTable
 from trelliswork.errors import InvalidInput
-from trelliswork.estimators.sequences import refuse_unordered, shown
+from trelliswork.estimators.sequences import refuse_no_list, refuse_unordered, shown
 from trelliswork.features.templates import Templates
 
-__all__ = ["Inputs", "head", "inputs_of", "named_templates"]
+__all__ = ["Inputs", "head", "inputs_of", "matrix_rows", "named_templates"]
 
 _SEQUENCES_READ = 1024  # attributes of so many sequences are in memory at a time
 _ROWS_READ = 1 << 16  # rows of matrices
@@ -81,7 +81,7 @@ class Inputs:
 
     def check(self, X: Any, argument: str = "X") -> None:
         """Refuse what is no list of sequences, or a table where the features are not looked for in columns."""
-        _refuse_no_list(X, argument)
+        refuse_no_list(X, argument)
         if isinstance(X, TokenTable) and self.kind != "columns":
             raise InvalidInput(f"{argument} is a TokenTable, but the model was trained on {self.described()}.")
 
@@ -140,7 +140,7 @@ class Inputs:
         block: list[Any] = []
         first = n_rows = 0
         for i, x in enumerate(X):
-            block.append(_matrix(x, self.n_columns, f"{argument}[{i}]"))
+            block.append(matrix_rows(x, self.n_columns, f"{argument}[{i}]"))
             n_rows += len_of(block[-1])
             if n_rows >= _ROWS_READ or len(block) == at_a_time:
                 yield _matrix_source(block, self.n_columns, argument, first)
@@ -165,7 +165,7 @@ def inputs_of(X: Any, features: Any) -> tuple[Inputs, Any]:
         raise InvalidInput(f'features is {shown(features)}; expected "auto", "attributes", Templates or their name.')
     if isinstance(X, TokenTable):
         return Inputs("columns", _templates_for(X.n_columns)), X
-    _refuse_no_list(X, "X")
+    refuse_no_list(X, "X")
     x, X = _first_sequence(X)
     if features == "attributes":
         return Inputs("attributes"), X
@@ -174,7 +174,7 @@ def inputs_of(X: Any, features: Any) -> tuple[Inputs, Any]:
 
 def head(X: Any) -> tuple[list[Any], Any]:
     """Return the beginnings of the first sequences of X, and X itself, none of it used up."""
-    _refuse_no_list(X, "X")
+    refuse_no_list(X, "X")
     first = list(itertools.islice(X, _SAMPLED[0]))
     if isinstance(X, Iterator):
         first = [list(x) if isinstance(x, Iterator) else x for x in first]
@@ -260,18 +260,12 @@ def _listed(x: Any, place: str) -> list[Any]:
     return x.tolist() if isinstance(x, np.ndarray) else list(x)
 
 
-def _refuse_no_list(X: Any, argument: str) -> None:
-    if isinstance(X, (str, bytes, dict, AbstractSet)) or not isinstance(X, Iterable) or _is_sparse(X):
-        raise InvalidInput(f"{argument} is {shown(X)}; expected a list of sequences, each a list of tokens.")
-    if isinstance(X, np.ndarray) and X.ndim == 0:
-        raise InvalidInput(f"{argument} is {shown(X)}; expected a list of sequences, each a list of tokens.")
-
-
 def _is_sparse(x: Any) -> bool:
     return hasattr(x, "tocsr") and hasattr(x, "shape")  # without importing SciPy
 
 
-def _matrix(x: Any, n_columns: int, place: str) -> Any:
+def matrix_rows(x: Any, n_columns: int, place: str) -> Any:
+    """Return one sequence as an array or a sparse matrix with so many columns."""
     if _is_sparse(x):
         rows = x.tocsr()
     else:

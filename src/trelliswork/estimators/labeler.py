@@ -11,9 +11,9 @@ from typing import Any, Self
 from sklearn.base import BaseEstimator
 
 from trelliswork import learners
-from trelliswork.estimators.sequence_labeler import Labeler, loaded
+from trelliswork.estimators.sequence_labeler import Labeler
 
-__all__ = ["SequenceLabeler", "load"]
+__all__ = ["SequenceLabeler"]
 
 
 class SequenceLabeler(Labeler, BaseEstimator):  # type: ignore[misc]
@@ -34,28 +34,3 @@ class SequenceLabeler(Labeler, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = True
         tags.target_tags.required = True
         return tags
-
-
-def load(path: Any) -> SequenceLabeler:
-    """Return the model in a file, ready to predict.
-
-    Parameters
-    ----------
-    path : path, binary file or bytes
-        What `SequenceLabeler.save` wrote.
-
-    Raises
-    ------
-    InvalidModel
-        If the file is cut off, damaged, or no model of this library.
-
-    Examples
-    --------
-    >>> import io
-    >>> import trelliswork as tw
-    >>> file = io.BytesIO()
-    >>> tw.SequenceLabeler().fit([["the", "dog"]], [["D", "N"]]).save(file)
-    >>> tw.load(file.getvalue()).classes_.tolist()
-    ['D', 'N']
-    """
-    return loaded(path, SequenceLabeler)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from trelliswork import _core, learners, store
-from trelliswork.errors import ConvergenceWarning, InvalidInput, InvalidModel, UnknownAttributes, Unsatisfiable
+from trelliswork.errors import ConvergenceWarning, InvalidInput, UnknownAttributes, Unsatisfiable
 from trelliswork.estimators.decoding import PredictedSpan, least_risk, masks_of, spans_of
 from trelliswork.estimators.explanation import Explanation, explained
 from trelliswork.estimators.fitted import check_is_fitted
@@ -35,9 +34,7 @@ from trelliswork.structures.schemes import SchemeConstraints
 if TYPE_CHECKING:
     from trelliswork.estimators.prepared import PreparedSequences
 
-__all__ = ["Labeler", "PredictedSpan", "loaded"]
-
-_Labeler = TypeVar("_Labeler", bound="Labeler")
+__all__ = ["Labeler", "PredictedSpan"]
 
 _SEQUENCES_ASKED = 2048  # whose scores are in memory at a time
 _STEP_BYTES = 1 << 26  # of scores of label pairs that are in memory at a time
@@ -312,7 +309,7 @@ class Labeler:
             "kind": KIND,
             "labels": job.classes,
             "hash_bits": self.hash_bits or 0,
-            **({"normalised": "local"} if _local(learner) else {}),
+            **({"normalised": "local"} if learner.local else {}),
             **job.inputs.as_settings(),
             "learner": {
                 "name": learners.name_of(learner),
@@ -358,7 +355,7 @@ class Labeler:
         _warn_of_unseen(gold.names[len(job.classes) :])
         sets = [oracle.dev(source, n_jobs) for source in sources]
         measure = scoring_of(self.scoring, gold, gold.names)
-        local = _local(self._learner())
+        local = self._learner().local
         return lambda w: measure(gold, np.concatenate([part.argmax(w, n_jobs, local) for part in sets]), gold.names)
 
     # ---- answers -------------------------------------------------------------------------------------------------
@@ -440,6 +437,23 @@ class Labeler:
             ends = np.cumsum(source.lengths()).tolist()
             answers += [rows[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
         return answers
+
+    def predict_max_marginals(
+        self, X: Any, allowed: Any = None, fixed: Any = None, bias: Any = None
+    ) -> list[FloatArray]:
+        """Return, for each sequence, the best score of a labelling with each label at each token, an array (T, K).
+
+        The largest of each row is the score of the best labelling; what it is ahead of the others by is a margin.
+        ``allowed``, ``fixed`` and ``bias`` are as for `predict`.
+
+        Examples
+        --------
+        >>> import trelliswork as tw
+        >>> tagger = tw.SequenceLabeler().fit([["the", "dog"], ["a", "dog", "barks"]], [["D", "N"], ["D", "N", "V"]])
+        >>> tagger.predict_max_marginals([["the", "dog"]])[0].argmax(axis=1).tolist()
+        [0, 1]
+        """
+        return self._ask(X, ChainBatch.max_marginals, allowed, fixed, bias)
 
     def predict_spans(
         self, X: Any, allowed: Any = None, fixed: Any = None, bias: Any = None
@@ -576,6 +590,13 @@ class Labeler:
         return self._model.transitions
 
     @property
+    def n_columns_(self) -> int:
+        """How many columns of text the features look at; 1 if they are no templates."""
+        check_is_fitted(self, "classes_")
+        templates = self._model.inputs.templates
+        return 1 if templates is None else templates.n_columns
+
+    @property
     def n_attributes_(self) -> int:
         """How many attributes the model has."""
         check_is_fitted(self, "classes_")
@@ -603,8 +624,26 @@ class Labeler:
         ...     tw.load(os.path.join(folder, "model.tw")).predict([["the", "dog"]])
         [['D', 'N']]
         """
+        store.save(path, *self.exported())
+
+    def exported(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the tensors and the settings of the model file."""
         check_is_fitted(self, "classes_")
-        store.save(path, self._model.tensors, self._model.settings)
+        return self._model.tensors, self._model.settings
+
+    @classmethod
+    def restored(cls, tensors: Mapping[str, Any], settings: Mapping[str, Any], restore: Any = None) -> Self:
+        """Return the labeler of a file that may say anything; it has no members for ``restore`` to make."""
+        model = TrainedModel.checked(tensors, settings)
+        labeler = cls(**_parameters(model))
+        training = settings["training"]
+        labeler.history_ = [dict(record) for record in training["history"]]
+        labeler.n_iter_, labeler.best_iteration_ = int(training["n_iter"]), int(training["best_iteration"])
+        labeler.converged_, labeler.message_ = bool(training["converged"]), str(training["message"])
+        float(training.get("known_share", 1.0))  # refused now, not when something is predicted
+        labeler._model = model
+        labeler._set_classes()
+        return labeler
 
     # ---- helpers -------------------------------------------------------------------------------------------------
 
@@ -734,32 +773,6 @@ class Labeler:
         if unseen:
             raise InvalidInput(f"y has the label {unseen[0]!r}; the model knows {', '.join(self._model.labels)}.")
         return gold
-
-
-def _local(learner: Any) -> bool:
-    """Whether a learner's models are normalised step by step."""
-    return getattr(learner, "normalised", "global") == "local"
-
-
-def loaded(path: Any, kind: type[_Labeler]) -> _Labeler:
-    """Return the model in a file as a labeler of that kind; see `trelliswork.load`."""
-    tensors, settings = store.load(path)
-    try:
-        model = TrainedModel.checked(tensors, settings)
-        labeler = kind(**_parameters(model))
-        training = settings["training"]
-        labeler.history_ = [dict(record) for record in training["history"]]
-        labeler.n_iter_, labeler.best_iteration_ = int(training["n_iter"]), int(training["best_iteration"])
-        labeler.converged_, labeler.message_ = bool(training["converged"]), str(training["message"])
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else "<model>"
-        raise InvalidModel(
-            f"{name}: this is no sound model of a sequence labeler: {type(error).__name__}: {str(error)[:200]}. "
-            "Save it again."
-        ) from error
-    labeler._model = model
-    labeler._set_classes()
-    return labeler
 
 
 _SIMPLE_PARAMETERS = (

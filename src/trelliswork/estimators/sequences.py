@@ -6,7 +6,7 @@ Both arrive as lists, tuples, arrays or generators and leave as lists of lists. 
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator, Set
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,8 @@ __all__ = [
     "checked_labels",
     "checked_sequence",
     "checked_sequences",
+    "listed",
+    "refuse_no_list",
     "refuse_unordered",
     "shown",
     "sorted_labels",
@@ -50,6 +52,14 @@ def refuse_unordered(x: Any, name: str, instead: str | None = None) -> None:
     if isinstance(x, (str, bytes, dict, set, frozenset)) or not _is_iterable(x):
         hint = f" If {name[: name.index('[')]} is a single sequence, pass {instead}." if instead else ""
         raise InvalidInput(f"{name} is {shown(x)}; expected a sequence of tokens, such as ['the', 'dog'].{hint}")
+
+
+def refuse_no_list(X: Any, argument: str) -> None:
+    """Refuse what is no list of sequences."""
+    if isinstance(X, (str, bytes, dict, Set)) or not isinstance(X, Iterable) or hasattr(X, "tocsr"):
+        raise InvalidInput(f"{argument} is {shown(X)}; expected a list of sequences, each a list of tokens.")
+    if isinstance(X, np.ndarray) and X.ndim == 0:
+        raise InvalidInput(f"{argument} is {shown(X)}; expected a list of sequences, each a list of tokens.")
 
 
 def checked_labels(y: Iterable[Iterable[Hashable] | None], X: list[list[Any]]) -> list[list[Any]]:
@@ -112,6 +122,20 @@ def _refuse_unhashable(sequence: list[Any], name: str) -> None:
 
 def _is_iterable(x: Any) -> bool:
     return isinstance(x, Iterable) and not (isinstance(x, np.ndarray) and x.ndim == 0)
+
+
+def listed(X: Any) -> Any:
+    """Return X as something that can be gone through, and its sequences too, as often as wanted.
+
+    Examples
+    --------
+    >>> listed(iter([iter("ab"), ["c"]]))
+    [['a', 'b'], ['c']]
+    """
+    refuse_no_list(X, "X")
+    if not isinstance(X, Iterator | list | tuple):
+        return X  # tables and arrays
+    return [list(x) if isinstance(x, Iterator) else x for x in X]
 
 
 def callers_level() -> int:

@@ -2,7 +2,7 @@
 
 ========================  ================================================================================
 scores                    `span_scores` (conlleval's), `token_scores`, `confusion_table`, `evaluate`, `report`
-trust in marginals        `calibration`
+trust in a model's trust  `calibration` of marginals, `error_detection` by any confidence
 tests of a difference     `mcnemar`, `McNemarTable`, `paired_bootstrap`
 model selection           `cross_validate`, `nested_cross_validate`, `validate`, `learning_curve`, `k_folds`
 outliers on purpose       `with_outliers`
@@ -19,6 +19,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from trelliswork.evaluation.confusions import Confusion, confusion_table
+from trelliswork.evaluation.error_detection import ErrorDetection, error_detection
 from trelliswork.evaluation.mcnemar import McNemar, McNemarTable, mcnemar  # not lazy: a module has the same name
 from trelliswork.evaluation.reliability import Calibration, calibration
 from trelliswork.evaluation.scores import Score
@@ -56,6 +57,7 @@ __all__ = [
     "Candidate",
     "Confusion",
     "CrossValidation",
+    "ErrorDetection",
     "Evaluation",
     "McNemar",
     "McNemarTable",
@@ -69,6 +71,7 @@ __all__ = [
     "calibration",
     "confusion_table",
     "cross_validate",
+    "error_detection",
     "evaluate",
     "k_folds",
     "learning_curve",

@@ -223,6 +223,17 @@ class Templates:
         return "\n".join(line for group in self._groups for line in group.lines)
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the first columns; those of the joined set that names most of them.
+
+        Examples
+        --------
+        >>> Templates("columns: form tag\\nform[-1..1]").columns
+        ('form', 'tag')
+        """
+        return max((group.columns for group in self._groups), key=len)
+
+    @property
     def n_columns(self) -> int:
         """How many columns the templates need."""
         return self.extractor().n_columns

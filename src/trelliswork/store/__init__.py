@@ -6,14 +6,15 @@ into memory rather than read; `docs/model_file.md` describes it.
 ======================  ==================================================================
 `save`, `dumps`         tensors and settings to a file, to bytes
 `load`, `loads`         and back: tensors are views, nothing is copied
-`open_model`            a file to a model that tags
+`open_model`, `opened`  a file, or what `load` returned, to a model that tags
+`members_of`            the models that a file holds side by side
 `quantize`, `prune`     smaller models
 `sizes`, `compare`      where the bytes are; score against size
 ======================  ==================================================================
 """
 
 from trelliswork.errors import InvalidModel
-from trelliswork.store.files import OpenModel, load, open_model, save
+from trelliswork.store.files import OpenModel, load, members_of, open_model, opened, save
 from trelliswork.store.format import FORMAT_VERSION, dumps, loads
 from trelliswork.store.shrinking import Comparison, compare, prune, quantize, sizes
 
@@ -26,7 +27,9 @@ __all__ = [
     "dumps",
     "load",
     "loads",
+    "members_of",
     "open_model",
+    "opened",
     "prune",
     "quantize",
     "save",

@@ -11,7 +11,7 @@ from trelliswork import _core
 from trelliswork.errors import InvalidInput, InvalidModel
 from trelliswork.store.format import Tensors, dumps, loads
 
-__all__ = ["OpenModel", "labels_of", "load", "open_model", "save"]
+__all__ = ["OpenModel", "labels_of", "load", "members_of", "open_model", "opened", "save"]
 
 Path: TypeAlias = str | os.PathLike[str]
 
@@ -128,7 +128,11 @@ def open_model(source: Path | IO[bytes] | bytes | bytearray | memoryview, expand
     if expand not in ("auto", "now", "never"):
         raise InvalidInput(f"expand must be 'auto', 'now' or 'never', found {expand!r}.")
     name = source if isinstance(source, str) else os.fspath(source) if isinstance(source, os.PathLike) else "<model>"
-    tensors, settings = load(source)
+    return opened(*load(source), name, expand)
+
+
+def opened(tensors: dict[str, Any], settings: dict[str, Any], name: str, expand: str = "auto") -> OpenModel:
+    """Return the model of what `load` returned, checked; ``name`` is what messages call its file."""
     try:
         labels, hash_bits = labels_of(settings)
     except ValueError as error:
@@ -138,6 +142,23 @@ def open_model(source: Path | IO[bytes] | bytes | bytearray | memoryview, expand
     except ValueError as error:
         raise InvalidModel(f"{name}: this is no sound model: {error}. Copy or save it again.") from error
     return OpenModel(model, labels, settings)
+
+
+def members_of(
+    tensors: Mapping[str, Any], settings: Mapping[str, Any]
+) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
+    """Return the tensors and the settings of the models that a file holds side by side; nothing for a single model.
+
+    Examples
+    --------
+    >>> members_of({"first.transitions": b"abcd"}, {"members": {"first": {"labels": ["A"]}}})
+    {'first': ({'transitions': b'abcd'}, {'labels': ['A']})}
+    """
+    members: Mapping[str, dict[str, Any]] = settings.get("members") or {}
+    return {
+        name: ({key[len(name) + 1 :]: part for key, part in tensors.items() if key.startswith(f"{name}.")}, own)
+        for name, own in members.items()
+    }
 
 
 def labels_of(settings: Mapping[str, Any]) -> tuple[list[str], int]:

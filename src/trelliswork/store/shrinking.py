@@ -50,8 +50,8 @@ def quantize(tensors: Mapping[str, Any], precision: str) -> dict[str, Any]:
         out.pop(f"{prefix}.scales", None)
         if precision == "int8":
             codes = np.asarray(tensors[f"{prefix}.labels"])
-            n_codes = np.asarray(tensors["transitions"]).size
-            n_codes = round(n_codes**0.5) if prefix == "attribute" else n_codes
+            n_codes = np.asarray(tensors[_beside(prefix, "transitions")]).size
+            n_codes = round(n_codes**0.5) if prefix.endswith("attribute") else n_codes
             largest = np.zeros(n_codes, dtype=np.float32)
             np.maximum.at(largest, codes, np.abs(weights))
             scales = np.where(largest > 0, largest / np.float32(127), np.float32(1)).astype(np.float32)
@@ -162,7 +162,15 @@ def compare(
 
 
 def _prefixes(tensors: Mapping[str, Any]) -> list[str]:
-    return [prefix for prefix in _PREFIXES if f"{prefix}.weights" in tensors]
+    """What the names of weights begin with, in every model of the file: ``attribute``, ``second.pair``."""
+    found = [name.removesuffix(".weights") for name in tensors if name.endswith(".weights")]
+    return sorted(prefix for prefix in found if prefix.rpartition(".")[2] in _PREFIXES)
+
+
+def _beside(prefix: str, name: str) -> str:
+    """The name of another tensor of the model that a prefix is of."""
+    owner, dot, _ = prefix.rpartition(".")
+    return f"{owner}{dot}{name}"
 
 
 def _weights(tensors: Mapping[str, Any], prefix: str) -> Array:
@@ -199,7 +207,9 @@ def _pruned(tensors: Mapping[str, Any], prefix: str, threshold: float) -> dict[s
         keys = np.zeros(len(starts) - 1, dtype=np.uint64)
         keys[slots[filled]] = table_keys[filled]
         out[f"{prefix}.keys"], out[f"{prefix}.slots"] = _core.key_table(keys[used])
-        out |= _kept_names(tensors, "names" if prefix == "attribute" else f"{prefix}.names", used)
+        out |= _kept_names(
+            tensors, _beside(prefix, "names") if prefix.endswith("attribute") else f"{prefix}.names", used
+        )
     out[f"{prefix}.starts"] = np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32)
     return out
 
