@@ -12,7 +12,7 @@ from common import published
 from common.methods import loss_method
 from common.output import Report
 from common.runs import curve, trained
-from common.tasks import Task, brown, chunking, tasks
+from common.tasks import Task, chunking_and_pos
 from trelliswork.plots import score_curves
 
 PASSES, QUICK_PASSES = {"chunking": 100, "POS tagging": 200}, 20
@@ -21,7 +21,7 @@ PASSES, QUICK_PASSES = {"chunking": 100, "POS tagging": 200}, 20
 def main() -> None:
     """Draw six panels, and print where the curves end."""
     report = Report(__file__, __doc__ or "")
-    found = {task.name: curves_of(task, report) for task in tasks(report.quick, chunking, brown)}
+    found = {task.name: curves_of(task, report) for task in chunking_and_pos(report.quick, report.pos)}
     points = [
         {"task": task, "method": name, "loss": loss, **point}
         for task, candidates in found.items()
@@ -30,7 +30,7 @@ def main() -> None:
     ]
     report.csv(points)
     methods = list(dict.fromkeys(name for name, _ in published.TABLE_5_1["chunking"]))
-    with report.picture(len(methods), 2, height=3.2) as axes:
+    with report.picture(len(methods), len(found), height=3.2, squeeze=False) as axes:
         for column, (task, candidates) in enumerate(found.items()):
             for panel, method in zip(axes[:, column], methods, strict=True):
                 own = {loss: curve(candidate) for (name, loss), candidate in candidates.items() if name == method}

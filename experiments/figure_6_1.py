@@ -11,7 +11,7 @@ from typing import Any
 from common.methods import pegasos
 from common.output import Report
 from common.runs import curve, trained
-from common.tasks import Task, brown, chunking, tasks
+from common.tasks import Task, chunking_and_pos
 from trelliswork.plots import score_curves
 
 LAMBDAS, QUICK_LAMBDAS = (1e-5, 1e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 1e-1), (1e-4, 1e-3, 1e-2)
@@ -22,9 +22,9 @@ NAMES = ("Peg-WP", "Peg")
 def main() -> None:
     """Print and draw a panel for each task."""
     report = Report(__file__, __doc__ or "")
-    panels = {task.name: panel(task, report) for task in tasks(report.quick, chunking, brown)}
+    panels = {task.name: panel(task, report) for task in chunking_and_pos(report.quick, report.pos)}
     report.csv([{"task": name, **row} for name, rows in panels.items() for row in rows])
-    with report.picture(1, 2, width=5.4) as axes:
+    with report.picture(1, len(panels), width=5.4, squeeze=False) as (axes,):
         for ax, (name, rows) in zip(axes, panels.items(), strict=True):
             lambdas = [row["lambda"] for row in rows]
             lines = {key: (lambdas, [row[key] for row in rows]) for key in rows[0] if key != "lambda"}

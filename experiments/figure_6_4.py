@@ -14,7 +14,7 @@ from common import published
 from common.methods import pegasos
 from common.output import Report
 from common.runs import curve, trained
-from common.tasks import Task, brown, chunking, tasks
+from common.tasks import Task, chunking_and_pos
 from trelliswork.plots import score_curves
 
 EPOCHS, QUICK_EPOCHS = 100, 15
@@ -23,11 +23,11 @@ EPOCHS, QUICK_EPOCHS = 100, 15
 def main() -> None:
     """Print where the curves end and how much they oscillate, and draw them."""
     report = Report(__file__, __doc__ or "")
-    both = {task.name: panel(task, report) for task in tasks(report.quick, chunking, brown)}
+    both = {task.name: panel(task, report) for task in chunking_and_pos(report.quick, report.pos)}
     report.csv(
         [{"task": t, "method": n, **point} for t, f in both.items() for n, c in f.items() for point in c.curves[0]]
     )
-    with report.picture(1, 2, width=5.4) as axes:
+    with report.picture(1, len(both), width=5.4, squeeze=False) as (axes,):
         for ax, (name, found) in zip(axes, both.items(), strict=True):
             score = "F-measure of tokens (%)" if name == "chunking" else "accuracy (%)"
             lines = {method: curve(candidate) for method, candidate in found.items()}

@@ -12,7 +12,7 @@ from typing import Any
 from common.methods import pegasos
 from common.output import Report
 from common.runs import curve, held_out, trained
-from common.tasks import Task, brown, chunking, tasks
+from common.tasks import Task, chunking_and_pos
 from trelliswork.plots import score_curves
 
 KS, QUICK_KS = (1, 2, 5, 10, 25, 50, 100), (1, 5, 25)
@@ -23,9 +23,9 @@ LAMBDAS, QUICK_LAMBDAS = (1e-3, 5e-3), (1e-3, 5e-3)
 def main() -> None:
     """Print and draw a panel for each task."""
     report = Report(__file__, __doc__ or "")
-    panels = {task.name: panel(task, report) for task in tasks(report.quick, chunking, brown)}
+    panels = {task.name: panel(task, report) for task in chunking_and_pos(report.quick, report.pos)}
     report.csv([{"task": name, **row} for name, rows in panels.items() for row in rows])
-    with report.picture(1, 2, width=5.4) as axes:
+    with report.picture(1, len(panels), width=5.4, squeeze=False) as (axes,):
         for ax, (name, rows) in zip(axes, panels.items(), strict=True):
             epochs = sorted({row["epochs"] for row in rows})
             lines = {

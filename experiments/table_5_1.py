@@ -12,7 +12,7 @@ from common import published
 from common.methods import loss_method
 from common.output import Report, dots
 from common.runs import percent, trained
-from common.tasks import Task, brown, chunking, tasks
+from common.tasks import Task, chunking_and_pos
 
 QUICK_ROUNDS, QUICK_EPOCHS = 2, 15
 
@@ -20,9 +20,9 @@ QUICK_ROUNDS, QUICK_EPOCHS = 2, 15
 def main() -> None:
     """Print both halves of the table."""
     report = Report(__file__, __doc__ or "")
-    halves = {task.name: half(task, report) for task in tasks(report.quick, chunking, brown)}
+    halves = {task.name: half(task, report) for task in chunking_and_pos(report.quick, report.pos)}
     report.csv([{"task": name, **row} for name, rows in halves.items() for row in rows])
-    with report.picture(1, 2, width=5.2, height=3.4) as axes:
+    with report.picture(1, len(halves), width=5.2, height=3.4, squeeze=False) as (axes,):
         for panel, (name, rows) in zip(axes, halves.items(), strict=True):
             names = [f"{row['method']}, {row['loss']}" for row in rows]
             dots(panel, names, [row["published"] for row in rows], [row["measured"] for row in rows], name)

@@ -34,7 +34,8 @@ class Report:
         parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
         parser.add_argument("--quick", action="store_true", help="a part of the sentences: a minute or two")
         parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="models trained at a time")
-        parser.add_argument("--pos-epochs", type=int, help="at most so many epochs of POS tagging, seconds each")
+        parser.add_argument("--no-pos", action="store_true", help="leave out POS tagging, whose epochs take seconds")
+        parser.add_argument("--pos-epochs", type=int, help="at most so many epochs of POS tagging")
         parser.add_argument(
             "--grown", action="store_true", help="Tables 3.1, 3.2: weights that only wrong outputs have"
         )
@@ -42,6 +43,7 @@ class Report:
         arguments = parser.parse_args()
         self.quick: bool = arguments.quick
         self.jobs: int = arguments.jobs
+        self.pos: bool = not arguments.no_pos
         self.grown: bool = arguments.grown
         self._pos_epochs: int | None = arguments.pos_epochs
         self.folder: Path = arguments.out or (RESULTS / "quick" if self.quick else RESULTS)
@@ -77,12 +79,17 @@ class Report:
         print(f"wrote {path.name}")
 
     @contextmanager
-    def picture(self, rows: int = 1, columns: int = 1, width: float = 6.4, height: float = 4.2) -> Iterator[Any]:
-        """Yield axes to draw in, an array of them if there are several, and write them to the PNG file."""
+    def picture(
+        self, rows: int = 1, columns: int = 1, width: float = 6.4, height: float = 4.2, squeeze: bool = True
+    ) -> Iterator[Any]:
+        """Yield axes to draw in, an array of them if there are several, and write them to the PNG file.
+
+        The array has two dimensions where there are several rows and columns, and always if not to be squeezed.
+        """
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(width * columns, height * rows), dpi=110, layout="constrained")
-        yield figure.subplots(rows, columns)
+        yield figure.subplots(rows, columns, squeeze=squeeze)
         path = self.folder / f"{self.name}.png"
         figure.savefig(path)
         print(f"wrote {path.name}")

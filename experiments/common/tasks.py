@@ -159,6 +159,11 @@ def tasks(quick: bool, *makers: Callable[[], Task]) -> list[Task]:
     return [make().quick() if quick else make() for make in makers]
 
 
+def chunking_and_pos(quick: bool, pos: bool) -> list[Task]:
+    """Return the two tasks of chapters 5 and 6, or chunking alone."""
+    return tasks(quick, chunking, brown) if pos else tasks(quick, chunking)
+
+
 def with_weights(grown: bool, some: list[Task]) -> list[Task]:
     """Return tasks, if asked for with weights for what only wrong outputs have."""
     return [replace(task, combinations="grown") for task in some] if grown else some
