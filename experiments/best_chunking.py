@@ -14,9 +14,8 @@ from typing import Any
 
 import trelliswork as tw
 from common.added_scores import AddedScores
-from common.best import held_out, scores, test
+from common.best import held_out, scores, started, test
 from common.learned_columns import WithColumns
-from common.output import Report
 from common.tasks import chunking, tasks
 from common.word_clusters import WordClusters
 
@@ -67,7 +66,7 @@ FIRST, *_, BEST = STEPS
 
 def main() -> None:
     """Print what each step reaches in cross-validation, and the first and the last on the test text."""
-    report = Report(__file__, __doc__ or "")
+    report = started(__file__, __doc__ or "")
     (task,) = tasks(report.quick, lambda: chunking(dictionary=False))
     folds = tw.evaluation.k_folds(len(task.train.X), 2 if report.quick else 5, random_state=None)
     chosen = [

@@ -13,10 +13,9 @@ from functools import cache
 from typing import Any, Self
 
 import trelliswork as tw
-from common.best import held_out, scores, test
+from common.best import held_out, scores, started, test
 from common.documents import Topics, documents, other_uses
 from common.learned_columns import WithColumns, joined
-from common.output import Report
 from common.tasks import data_folder, spanish, tasks
 
 PUBLISHED = {"token F": 76.741, "span F1": 81.39}  # the thesis, Table 3.1; Carreras, Marquez & Padro 2002
@@ -108,7 +107,7 @@ FIRST, *_, BEST = STEPS
 
 def main() -> None:
     """Print what each step reaches on testa, and the first and the last on testb."""
-    report = Report(__file__, __doc__ or "")
+    report = started(__file__, __doc__ or "")
     (task,) = tasks(report.quick, spanish)
     assert task.dev is not None
     chosen = [
