@@ -112,7 +112,7 @@ def draw(rows: Sequence[dict[str, Any]], report: Report) -> None:
                     panel.plot(own, places, marker=marker, linestyle=":", label=learner)
                 panel.set_yticks(list(places), list(WAYS))
                 panel.invert_yaxis()
-                panel.set_title(f"{task}, by the confidence of a {level}")
+                panel.set_title(f"{task}: of a {level}", fontsize=10)
                 panel.set_xlabel("area under the curve")
                 panel.grid(alpha=0.3)
         axes[-1, -1].legend(frameon=False)

@@ -78,7 +78,7 @@ def draw(found: dict[tuple[str, int], Any], report: Report) -> None:
         right.set(xlabel="seconds of training", ylabel="F-measure of tokens (%)")
         for panel in (left, right):
             panel.grid(alpha=0.3)
-            panel.legend(frameon=False, fontsize=7)
+            panel.legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
 if __name__ == "__main__":

@@ -30,6 +30,8 @@ EXPERIMENTS = (
     "figure_6_7",
     "confidence",
     "active_learning",
+    "best_chunking",
+    "best_ner",
 )
 
 

@@ -121,7 +121,8 @@ def dots(axes: Any, names: Sequence[str], published: Sequence[float], measured: 
     axes.invert_yaxis()
     axes.set_title(title)
     axes.grid(alpha=0.3, axis="x")
-    axes.legend(frameon=False, fontsize=8, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.12))
+    below = -40 / (72 * axes.get_position().height * axes.figure.get_figheight())  # 40 points, however high the picture
+    axes.legend(frameon=False, fontsize=8, ncols=2, loc="upper center", bbox_to_anchor=(0.5, below))
 
 
 def _text(value: Any) -> str:

@@ -382,6 +382,8 @@ class TestAnswers:
         second = self.FOUND.second_
         assert self.FOUND.predict_kbest(NEW, 3) == second.predict_kbest(seen, 3)
         assert self.FOUND.log_prob(NEW[:1], [["D", "N", "V"]]) == second.log_prob(seen[:1], [["D", "N", "V"]])
+        tables = self.FOUND.predict_max_marginals(NEW), second.predict_max_marginals(seen)
+        assert [table.tolist() for table in tables[0]] == [table.tolist() for table in tables[1]]
         assert self.FOUND.explain(NEW[0]).labels == second.predict(seen)[0]
         assert self.FOUND.chain(NEW[0]).marginals().tolist() == second.chain(seen[0]).marginals().tolist()
 

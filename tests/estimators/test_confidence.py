@@ -82,10 +82,6 @@ def test_a_full_agreement_over_a_context_is_exactly_one():
     assert over_context(np.ones(9), 3).tolist() == [1.0] * 9
 
 
-def scores_of(chain):
-    return chain.unary, chain.transitions, chain.start, chain.end
-
-
 @pytest.mark.parametrize("model", [tw.SequenceLabeler().fit(X, Y), tw.HMM().fit(X, Y)], ids=["CRF", "HMM"])
 class TestProbabilities:
     NEW = (["the", "dogs", "bark"], ["cat"], [])
@@ -113,10 +109,14 @@ class TestProbabilities:
             ahead = ranked[0][1] - ranked[1][1] if len(ranked) > 1 else np.inf
             np.testing.assert_allclose(found.sequence, 1 - 1 / (1 + ahead), rtol=1e-9)
 
+    def test_max_marginals_are_those_of_the_chain(self, model):
+        for x, table in zip(self.NEW, model.predict_max_marginals(self.NEW), strict=True):
+            np.testing.assert_allclose(table, model.chain(x).max_marginals(), rtol=1e-12)
+
     def test_margins_of_large_scores_are_told_apart(self, model):
         large = copy.copy(model)
         large.predict_kbest = lambda X, k: [[(labels, 1e6 * s) for labels, s in r] for r in model.predict_kbest(X, k)]
-        large.chain = lambda x: tw.Chain(*(1e6 * part for part in scores_of(model.chain(x))))
+        large.predict_max_marginals = lambda X: [1e6 * table for table in model.predict_max_marginals(X)]
         one, other = (tw.confidence(each, self.NEW, "margins")[0].label for each in (model, large))
         assert np.argsort(one).tolist() == np.argsort(other).tolist()
         assert len(set(other.tolist())) == len(set(one.tolist()))

@@ -53,7 +53,7 @@ def confidence(estimator: Any, X: Any, method: str = "kbest", k: int = 5, contex
     ----------
     estimator : SequenceLabeler, HMM, Committee or their like
         A trained model. It is asked for ``predict_kbest``; with ``"marginals"`` also for ``predict_marginals``, with
-        ``"margins"`` for ``chain``.
+        ``"margins"`` for ``predict_max_marginals``.
     X : iterable of sequences
     method : {"kbest", "weighted", "margins", "marginals"}
         Where confidence comes from. ``"kbest"``: the ``k`` best labellings, all alike (004, eq. 4.1); of a sequence,
@@ -130,9 +130,8 @@ def _marginals(estimator: Any, X: Any, k: int) -> Iterable[tuple[list[Any], Floa
 
 def _margins(estimator: Any, X: Any, k: int) -> Iterable[tuple[list[Any], FloatArray, float]]:
     column = {label: i for i, label in enumerate(estimator.classes_.tolist())}
-    for x, ranked in zip(X, estimator.predict_kbest(X, 2), strict=True):
+    for ranked, best in zip(estimator.predict_kbest(X, 2), estimator.predict_max_marginals(X), strict=True):
         labels = ranked[0][0]
-        best = estimator.chain(x).max_marginals()
         places = np.arange(len(labels)), [column[label] for label in labels]
         own = best[places]
         best[places] = -np.inf

@@ -275,6 +275,10 @@ class HMM(BaseEstimator):  # type: ignore[misc]
         """Return, for each sequence, p(y_t = label | x) as an array (T, K), columns in the order of `classes_`."""
         return self._ask(X, ChainBatch.marginals)
 
+    def predict_max_marginals(self, X: Sequences) -> list[Array]:
+        """Return, for each sequence, the best log p(x, y) with each label at each token, an array (T, K)."""
+        return self._ask(X, ChainBatch.max_marginals)
+
     def log_likelihood(self, X: Sequences) -> Array:
         """Return log p(x) of each sequence, STOP included; 0 for an empty one, -inf for an impossible one."""
         return np.array(self._ask(X, ChainBatch.log_partition), dtype=np.float64)

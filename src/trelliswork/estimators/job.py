@@ -153,7 +153,7 @@ class Job:
                 allowed_transitions,
                 allowed_start,
                 allowed_end,
-                cost if getattr(learner, "margin", 1.0) else None,
+                cost if learner.costs else None,
                 "fast" if learner.sums else "best",
                 checks.as_jobs(labeler.n_jobs),
             )

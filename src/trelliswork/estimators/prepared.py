@@ -115,12 +115,11 @@ class PreparedSequences:
         (source,) = self._rows.sources(test)
         held_out = oracle.dev(source, n_jobs)
 
-        local = getattr(learner, "normalised", "global") == "local"
         watch = Stopwatch()
 
         def snapshot(number: int, objective: float, weights: npt.NDArray[np.float64]) -> Snapshot:
             # In single precision, as a model has them: where two labels score nearly alike it decides.
-            labels = held_out.argmax(weights.astype(np.float32).astype(np.float64), n_jobs, local)
+            labels = held_out.argmax(weights.astype(np.float32).astype(np.float64), n_jobs, learner.local)
             return Snapshot(number, *spent, objective, labels, job.classes)
 
         spent = watch.read()

@@ -309,7 +309,7 @@ class Labeler:
             "kind": KIND,
             "labels": job.classes,
             "hash_bits": self.hash_bits or 0,
-            **({"normalised": "local"} if _local(learner) else {}),
+            **({"normalised": "local"} if learner.local else {}),
             **job.inputs.as_settings(),
             "learner": {
                 "name": learners.name_of(learner),
@@ -355,7 +355,7 @@ class Labeler:
         _warn_of_unseen(gold.names[len(job.classes) :])
         sets = [oracle.dev(source, n_jobs) for source in sources]
         measure = scoring_of(self.scoring, gold, gold.names)
-        local = _local(self._learner())
+        local = self._learner().local
         return lambda w: measure(gold, np.concatenate([part.argmax(w, n_jobs, local) for part in sets]), gold.names)
 
     # ---- answers -------------------------------------------------------------------------------------------------
@@ -437,6 +437,23 @@ class Labeler:
             ends = np.cumsum(source.lengths()).tolist()
             answers += [rows[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
         return answers
+
+    def predict_max_marginals(
+        self, X: Any, allowed: Any = None, fixed: Any = None, bias: Any = None
+    ) -> list[FloatArray]:
+        """Return, for each sequence, the best score of a labelling with each label at each token, an array (T, K).
+
+        The largest of each row is the score of the best labelling; what it is ahead of the others by is a margin.
+        ``allowed``, ``fixed`` and ``bias`` are as for `predict`.
+
+        Examples
+        --------
+        >>> import trelliswork as tw
+        >>> tagger = tw.SequenceLabeler().fit([["the", "dog"], ["a", "dog", "barks"]], [["D", "N"], ["D", "N", "V"]])
+        >>> tagger.predict_max_marginals([["the", "dog"]])[0].argmax(axis=1).tolist()
+        [0, 1]
+        """
+        return self._ask(X, ChainBatch.max_marginals, allowed, fixed, bias)
 
     def predict_spans(
         self, X: Any, allowed: Any = None, fixed: Any = None, bias: Any = None
@@ -756,11 +773,6 @@ class Labeler:
         if unseen:
             raise InvalidInput(f"y has the label {unseen[0]!r}; the model knows {', '.join(self._model.labels)}.")
         return gold
-
-
-def _local(learner: Any) -> bool:
-    """Whether a learner's models are normalised step by step."""
-    return getattr(learner, "normalised", "global") == "local"
 
 
 _SIMPLE_PARAMETERS = (

@@ -248,6 +248,10 @@ class TwoModels:
         """Return p(label | x) of every token, an array (T, K) for each sequence, by the second model."""
         return self._second_says("predict_marginals", X, allowed=allowed, fixed=fixed, bias=bias)
 
+    def predict_max_marginals(self, X: Any, allowed: Any = None, fixed: Any = None, bias: Any = None) -> Any:
+        """Return the best score of a labelling with each label at each token, by the second model."""
+        return self._second_says("predict_max_marginals", X, allowed=allowed, fixed=fixed, bias=bias)
+
     def predict_spans(self, X: Any, allowed: Any = None, fixed: Any = None, bias: Any = None) -> Any:
         """Return the spans that the predicted labels spell, with their probabilities, by the second model."""
         return self._second_says("predict_spans", X, allowed=allowed, fixed=fixed, bias=bias)

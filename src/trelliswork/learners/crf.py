@@ -85,6 +85,7 @@ class CRF(Parameters):
 
     grows: ClassVar[bool] = False  # see `EpochLearner`
     sums: ClassVar[bool] = True
+    local: ClassVar[bool] = False
     asks: ClassVar[tuple[str, ...]] = ("expectations",)
     duration: ClassVar[str | None] = "max_iter"
 
@@ -114,6 +115,11 @@ class CRF(Parameters):
         self.batch_size = batch_size
         self.step_size = step_size
         self.shards = shards
+
+    @property
+    def costs(self) -> bool:
+        """Whether it looks at what a wrong output costs."""
+        return bool(self.margin)
 
     def train(
         self,

@@ -30,6 +30,8 @@ class EpochLearner(Parameters):
     grows: ClassVar[bool] = True
     # Whether the learner asks for sums over all outputs (loss and gradient), or only for the best ones.
     sums: ClassVar[bool] = False
+    local: ClassVar[bool] = False
+    costs: ClassVar[bool] = True
     # What may differ between a run and its continuation.
     _free: ClassVar[tuple[str, ...]] = ("epochs", "tol")
 

@@ -67,7 +67,7 @@ class MEMM(CRF):
     """
 
     # What predictions need besides the weights.
-    normalised: ClassVar[str] = "local"
+    local: ClassVar[bool] = True
     asks: ClassVar[tuple[str, ...]] = ("local",)
     sums: ClassVar[bool] = False  # the oracle must keep gold and the attributes of each token at hand
 

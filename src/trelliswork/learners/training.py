@@ -80,6 +80,16 @@ class Learner(Protocol):
         ...
 
     @property
+    def local(self) -> bool:
+        """Whether its weights are of a model that is normalised step by step, and must be used so."""
+        ...
+
+    @property
+    def costs(self) -> bool:
+        """Whether it looks at what a wrong output costs."""
+        ...
+
+    @property
     def sums(self) -> bool:
         """Whether it asks for sums over all outputs (loss and gradient), or for the best outputs and for parts."""
         ...

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Curve", "plot_candidates", "score_curves"]
 
 # Okabe & Ito's colours without yellow, which is faint on white: apart in every common colour blindness.
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#999999")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", "--", "-.", ":")
 MOST_MARKERS = 12  # of a line; more would hide it
@@ -105,7 +105,7 @@ def score_curves(
         look: dict[str, Any] = {
             "color": COLOURS[number % len(COLOURS)],
             "marker": MARKERS[number % len(MARKERS)],
-            "linestyle": DASHES[(number // len(COLOURS) + number) % len(DASHES)],
+            "linestyle": DASHES[(2 * (number // len(COLOURS)) + number) % len(DASHES)],
             "markevery": max(1, -(-len(x) // MOST_MARKERS)),
         }
         error = curve.error if bars else None
