@@ -83,10 +83,10 @@ class Task:
         return f"{self.name}: {sizes}; {len({label for labels in self.train.y for label in labels})} labels"
 
 
-def chunking(dictionary: bool = True) -> Task:
-    """Return CoNLL-2000, seen with a dictionary or without."""
+def chunking() -> Task:
+    """Return CoNLL-2000, seen with a dictionary."""
     train, test = (_columns(f"conll2000/{part}.txt.gz") for part in ("train", "test"))
-    return Task("chunking", train, test, "token_f1", features.with_tags(brown_dictionary() if dictionary else ()))
+    return Task("chunking", train, test, "token_f1", features.with_tags(brown_dictionary()))
 
 
 def spanish() -> Task:
