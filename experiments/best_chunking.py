@@ -67,7 +67,7 @@ FIRST, *_, BEST = STEPS
 def main() -> None:
     """Print what each step reaches in cross-validation, and the first and the last on the test text."""
     report = started(__file__, __doc__ or "")
-    (task,) = tasks(report.quick, lambda: chunking(dictionary=False))
+    (task,) = tasks(report.quick, chunking)
     folds = tw.evaluation.k_folds(len(task.train.X), 2 if report.quick else 5, random_state=None)
     chosen = [
         {"model": name, **scores(task.train.y, held_out(make, *task.train, folds, report.jobs))}
