@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t kMostCounted = std::size_t{1} << 22;  // places in a table of labels by wrong labels so far
 constexpr std::size_t kFetched = 64;                        // tokens whose lists and weights are fetched ahead
+constexpr std::size_t kLines = 4;                           // of a list; the processor sees by then where it goes on
 constexpr std::size_t kFew = 32;                            // labellings that a short search finds
 constexpr std::size_t kNear = std::size_t{1} << 18;         // weights that stay in the cache
 constexpr std::size_t kRoom = 8;                            // numbers that a kernel may write behind a row
@@ -201,9 +202,8 @@ BestLabellings::~BestLabellings() = default;
 void BestLabellings::fetch_lists(std::size_t s) const {
     const std::size_t first = set_.starts[s], last = std::min<std::size_t>(set_.starts[s + 1], first + kFetched);
     const auto fetch = [](const auto& list, std::size_t begin, std::size_t end) {
-        if (begin == end) return;
-        for (std::size_t i = begin; i < end; i += 64 / sizeof(list[0])) fetch_to_read(&list[i]);
-        fetch_to_read(&list[end - 1]);
+        const std::size_t stop = std::min(end, begin + kLines * 64 / sizeof(list[0]));
+        for (std::size_t i = begin; i < stop; i += 64 / sizeof(list[0])) fetch_to_read(&list[i]);
     };
     fetch(row_starts_, first, last + 1);
     fetch(far_starts_, first, last + 1);

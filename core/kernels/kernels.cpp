@@ -34,6 +34,7 @@ constexpr double kLargest = 1e100;
 constexpr double kSmallestLog = -230.0;  // just above log(kSmallest)
 constexpr double kUpperTiny = 1e-90;     // three of them and a rescaling still make a normal number
 constexpr size_t kRescaleEvery = 8;
+constexpr size_t kTraceNear = 64;   // rows of the last so many positions are in the cache yet
 constexpr size_t kTraceAhead = 12;  // rows fetched before they are needed when a path is read off
 
 // ---- small things on arrays -----------------------------------------------------------------------------------------
@@ -557,9 +558,11 @@ void max_trace(const Potentials& p, PackedTransitions& moves, size_t padded, con
     for (size_t t = end - 1; t > 0 && t >= begin; --t) {
         if (p.per_step) pack_max(p, t - 1, padded, moves);
         // Which row entries are wanted depends on the label found: fetch whole rows well before.
-        const size_t ahead = t > kTraceAhead ? t - kTraceAhead : 0;
-        for (size_t k = 0; k < K; k += 8) prefetch(s.unary + ahead * K + k);
-        for (size_t k = 0; k < padded; k += 8) prefetch(row_of(scores, ahead, padded) + k);
+        if (t > kTraceAhead && end - begin > kTraceNear) {
+            const size_t ahead = t - kTraceAhead;
+            for (size_t k = 0; k < K; k += 8) prefetch(s.unary + ahead * K + k);
+            for (size_t k = 0; k < padded; k += 8) prefetch(row_of(scores, ahead, padded) + k);
+        }
         // The predecessor is the first whose sum, rounded as the forward pass rounded it, is the recorded score.
         const double local = s.unary[t * K + y];
         const Pack wanted = fill(row_of(scores, t, padded)[y]);
@@ -687,13 +690,13 @@ TW_INLINE void fetch_row(const double* row, size_t K) {
 
 TW_INLINE bool has_added(const std::uint64_t* bits, std::uint32_t unit) { return bits[unit / 64] >> (unit % 64) & 1; }
 
-TW_INLINE void add_rare(const UnitWeights& w, const RareUnit& rare, double x, size_t K, double* row) {
+// All weights of a rare unit but the first.
+TW_INLINE void add_rest(const UnitWeights& w, const RareUnit& rare, double x, size_t K, double* row) {
     const double* from = w.weights + rare.begin;
     if (rare.size == RareUnit::kRow) {
-        for (size_t y = 0; y < K; ++y) row[y] += x * from[y];
+        for (size_t y = 1; y < K; ++y) row[y] += x * from[y];
         return;
     }
-    if (rare.size > 0) row[rare.label] += x * from[0];
     for (size_t j = 1; j < rare.size; ++j) row[w.labels[rare.begin + j]] += x * from[j];
     if (!has_added(w.has_added, rare.unit)) return;
     for (std::uint32_t a = w.first_added[rare.unit]; a != kNoneAdded; a = w.added[a].next)
@@ -701,43 +704,55 @@ TW_INLINE void add_rare(const UnitWeights& w, const RareUnit& rare, double x, si
 }
 
 // What is far away in memory is fetched, a block of tokens at a time, while the rows of some tokens are added: rows
-// that are seldom used and the weights of rare units, then where added weights are, and at last their values.
+// that are seldom used and the weights of rare units, then where added weights are, and at last their values. No branch
+// asks whether a rare unit has more weights than one, which could not be foreseen: those that have are listed.
 void gather(const UnitWeights& w, const TokenUnits& tokens, size_t begin, size_t end, size_t K, double* out) {
-    constexpr size_t kBlock = 32, kParts = 4;
+    constexpr size_t kBlock = 32, kParts = 4, kListed = 256;
     const auto rows = add_rows_for(K);
+    const RareUnit* listed[kListed];
     for (size_t from = begin; from < end; from += kBlock) {
         const size_t to = from + kBlock < end ? from + kBlock : end;
         const RareUnit *first = tokens.rare + tokens.rare_starts[from], *last = tokens.rare + tokens.rare_starts[to];
+        const RareUnit* const unlisted = last - first > (std::ptrdiff_t)kListed ? first + kListed : last;
         const auto part = [&](size_t i) TW_INLINE_LAMBDA {
             const size_t a = from + (to - from) * i / kParts, b = from + (to - from) * (i + 1) / kParts;
             rows(w, tokens, a, b, K, out + (a - begin) * K);
         };
+        const auto x = [&](const RareUnit* rare) TW_INLINE_LAMBDA {
+            const double factor = w.factors[rare->factor];
+            return tokens.rare_values ? factor * (double)tokens.rare_values[rare - tokens.rare] : factor;
+        };
+        const auto row = [&](const RareUnit* rare) TW_INLINE_LAMBDA { return out + (rare->token - begin) * K; };
         for (size_t i = tokens.far_starts[from]; i < tokens.far_starts[to]; ++i)
             fetch_row(w.weights + tokens.far[i], K);
-        bool any_added = false;
-        for (const RareUnit* rare = first; rare < last; ++rare) {
-            prefetch(w.weights + rare->begin);
-            if (rare->size == RareUnit::kRow)
-                fetch_row(w.weights + rare->begin, K);
-            else if (rare->size > 1)
-                prefetch(w.labels + rare->begin);
-            if (!has_added(w.has_added, rare->unit)) continue;
-            prefetch(w.first_added + rare->unit);
-            any_added = true;
+        for (const RareUnit* rare = first; rare < last; ++rare) prefetch(w.weights + rare->begin);
+        size_t n = 0;
+        for (const RareUnit* rare = first; rare < unlisted; ++rare) {
+            listed[n] = rare;
+            n += (rare->size > 1) | has_added(w.has_added, rare->unit);
         }
         part(0);
-        part(1);
-        for (const RareUnit* rare = first; any_added && rare < last; ++rare)
-            if (has_added(w.has_added, rare->unit)) prefetch(w.added + w.first_added[rare->unit]);
-        part(2);
-        for (const RareUnit* rare = first; any_added && rare < last; ++rare)
-            if (has_added(w.has_added, rare->unit)) prefetch(w.weights + w.added[w.first_added[rare->unit]].weight);
-        part(3);
-        for (const RareUnit* rare = first; rare < last; ++rare) {
-            const double factor = w.factors[rare->factor];
-            const double x = tokens.rare_values ? factor * (double)tokens.rare_values[rare - tokens.rare] : factor;
-            add_rare(w, *rare, x, K, out + (rare->token - begin) * K);
+        for (size_t i = 0; i < n; ++i) {
+            if (listed[i]->size == RareUnit::kRow) {
+                fetch_row(w.weights + listed[i]->begin, K);
+            } else {
+                prefetch(w.labels + listed[i]->begin);
+                prefetch(w.first_added + listed[i]->unit);
+            }
         }
+        part(1);
+        const auto each_added = [&](auto visit) TW_INLINE_LAMBDA {
+            for (size_t i = 0; i < n; ++i)
+                if (has_added(w.has_added, listed[i]->unit)) visit(w.first_added[listed[i]->unit]);
+        };
+        each_added([&](std::uint32_t a) TW_INLINE_LAMBDA { prefetch(w.added + a); });
+        part(2);
+        each_added([&](std::uint32_t a) TW_INLINE_LAMBDA { prefetch(w.weights + w.added[a].weight); });
+        part(3);
+        for (const RareUnit* rare = first; rare < last; ++rare)
+            if (rare->size > 0) row(rare)[rare->label] += x(rare) * w.weights[rare->begin];
+        for (size_t i = 0; i < n; ++i) add_rest(w, *listed[i], x(listed[i]), K, row(listed[i]));
+        for (const RareUnit* rare = unlisted; rare < last; ++rare) add_rest(w, *rare, x(rare), K, row(rare));
     }
 }
 
