@@ -10,9 +10,9 @@ namespace tw::learners {
 
 class PassiveAggressive final : public Online {
 public:
-    PassiveAggressive(Oracle& oracle, const OnlineSettings& settings, double C, std::size_t k, bool restricted,
-                      std::span<const double> start)
-        : Online(oracle, settings, start), C_(C), k_(k), restricted_(restricted) {}
+    PassiveAggressive(Oracle& oracle, const OnlineSettings& settings, double C, std::size_t k, bool augmented,
+                      bool restricted, std::span<const double> start)
+        : Online(oracle, settings, start), C_(C), k_(k), nu_(augmented ? 1.0 : 0.0), restricted_(restricted) {}
     std::string_view phase() const override { return "pa"; }
 
 protected:
@@ -22,7 +22,7 @@ protected:
         bool moved = false;  // until then the margins found with the structures hold
         bool stale = true;   // whether the weights have moved since the prediction was last looked for
         double of_prediction = 0.0;
-        for (const Found& found : oracle_.kbest(w_.view(), example, k_, 1.0)) {
+        for (const Found& found : oracle_.kbest(w_.view(), example, k_, nu_)) {
             const double margin = moved ? oracle_.margin(w_.view(), example, found) : found.margin;
             if (margin >= found.cost) continue;
             if (restricted_ && stale) of_prediction = loss_of_prediction(example);
@@ -45,6 +45,7 @@ private:
 
     const double C_;
     const std::size_t k_;
+    const double nu_;  // times the cost, and the score: what the best are best in
     const bool restricted_;
 };
 

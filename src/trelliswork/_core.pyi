@@ -455,9 +455,9 @@ class Perceptron(Solver):
     def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, k: int = 1, averaged: bool = True, shuffle: bool = True, seed: int = 0) -> None: ...
 
 class PassiveAggressive(Solver):
-    """k-best PA, and restricted."""
+    """k-best PA, by score and cost or by score alone, and restricted."""
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, k: int = 1, restricted: bool = False, averaged: bool = True, shuffle: bool = True, seed: int = 0) -> None: ...
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, k: int = 1, augmented: bool = True, restricted: bool = False, averaged: bool = True, shuffle: bool = True, seed: int = 0) -> None: ...
 
 def solve_block(K: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], violations: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], constraints: str, C: float, tau: float = 0.0) -> tuple:
     """The dual problem inside one example: lambda, gradient, lambda of gold."""

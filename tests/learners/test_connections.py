@@ -99,12 +99,12 @@ def test_mira_is_sdm_in_the_first_epoch(make, seed, k):
     np.testing.assert_allclose(mira, sdm, rtol=1e-6, atol=1e-6)
 
 
-def algorithm_5(oracle, weights, k, epochs, step, cost=True):
+def algorithm_5(oracle, weights, k, epochs, step, cost=True, augmented=True):
     """Algorithm 5 as it is printed, with what tells PA and the perceptron apart as arguments."""
     weights = weights.copy()
     for _ in range(epochs):
         for example in range(oracle.n_examples):
-            for _, _, charge, indices, values in oracle.kbest(weights, example, k, 1.0 if cost else 0.0):
+            for _, _, charge, indices, values in oracle.kbest(weights, example, k, float(cost and augmented)):
                 margin, charge = weights[indices] @ values, charge if cost else 0.0
                 if len(indices) and (margin < charge if cost else margin <= 0):
                     weights[indices] += step(charge - margin, values @ values) * values
@@ -112,12 +112,14 @@ def algorithm_5(oracle, weights, k, epochs, step, cost=True):
 
 
 @everywhere
-@given(seed=seeds, k=st.integers(1, 4), C=prices)
-def test_passive_aggressive_is_one_smo_step_on_each_of_the_k_best_in_turn(make, seed, k, C):
+@given(seed=seeds, k=st.integers(1, 4), C=prices, augmented=st.booleans())
+def test_passive_aggressive_is_one_smo_step_on_each_of_the_k_best_in_turn(make, seed, k, C, augmented):
     """Connection 5: eq. 3.13 for gold, with all of C left, and one structure after the other."""
-    oracle = make(seed)
-    expected = algorithm_5(oracle, start_of(oracle), k, EPOCHS[make], lambda loss, norm: min(C, loss / norm))
-    learner = PassiveAggressive(C=C, k=k, epochs=EPOCHS[make], averaged=False, shuffle=False)
+    oracle, n = make(seed), EPOCHS[make]
+    expected = algorithm_5(
+        oracle, start_of(oracle), k, n, lambda loss, norm: min(C, loss / norm), augmented=augmented
+    )
+    learner = PassiveAggressive(C=C, k=k, epochs=n, augmented=augmented, averaged=False, shuffle=False)
     np.testing.assert_allclose(weights_of(learner, make(seed)), expected, **CLOSE)
 
 

@@ -54,7 +54,9 @@ class PassiveAggressive(EpochLearner):
 
     At each example the ``k`` outputs with the highest score plus cost are looked at in turn. One that violates its
     margin, ``w . (f(x, gold) - f(x, y)) < cost(y)``, moves the weights by the least that mends this, but by no more
-    than ``C`` (Crammer et al. 2006, PA-I; 004, algorithm 5, eq. 3.14 to 3.21). With ``restricted``, only outputs whose
+    than ``C`` (Crammer et al. 2006, PA-I; 004, algorithm 5, eq. 3.14 to 3.21). Crammer et al. call this the max-loss
+    update; without ``augmented`` it is their prediction-based one, which CRFsuite's ``pa`` has: it learns from wrong
+    predictions alone, so from fewer examples, and an epoch takes less time. With ``restricted``, only outputs whose
     loss is at least that of the prediction count, which bounds the loss of the predictions (004, Theorem 1) at the
     price of further decoding.
 
@@ -66,6 +68,8 @@ class PassiveAggressive(EpochLearner):
         Passes over the examples.
     k : int, default 1
         Outputs looked at for each example.
+    augmented : bool, default True
+        Whether outputs are sought by their score plus their cost, or by their score alone.
     restricted : bool, default False
         Whether outputs that lose less than the prediction are left out.
     averaged : bool, default True
@@ -85,6 +89,7 @@ class PassiveAggressive(EpochLearner):
         epochs: int = 10,
         *,
         k: int = 1,
+        augmented: bool = True,
         restricted: bool = False,
         averaged: bool = True,
         shuffle: bool = True,
@@ -92,6 +97,7 @@ class PassiveAggressive(EpochLearner):
         self.C = C
         self.epochs = epochs
         self.k = k
+        self.augmented = augmented
         self.restricted = restricted
         self.averaged = averaged
         self.shuffle = shuffle
@@ -99,7 +105,7 @@ class PassiveAggressive(EpochLearner):
     def _check(self) -> None:
         checked_number("C", self.C, above=0.0)
         checked_integer("k", self.k, least=1)
-        for name in ("restricted", "averaged", "shuffle"):
+        for name in ("augmented", "restricted", "averaged", "shuffle"):
             checked_flag(name, getattr(self, name))
 
     def _solver(self, oracle: _core.Oracle, weights: FloatArray, seed: int) -> _core.Solver:
@@ -108,6 +114,7 @@ class PassiveAggressive(EpochLearner):
             weights,
             C=float(self.C),
             k=self.k,
+            augmented=self.augmented,
             restricted=self.restricted,
             averaged=self.averaged,
             shuffle=self.shuffle,
