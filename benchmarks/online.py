@@ -27,8 +27,8 @@ LEARNERS: dict[str, Any] = {
     "PassiveAggressive": tw.PassiveAggressive(epochs=EPOCHS),
     "PassiveAggressive, k = 5": tw.PassiveAggressive(epochs=EPOCHS, k=5),
 }
-# CRFsuite's pa learns from wrong predictions. The thesis's, our default, also learns where a margin is violated, which is
-# at two sentences in three: more updates, for the same peer.
+# CRFsuite's pa learns from wrong predictions. The thesis's, our default, also learns where a margin is violated, which
+# is at two sentences in three: more updates, for the same peer.
 PEERS = {"Perceptron": "ap", "PassiveAggressive, predictions": "pa", "PassiveAggressive": "pa"}
 
 
