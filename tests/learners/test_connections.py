@@ -116,9 +116,7 @@ def algorithm_5(oracle, weights, k, epochs, step, cost=True, augmented=True):
 def test_passive_aggressive_is_one_smo_step_on_each_of_the_k_best_in_turn(make, seed, k, C, augmented):
     """Connection 5: eq. 3.13 for gold, with all of C left, and one structure after the other."""
     oracle, n = make(seed), EPOCHS[make]
-    expected = algorithm_5(
-        oracle, start_of(oracle), k, n, lambda loss, norm: min(C, loss / norm), augmented=augmented
-    )
+    expected = algorithm_5(oracle, start_of(oracle), k, n, lambda loss, norm: min(C, loss / norm), augmented=augmented)
     learner = PassiveAggressive(C=C, k=k, epochs=n, augmented=augmented, averaged=False, shuffle=False)
     np.testing.assert_allclose(weights_of(learner, make(seed)), expected, **CLOSE)
 
