@@ -18,19 +18,20 @@ void bind_online(nb::module_& m) {
             },
             nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("k") = 1, nb::arg("averaged") = true,
             nb::arg("shuffle") = true, nb::arg("seed") = 0, nb::keep_alive<1, 2>());
-    nb::class_<learners::PassiveAggressive, learners::Solver>(m, "PassiveAggressive", "k-best PA, by score and cost or by score alone, and restricted.")
+    nb::class_<learners::PassiveAggressive, learners::Solver>(
+        m, "PassiveAggressive", "k-best PA, by score and cost or by score alone, and restricted.")
         .def(
             "__init__",
             [](learners::PassiveAggressive* self, Oracle& oracle, const Vector& weights, double C, std::size_t k,
                bool augmented, bool restricted, bool averaged, bool shuffle, std::uint64_t seed) {
                 require_kbest(oracle, k);
                 require(C > 0.0, "C must be above 0");
-                new (self) learners::PassiveAggressive(oracle, OnlineSettings{seed, shuffle, averaged}, C, k,
-                                                       augmented, restricted, start_of(oracle, weights));
+                new (self) learners::PassiveAggressive(oracle, OnlineSettings{seed, shuffle, averaged}, C, k, augmented,
+                                                       restricted, start_of(oracle, weights));
             },
             nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("C") = 1.0, nb::arg("k") = 1,
-            nb::arg("augmented") = true, nb::arg("restricted") = false, nb::arg("averaged") = true, nb::arg("shuffle") = true, nb::arg("seed") = 0,
-            nb::keep_alive<1, 2>());
+            nb::arg("augmented") = true, nb::arg("restricted") = false, nb::arg("averaged") = true,
+            nb::arg("shuffle") = true, nb::arg("seed") = 0, nb::keep_alive<1, 2>());
 }
 
 }  // namespace tw::bind
