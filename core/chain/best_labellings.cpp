@@ -17,6 +17,7 @@ namespace {
 constexpr std::size_t kMostCounted = std::size_t{1} << 22;  // places in a table of labels by wrong labels so far
 constexpr std::size_t kFetched = 64;                        // tokens whose lists and weights are fetched ahead
 constexpr std::size_t kLines = 4;                           // of a list; the processor sees by then where it goes on
+constexpr std::size_t kPairsAhead = 8;                      // attributes of pairs of labels fetched before
 constexpr std::size_t kFew = 32;                            // labellings that a short search finds
 constexpr std::size_t kNear = std::size_t{1} << 18;         // weights that stay in the cache
 constexpr std::size_t kRoom = 8;                            // numbers that a kernel may write behind a row
@@ -259,16 +260,24 @@ void BestLabellings::put_transitions(const ScaledWeights& weights, double* moves
 void BestLabellings::add_pair_scores(const ScaledWeights& weights, std::size_t s, double* moves) const {
     const Occurrences& o = set_.pair_occurrences;
     const WeightTable& table = set_.pair_weights;
-    const double* v = weights.stored.data();
-    const std::size_t size = K_ * K_, offset = set_.n_unit_weights();
-    for (std::size_t t = set_.starts[s] + 1; t < set_.starts[s + 1]; ++t, moves += size) {
+    const double *all = weights.stored.data(), *v = all + set_.n_unit_weights();
+    const std::size_t stop = o.starts[set_.starts[s + 1]];
+    const bool added = !growth_->pairs().entries().empty();
+    for (std::size_t t = set_.starts[s] + 1; t < set_.starts[s + 1]; ++t, moves += K_ * K_) {
         put_transitions(weights, moves);
         for (std::size_t i = o.starts[t]; i < o.starts[t + 1]; ++i) {
+            if (i + 2 * kPairsAhead < stop) {
+                const std::uint32_t begin = table.starts[o.numbers[i + kPairsAhead]];
+                fetch_to_read(&table.starts[o.numbers[i + 2 * kPairsAhead]]);
+                fetch_to_read(v + begin);
+                fetch_to_read(&table.labels[begin]);
+            }
             const std::uint32_t unit = o.numbers[i];
             const double x = weights.scale * static_cast<double>(o.value(i));
             for (std::size_t w = table.starts[unit]; w < table.starts[unit + 1]; ++w)
-                moves[table.labels[w]] += x * v[offset + w];
-            growth_->pairs().each(unit, [&](std::uint32_t pair, std::uint32_t w) { moves[pair] += x * v[w]; });
+                moves[table.labels[w]] += x * v[w];
+            if (added)
+                growth_->pairs().each(unit, [&](std::uint32_t pair, std::uint32_t w) { moves[pair] += x * all[w]; });
         }
     }
 }
@@ -410,7 +419,7 @@ std::vector<Found> BestLabellings::kbest(const ScaledWeights& weights, std::size
     };
     const Sequence sequence{space.unary.data(), length};
     const Potentials potentials{K_, space.moves.data(), set_.has_pair_attributes(), start_.data(), end_.data()};
-    if (length * padded_ * sizeof(double) > kLongest || (k > 1 && potentials.per_step) || k > kFew) {
+    if (length * padded_ * sizeof(double) > kLongest || k > kFew) {
         const KBestResult result =
             std::move(tw::chain::kbest({potentials, {sequence}, 1}, k, KBestMethod::kAstar).front());
         for (std::size_t i = 0; i < result.scores.size(); ++i) take(result.labels.get() + i * length, result.scores[i]);

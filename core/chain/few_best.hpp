@@ -15,7 +15,7 @@
 
 namespace tw::chain {
 
-// A chain after its Viterbi pass. Transitions must be the same at all positions.
+// A chain after its Viterbi pass.
 struct Passed {
     const Potentials& potentials;
     PackedTransitions& packed;

@@ -150,7 +150,7 @@ void pack_sum(const Potentials& p, size_t step, size_t padded, PackedTransitions
     transpose(out, padded);
 }
 
-void pack_max(const Potentials& p, size_t step, size_t padded, PackedTransitions& out) {
+void pack_max_forward(const Potentials& p, size_t step, size_t padded, PackedTransitions& out) {
     const size_t K = p.n_labels;
     const double* scores = transitions_of(p, step);
     out.shift = 0.0;
@@ -158,7 +158,21 @@ void pack_max(const Potentials& p, size_t step, size_t padded, PackedTransitions
     for (size_t a = 0; a < padded; ++a)
         for (size_t b = 0; b < padded; b += W)
             store(out.forward + a * padded + b, a < K ? load_row(scores + a * K, b, K, -kInfinity) : fill(-kInfinity));
+}
+
+void pack_max(const Potentials& p, size_t step, size_t padded, PackedTransitions& out) {
+    pack_max_forward(p, step, padded, out);
     transpose(out, padded);
+}
+
+// The scores of arriving at a label; where steps differ, made for this label alone.
+TW_INLINE const double* max_arriving(const Potentials& p, const PackedTransitions& moves, size_t step, size_t padded,
+                                     size_t label) {
+    double* row = moves.backward + label * padded;
+    if (!p.per_step) return row;
+    const double* scores = transitions_of(p, step) + label;
+    for (size_t a = 0; a < padded; ++a) row[a] = a < p.n_labels ? scores[a * p.n_labels] : -kInfinity;
+    return row;
 }
 
 // ---- one step of a recursion: to = from x transitions, for N sequences side by side ---------------------------------
@@ -506,7 +520,7 @@ template <size_t N>
 void max_forward_range(const Potentials& p, PackedTransitions& moves, size_t padded, const Sequence* s,
                        const Rows* scores, size_t begin, size_t end) {
     for (size_t t = begin; t < end; ++t) {
-        if (p.per_step) pack_max(p, t - 1, padded, moves);
+        if (p.per_step) pack_max_forward(p, t - 1, padded, moves);
         const double* from[N];
         double* to[N];
         for (size_t n = 0; n < N; ++n) {
@@ -556,7 +570,6 @@ void max_trace(const Potentials& p, PackedTransitions& moves, size_t padded, con
     const size_t K = p.n_labels;
     size_t y = (size_t)labels[end - 1];
     for (size_t t = end - 1; t > 0 && t >= begin; --t) {
-        if (p.per_step) pack_max(p, t - 1, padded, moves);
         // Which row entries are wanted depends on the label found: fetch whole rows well before.
         if (t > kTraceAhead && end - begin > kTraceNear) {
             const size_t ahead = t - kTraceAhead;
@@ -567,7 +580,7 @@ void max_trace(const Potentials& p, PackedTransitions& moves, size_t padded, con
         const double local = s.unary[t * K + y];
         const Pack wanted = fill(row_of(scores, t, padded)[y]);
         const double* before = row_of(scores, t - 1, padded);
-        const double* arriving = moves.backward + y * padded;
+        const double* arriving = max_arriving(p, moves, t - 1, padded, y);
         for (size_t block = 0; block < padded; block += 64) {  // no branch per pack: it could not be predicted
             const size_t stop = least(padded, block + 64);
             std::uint64_t found = 0;
@@ -586,7 +599,7 @@ double max_losses(const Potentials& p, const PackedTransitions& moves, size_t pa
                   const Rows& scores, size_t position, size_t label, size_t usual, double top, double* losses) {
     const bool last = position == s.length;
     const double* before = row_of(scores, position - 1, padded);
-    const double* arriving = moves.backward + label * padded;
+    const double* arriving = last ? moves.backward : max_arriving(p, moves, position - 1, padded, label);
     const Pack local = fill(last ? 0.0 : s.unary[position * p.n_labels + label]);
     const Pack best = fill(last ? top : row_of(scores, position, padded)[label]);
     double number[W];
