@@ -258,13 +258,16 @@ void BestLabellings::put_transitions(const ScaledWeights& weights, double* moves
 }
 
 void BestLabellings::add_pair_scores(const ScaledWeights& weights, std::size_t s, double* moves) const {
+    if (n_steps(s) == 0) return;
     const Occurrences& o = set_.pair_occurrences;
     const WeightTable& table = set_.pair_weights;
     const double *all = weights.stored.data(), *v = all + set_.n_unit_weights();
     const std::size_t stop = o.starts[set_.starts[s + 1]];
     const bool added = !growth_->pairs().entries().empty();
+    const double* always = moves;  // the first step, until something is added to it
+    put_transitions(weights, moves);
+    for (std::size_t step = 1; step < n_steps(s); ++step) std::copy_n(always, K_ * K_, moves + step * K_ * K_);
     for (std::size_t t = set_.starts[s] + 1; t < set_.starts[s + 1]; ++t, moves += K_ * K_) {
-        put_transitions(weights, moves);
         for (std::size_t i = o.starts[t]; i < o.starts[t + 1]; ++i) {
             if (i + 2 * kPairsAhead < stop) {
                 const std::uint32_t begin = table.starts[o.numbers[i + kPairsAhead]];
@@ -326,7 +329,8 @@ void BestLabellings::put_scores(Scratch& space, const ScaledWeights& weights, st
         add_costs(s, nu, space.unary.data());
     }
     if (set_.has_pair_attributes()) {
-        space.moves.resize(std::max<std::size_t>(n_steps(s), 1) * K_ * K_);
+        const std::size_t size = std::max<std::size_t>(n_steps(s), 1) * K_ * K_;
+        if (space.moves.size() < size) space.moves.resize(size);  // never smaller: more again would be filled
         add_pair_scores(weights, s, space.moves.data());
         forbid(space.moves.data(), n_steps(s));
         return;

@@ -1,10 +1,11 @@
-"""The command line of an experiment, and what it leaves behind: a table on the screen, a CSV file, a picture."""
+"""The command line of an experiment, and what it leaves behind: what it printed, a CSV file, a picture."""
 
 from __future__ import annotations
 
 import argparse
 import csv
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -49,7 +50,10 @@ class Report:
         self.folder: Path = arguments.out or (RESULTS / "quick" if self.quick else RESULTS)
         self.folder.mkdir(parents=True, exist_ok=True)
         self._began = time.perf_counter()
-        print(f"# {self.name}{' --quick' if self.quick else ''}: {description.strip().splitlines()[0]}\n")
+        self._printed = _Both(sys.stdout, self.folder / f"{self.name}.txt")
+        sys.stdout = self._printed
+        print(f"# {self.name}{' --quick' if self.quick else ''}: {description.strip().splitlines()[0]}")
+        print(f"# {' '.join(['python', f'experiments/{self.name}.py', *sys.argv[1:]])} at {_commit()}\n")
 
     def epochs(self, task: str, full: int, quick: int) -> int:
         """Return for how many epochs to train on a task: all, or fewer for ``--quick`` or ``--pos-epochs``."""
@@ -105,9 +109,34 @@ class Report:
             self.finding(f"{near} of {len(rows)} rows are at most {WITHIN} below what was published, or above it.")
 
     def done(self) -> None:
-        """Print how long it took."""
+        """Print how long it took; what is printed from now on goes to the screen alone."""
         print(f"{self.name} took {time.perf_counter() - self._began:.0f} s with {self.jobs} jobs", flush=True)
-        sys.stdout.flush()
+        sys.stdout = self._printed.screen
+
+
+class _Both:
+    """Prints on the screen and into a file."""
+
+    def __init__(self, screen: Any, path: Path) -> None:
+        self.screen, self._path = screen, path
+        path.write_text("", encoding="utf-8")
+
+    def write(self, text: str) -> int:
+        """Write to both."""
+        with open(self._path, "a", encoding="utf-8") as file:
+            file.write(text)
+        return int(self.screen.write(text))
+
+    def flush(self) -> None:
+        """Flush the screen."""
+        self.screen.flush()
+
+
+def _commit() -> str:
+    """Return what the library is at, as far as can be known."""
+    asked = ["git", "-C", str(RESULTS), "describe", "--always", "--dirty"]
+    answer = subprocess.run(asked, capture_output=True, text=True, check=False)
+    return answer.stdout.strip() or "an unknown commit"
 
 
 def dots(axes: Any, names: Sequence[str], published: Sequence[float], measured: Sequence[float], title: str) -> None:

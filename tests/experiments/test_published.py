@@ -96,11 +96,36 @@ def test_report_writes_what_it_prints(tmp_path, monkeypatch, capsys):
     report.csv(rows)
     with report.picture() as axes:
         axes.plot([0, 1], [0, 1])
+    report.done()
+    print("more")
     printed = capsys.readouterr().out
     assert "PA      96.093  -" in printed
+    assert (tmp_path / "table.txt").read_text() + "more\n" == printed
+    assert "# python experiments/table.py --quick --pos-epochs 3" in printed
     assert (tmp_path / "table.csv").read_text() == "method,F,C\nPA,96.0934,\nSDM,0.001,1\n"
     assert (tmp_path / "table.png").stat().st_size > 1000
     assert [report.epochs(task, 100, 10) for task in ("chunking", "POS tagging")] == [10, 3]
+
+
+def test_readme_takes_what_was_printed_and_keeps_the_rest(tmp_path, monkeypatch):
+    import readme
+
+    kept = "```\n# table_3_2: kept\n```\n"
+    (tmp_path / "README.md").write_text(
+        f"Text.\n\n{readme.FULL}\nSome.\n\n```\n# table_3_1: old\n```\n\n{kept}\n{readme.QUICK}\nMore.\n"
+    )
+    (tmp_path / "quick").mkdir()
+    (tmp_path / "table_3_1.txt").write_text("# table_3_1: new\n5 6\nwrote table_3_1.csv\n")
+    (tmp_path / "quick" / "table_3_1.txt").write_text("# table_3_1 --quick: part\n")
+    monkeypatch.setattr(readme, "README", tmp_path / "README.md")
+    monkeypatch.setattr(readme, "RESULTS", tmp_path)
+    expected = (
+        f"Text.\n\n{readme.FULL}\nSome.\n\n```\n# table_3_1: new\n5 6\n```\n\n{kept}\n"
+        f"{readme.QUICK}\nMore.\n\n```\n# table_3_1 --quick: part\n```\n"
+    )
+    for _ in range(2):
+        readme.main()
+        assert (tmp_path / "README.md").read_text() == expected
 
 
 def test_every_experiment_is_a_script_with_a_title():
