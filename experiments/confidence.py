@@ -19,7 +19,7 @@ from common.tasks import Task, chunking, spanish, tasks
 FEATURES = {"chunking": "chunking", "Spanish NER": "ner"}
 LEARNERS = {"CRF": tw.CRF(), "SDM": tw.SDM(C=0.1, k=5, tau=1e-3), "perceptron": tw.Perceptron()}
 LEVELS = ("label", "context", "sequence")
-WAYS = {
+WAYS: dict[str, dict[str, Any]] = {
     "kbest, k=5": {"method": "kbest", "k": 5},
     "kbest, k=20": {"method": "kbest", "k": 20},
     "kbest, k=100": {"method": "kbest", "k": 100},
@@ -46,9 +46,9 @@ def main() -> None:
     report.table("per cent of labels right where all of the five best agree, and where not (sec. 4.3)", agreement)
     report.csv(rows)
     draw(rows, report)
-    for task in FEATURES:
+    for name in FEATURES:
         for learner in LEARNERS:
-            report.finding(f"{task}, {learner}: {winners(rows, task, learner)}.")
+            report.finding(f"{name}, {learner}: {winners(rows, name, learner)}.")
     report.done()
 
 
@@ -85,8 +85,8 @@ def reliability(model: Any, task: Task, learner: str, level: str) -> dict[str, A
             count[0] += 1
             count[1] += label == right
     row: dict[str, Any] = {"task": task.name, "learner": learner, "of": level}
-    for name, (n, right) in counts.items():
-        row |= {name: 100 * right / n, f"{name} published": PUBLISHED[name] if task.name == "chunking" else None}
+    for name, (n, n_right) in counts.items():
+        row |= {name: 100 * n_right / n, f"{name} published": PUBLISHED[name] if task.name == "chunking" else None}
     row["share in [1,1]"] = counts["[1,1]"][0] / sum(n for n, _ in counts.values())
     return row
 

@@ -32,7 +32,7 @@ def main() -> None:
         for k in STYLES
     }
     for k in (1, 5):
-        how = {"reprocess": REPROCESS, "gap_every": 0, "averaged": True}
+        how: dict[str, Any] = {"reprocess": REPROCESS, "gap_every": 0, "averaged": True}
         learners["LaRank", k] = tw.LaRank(0.1, 1, k=k, **how)
     found = trained(task, learners, jobs=1, curves=True)
     rows = [row_of(name, k, candidate) for (name, k), candidate in found.items()]

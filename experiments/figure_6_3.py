@@ -57,10 +57,10 @@ def main() -> None:
         last = {step: lines[name, step][1][-1] for step in STEPS}
         first = {step: lines[name, step][1][0] for step in STEPS}
         best, fastest = (max(scores, key=lambda step: scores[step]) for scores in (last, first))
-        own = "1/(lambda t)"
+        usual = "1/(lambda t)"
         report.finding(
-            f"{name}: after one epoch the best is {fastest} ({first[fastest]:.3f}, Pegasos' own {first[own]:.3f}); "
-            f"at the end {best} ({last[best]:.3f}, Pegasos' own {last[own]:.3f})."
+            f"{name}: after one epoch the best is {fastest} ({first[fastest]:.3f}, Pegasos' own {first[usual]:.3f}); "
+            f"at the end {best} ({last[best]:.3f}, Pegasos' own {last[usual]:.3f})."
         )
     report.done()
 

@@ -43,14 +43,15 @@ def main() -> None:
 def panel(task: Task, report: Report) -> list[dict[str, Any]]:
     """Train for each k and lambda; return the score of each k and number of epochs with its lambda."""
     ks, lambdas = (QUICK_KS, QUICK_LAMBDAS) if report.quick else (KS, LAMBDAS)
-    epochs = QUICK_EPOCHS if report.quick else EPOCHS
-    epochs = tuple(n for n in epochs if n <= report.epochs(task.name, epochs[-1], epochs[-1]))
+    all_epochs = QUICK_EPOCHS if report.quick else EPOCHS
+    epochs = [n for n in all_epochs if n <= report.epochs(task.name, all_epochs[-1], all_epochs[-1])]
     learners = {(k, lam): pegasos("PegASL-WP", lam, epochs[-1], k) for k in ks for lam in lambdas}
     tried, found = (trained(t, learners, report.jobs, curves=True) for t in (held_out(task), task))
     rows = []
     for n in epochs:
         for k in ks:
-            lam = max(lambdas, key=lambda lam, k=k, n=n: curve(tried[k, lam])[1][n - 1])
+            held = {lam: curve(tried[k, lam])[1][n - 1] for lam in lambdas}
+            lam = max(held, key=lambda lam: held[lam])
             rows.append({"epochs": n, "k": k, "lambda": lam, "score": curve(found[k, lam])[1][n - 1]})
     report.table(f"Figure 6.6, {task.name}: {'F-measure of tokens' if task.name == 'chunking' else 'accuracy'}", rows)
     for n in epochs:

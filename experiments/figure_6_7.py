@@ -38,10 +38,10 @@ def main() -> None:
         score_curves(lines, "seconds of training", "F-measure of tokens (%)", ax=axes, log=True)
         best = max(row["best F"] for row in rows)
         axes.set_ylim(best - 2.0, best + 0.1)
-    for row in rows:
+    for line in rows:
         report.finding(
-            f"{row['method']}: best {row['best F']:.3f} after {row['best epoch']} epochs, "
-            f"{row['at the end'] - row['best F']:+.3f} from there to the end."
+            f"{line['method']}: best {line['best F']:.3f} after {line['best epoch']} epochs, "
+            f"{line['at the end'] - line['best F']:+.3f} from there to the end."
         )
     report.done()
 

@@ -47,7 +47,7 @@ def main() -> None:
     report.csv(rows)
     with report.picture(width=7.5, height=3.6) as axes:
         names = [f"{row['model']}, {row['CRF']}" for row in rows]
-        dots(axes, names, *([row[key] for row in rows] for key in ("published F", "F")), "chunking")
+        dots(axes, names, [row["published F"] for row in rows], [row["F"] for row in rows], "chunking")
         axes.set_xlabel("F-measure of tokens (%)")
     say(task, labels, report)
     report.done()
@@ -64,7 +64,7 @@ def models(task: Task, epochs: int, jobs: int) -> dict[tuple[str, str], Any]:
         return task.labeler(tw.CRF(l2=L2)).set_params(features=features, n_jobs=jobs)
 
     predictions, confidences = templates("prediction"), templates("confidence")
-    how = {"folds": FOLDS, "k": K, "n_jobs": jobs}
+    how: dict[str, Any] = {"folds": FOLDS, "k": K, "n_jobs": jobs}
     made: dict[tuple[str, str], Any] = {("SVM[BT]", "none"): svm()}
     for kind in (TABLE_4_1, CRFSUITE):
         both = f"{predictions}\n{confidences}"

@@ -58,7 +58,7 @@ def half(task: Task, report: Report) -> list[dict[str, Any]]:
     ]
     report.table(f"Table 5.1, {task.name}: {'F-measure of tokens' if task.name == 'chunking' else 'accuracy'}", rows)
     report.near(rows)
-    measured = {(row["method"], row["loss"]): row["measured"] for row in rows}
+    measured: dict[Any, Any] = {(row["method"], row["loss"]): row["measured"] for row in rows}
     for name in dict.fromkeys(name for name, _ in cells):
         report.finding(f"{task.name}, {name}: ramp - hinge = {measured[name, 'ramp'] - measured[name, 'hinge']:+.3f}.")
     print()

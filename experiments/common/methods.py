@@ -60,7 +60,7 @@ def method(name: str, regularisation: float | None, epochs: int, k: int | None =
 def loss_method(name: str, loss: str, regularisation: float, epochs: int, T: int | None = None) -> Any:
     """Return a learner of chapter 5; with the ramp loss, ``epochs`` rounds of ``T`` passes."""
     if name == "SDM":
-        how = {} if T is None else {"loss": loss, "inner": T}
-        return sdm(regularisation, epochs * (T or 1), **how)
-    how = {} if T is None else {"loss": loss, "cccp": T}
-    return pegasos(name, regularisation, epochs * (T or 1), **how)
+        inner: dict[str, Any] = {} if T is None else {"loss": loss, "inner": T}
+        return sdm(regularisation, epochs * (T or 1), **inner)
+    rounds: dict[str, Any] = {} if T is None else {"loss": loss, "cccp": T}
+    return pegasos(name, regularisation, epochs * (T or 1), **rounds)

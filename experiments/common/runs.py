@@ -66,7 +66,7 @@ def held_out(task: Task, share: int = 5) -> Task:
 
 def percent(candidate: Any) -> float:
     """Return the score in per cent."""
-    return 100 * candidate.mean
+    return float(100 * candidate.mean)
 
 
 def curve(candidate: Any, x: str = "iteration") -> tuple[list[float], list[float]]:

@@ -70,8 +70,7 @@ class Task:
 
     def labeler(self, learner: Any, seed: int = 0) -> tw.SequenceLabeler:
         """Return a tagger for this task, not trained."""
-        how = {"combinations": self.combinations, "n_jobs": 1, "random_state": seed}
-        return tw.SequenceLabeler(learner, self.templates, **how)
+        return tw.SequenceLabeler(learner, self.templates, combinations=self.combinations, n_jobs=1, random_state=seed)
 
     def describe(self) -> str:
         """Return the sizes in a line."""
