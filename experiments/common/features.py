@@ -29,24 +29,28 @@ DICTIONARY = 'class("dictionary", lower(word))'
 COMBINATIONS = "seen"
 
 
-def with_tags(dictionary: Sequence[str] = (), label_pairs: bool = True) -> tw.Templates:
+def with_tags(dictionary: Sequence[str] = ()) -> tw.Templates:
     """Return the features of words with a part-of-speech tag.
 
     Parameters
     ----------
     dictionary : sequence of str
         Lines of a word in lower case, a tab, and its entry; empty for no dictionary.
-    label_pairs : bool
-        Whether attributes meet the label and the one before it, as Table 4.1 has them; or the label alone, which is all
-        that CRFsuite knows besides plain pairs of labels.
 
-    >>> len(with_tags()), len(with_tags(["the\\tat"])), len(with_tags(label_pairs=False))
-    (39, 52, 33)
+    >>> len(with_tags()), len(with_tags(["the\\tat"]))
+    (39, 52)
     """
     local = ("word", "pos", *LOCAL)
-    if not dictionary:
-        return _table_4_1(local, label_pairs=label_pairs)
-    return _table_4_1((*local, DICTIONARY), {"dictionary": list(dictionary)}, label_pairs=label_pairs)
+    return _table_4_1((*local, DICTIONARY), {"dictionary": list(dictionary)}) if dictionary else _table_4_1(local)
+
+
+def crfsuite_tutorial() -> tw.Templates:
+    """Return the 19 features of CRFsuite's tutorial on chunking: windows of words and tags, each with one label.
+
+    >>> len(crfsuite_tutorial())
+    19
+    """
+    return tw.Templates("word[-2..2]\nngram(word[-1..1], 2)\npos[-2..2]\nngram(pos[-2..2], 2..3)")
 
 
 def words_only() -> tw.Templates:
@@ -54,12 +58,7 @@ def words_only() -> tw.Templates:
     return _table_4_1(("word", *LOCAL), columns="columns: word")
 
 
-def _table_4_1(
-    local: Sequence[str], resources: dict[str, list[str]] | None = None, columns: str = "", label_pairs: bool = True
-) -> tw.Templates:
+def _table_4_1(local: Sequence[str], resources: dict[str, list[str]] | None = None, columns: str = "") -> tw.Templates:
     with_label_before = [f"pair: {now}" for now in local]
     bigrams = [f"pair: {now} & {before}[-1]" for now in local for before in local]
-    lines = [*local, *UNIGRAMS, *with_label_before, *bigrams]
-    if not label_pairs:
-        lines = list(dict.fromkeys(line.removeprefix("pair: ") for line in lines))
-    return tw.Templates("\n".join([columns, *lines]), resources=resources)
+    return tw.Templates("\n".join([columns, *local, *UNIGRAMS, *with_label_before, *bigrams]), resources=resources)
