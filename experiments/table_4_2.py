@@ -4,7 +4,7 @@ The SVM is SDM with k = 5, C = 0.1, tau = 1e-3, not averaged (4.2, 4.4); its epo
 in Table 3.1. The CRF has CRFsuite's default penalty. The thesis trained it with CRFsuite, which knows no attributes of
 two labels as Table 4.1 has them, and does not say what it was given instead: here are the features of Table 4.1, and
 those of CRFsuite's tutorial on chunking. The second model sees the prediction and the interval of its confidence, [0,
-1) or [1, 1], alone and with the word and each of its attributes. ``--quick`` takes a part of the sentences and 5 epochs.
+1) or [1, 1], alone and with the word and each of its attributes. ``--quick``: a part of the sentences and 5 epochs.
 """
 
 from __future__ import annotations
