@@ -18,6 +18,7 @@ constexpr std::size_t kMostCounted = std::size_t{1} << 22;  // places in a table
 constexpr std::size_t kFetched = 64;                        // tokens whose lists and weights are fetched ahead
 constexpr std::size_t kLines = 4;                           // of a list; the processor sees by then where it goes on
 constexpr std::size_t kPairsAhead = 8;                      // attributes of pairs of labels fetched before
+constexpr std::size_t kMostInPart = 64;                     // labels; more have no bit in a word
 constexpr std::size_t kFew = 32;                            // labellings that a short search finds
 constexpr std::size_t kNear = std::size_t{1} << 18;         // weights that stay in the cache
 constexpr std::size_t kRoom = 8;                            // numbers that a kernel may write behind a row
@@ -167,7 +168,12 @@ void BestLabellings::list_units() {
             const std::uint32_t unit = o.numbers[i];
             const Place& place = places_[unit];
             const bool row = place.size == K_;
-            if (row && (valued || factor(unit) == 1.0)) {
+            if (!growth_->grows() && place.size > 1 && !row && K_ <= kMostInPart) {
+                std::uint64_t labels = 0;
+                for (std::size_t j = 0; j < place.size; ++j) labels |= std::uint64_t{1} << labels_[place.begin + j];
+                parts_.push_back({labels, place.begin, place.factor});
+                if (valued) part_values_.push_back(o.values[i]);
+            } else if (row && (valued || factor(unit) == 1.0)) {
                 rows_.push_back(place.begin);
                 last_row_ = std::max(last_row_, place.begin);
                 if (valued) row_factors_.push_back(factor(unit) * static_cast<double>(o.values[i]));
@@ -180,6 +186,7 @@ void BestLabellings::list_units() {
         }
         row_starts_.push_back(static_cast<std::uint32_t>(rows_.size()));
         far_starts_.push_back(static_cast<std::uint32_t>(far_.size()));
+        part_starts_.push_back(static_cast<std::uint32_t>(parts_.size()));
         rare_starts_.push_back(static_cast<std::uint32_t>(rare_.size()));
     }
 }
@@ -208,9 +215,11 @@ void BestLabellings::fetch_lists(std::size_t s) const {
     };
     fetch(row_starts_, first, last + 1);
     fetch(far_starts_, first, last + 1);
+    fetch(part_starts_, first, last + 1);
     fetch(rare_starts_, first, last + 1);
     fetch(rows_, row_starts_[first], row_starts_[last]);
     fetch(far_, far_starts_[first], far_starts_[last]);
+    fetch(parts_, part_starts_[first], part_starts_[last]);
     fetch(rare_, rare_starts_[first], rare_starts_[last]);
     fetch(set_.gold, first, last);
 }
@@ -220,6 +229,8 @@ void BestLabellings::fetch_weights(const ScaledWeights& weights, std::size_t s) 
     const double* v = weights.stored.data();
     for (std::size_t i = far_starts_[first]; i < far_starts_[last]; ++i)
         for (std::size_t y = 0; y < K_; y += 64 / sizeof(double)) fetch_to_read(v + far_[i] + y);
+    for (std::size_t i = part_starts_[first]; i < part_starts_[last]; ++i)
+        if (parts_[i].begin > kNear) fetch_to_read(v + parts_[i].begin);
     for (std::size_t i = rare_starts_[first]; i < rare_starts_[last]; ++i) fetch_to_read(v + rare_[i].begin);
 }
 
@@ -235,6 +246,9 @@ void BestLabellings::put_unit_scores(const ScaledWeights& weights, std::size_t s
                             valued ? row_factors_.data() : nullptr,
                             far_starts_.data(),
                             far_.data(),
+                            part_starts_.data(),
+                            parts_.data(),
+                            valued ? part_values_.data() : nullptr,
                             rare_starts_.data(),
                             rare_.data(),
                             valued ? rare_values_.data() : nullptr};
@@ -473,17 +487,28 @@ template <class Visit>
 void BestLabellings::each_unit(std::size_t token, Visit visit) const {
     const auto n_labels = static_cast<std::uint32_t>(K_);
     for (std::size_t i = row_starts_[token]; i < row_starts_[token + 1]; ++i)
-        visit(Used{0, rows_[i], n_labels, 0, row_factors_.empty() ? 1.0 : row_factors_[i]});
+        visit(Used{0, rows_[i], n_labels, 0, row_factors_.empty() ? 1.0 : row_factors_[i], 0});
+    for (std::size_t i = part_starts_[token]; i < part_starts_[token + 1]; ++i) {
+        const PartRow& part = parts_[i];
+        const double value = part_values_.empty() ? 1.0 : static_cast<double>(part_values_[i]);
+        visit(Used{0, part.begin, static_cast<std::uint32_t>(std::popcount(part.labels)), 0,
+                   factors_[part.factor] * value, part.labels});
+    }
     for (std::size_t i = rare_starts_[token]; i < rare_starts_[token + 1]; ++i) {
         const RareUnit& rare = rare_[i];
         const double value = rare_values_.empty() ? 1.0 : static_cast<double>(rare_values_[i]);
         visit(Used{rare.unit, rare.begin, rare.size == RareUnit::kRow ? n_labels : rare.size, rare.label,
-                   factors_[rare.factor] * value});
+                   factors_[rare.factor] * value, 0});
     }
 }
 
 std::uint32_t BestLabellings::weight_of(const Used& used, std::uint32_t label) {
     if (used.size == K_) return used.begin + label;
+    if (used.labels != 0) {
+        const std::uint64_t bit = std::uint64_t{1} << label;
+        if (!(used.labels & bit)) return kNoWeight;
+        return used.begin + static_cast<std::uint32_t>(std::popcount(used.labels & (bit - 1)));
+    }
     if (used.size > 0 && used.label == label) return used.begin;
     for (std::uint32_t w = used.begin + 1; w < used.begin + used.size; ++w)
         if (labels_[w] == label) return w;
@@ -553,7 +578,7 @@ double BestLabellings::margin(const ScaledWeights& weights, std::size_t s,
                     if (label == labels[t]) sum -= used.x * v[w];
                 };
                 for (std::uint32_t w = used.begin; w < used.begin + used.size; ++w) add(labels_[w], w);
-                growth_->units().each(used.unit, add);
+                if (used.labels == 0) growth_->units().each(used.unit, add);
             });
         }
         if (t > 0 && (wrong || labels[t - 1] != gold[t - 1]))

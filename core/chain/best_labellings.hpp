@@ -63,8 +63,9 @@ private:
     // A unit of a token: weights begin .. begin + size - 1, those of all labels if there are so many.
     struct Used {
         std::uint32_t unit, begin, size;
-        std::uint16_t label;  // of the first of some
-        double x;             // what they are multiplied with
+        std::uint16_t label;   // of the first of some
+        double x;              // what they are multiplied with
+        std::uint64_t labels;  // of a part of a row, a bit for each, which has no other weights and no unit; or none
     };
     // Calls visit(used) for the units of a token, from the lists that gathering scores has just brought into the cache.
     template <class Visit>
@@ -89,10 +90,12 @@ private:
     LargeArray<std::uint16_t> labels_;
     std::vector<std::uint64_t> has_added_;
     // What TokenUnits says.
-    std::vector<std::uint32_t> row_starts_{0}, far_starts_{0}, rare_starts_{0}, far_;
+    std::vector<std::uint32_t> row_starts_{0}, far_starts_{0}, part_starts_{0}, rare_starts_{0}, far_;
     LargeArray<std::uint32_t> rows_;
     std::uint32_t last_row_ = 0;
     std::vector<double> row_factors_;
+    LargeArray<PartRow> parts_;
+    std::vector<float> part_values_;
     LargeArray<RareUnit> rare_;
     std::vector<float> rare_values_;
     std::size_t seen_added_ = 0;

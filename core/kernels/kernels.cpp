@@ -635,13 +635,29 @@ void max_backward(const Potentials& p, PackedTransitions& moves, size_t padded, 
 
 // ---- scores of labels from weights by unit --------------------------------------------------------------------------
 
+TW_INLINE double part_value(const UnitWeights& w, const TokenUnits& tokens, size_t i) {
+    const double factor = w.factors[tokens.parts[i].factor];
+    return tokens.part_values ? factor * (double)tokens.part_values[i] : factor;
+}
+
 // The sums of B vectors of labels stay in registers while the rows of a token are added.
 template <size_t B, class Add>
-TW_INLINE void each_sum(const TokenUnits& tokens, size_t begin, size_t end, size_t K, double* out, Add add) {
+TW_INLINE void each_sum(const UnitWeights& w, const TokenUnits& tokens, size_t begin, size_t end, size_t K, double* out,
+                        Add add) {
     for (size_t t = begin; t < end; ++t, out += K) {
         Pack sum[B];
         unrolled<B>([&](auto b) TW_INLINE_LAMBDA { sum[b.value] = fill(0.0); });
         for (size_t i = tokens.row_starts[t]; i < tokens.row_starts[t + 1]; ++i) add(sum, i);
+        for (size_t i = tokens.part_starts[t]; i < tokens.part_starts[t + 1]; ++i) {
+            const std::uint64_t labels = tokens.parts[i].labels;
+            const Pack x = fill(part_value(w, tokens, i));
+            const double* from = w.weights + tokens.parts[i].begin;
+            unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+                constexpr size_t shift = b.value * W;
+                const size_t before = (size_t)__builtin_popcountll(labels & ((std::uint64_t{1} << shift) - 1));
+                sum[b.value] = sum[b.value] + x * load_expanded(from + before, labels >> shift);
+            });
+        }
         unrolled<B>([&](auto b) TW_INLINE_LAMBDA { store(out + b.value * W, sum[b.value]); });
     }
 }
@@ -649,13 +665,13 @@ TW_INLINE void each_sum(const TokenUnits& tokens, size_t begin, size_t end, size
 template <size_t B>
 void add_rows(const UnitWeights& w, const TokenUnits& tokens, size_t begin, size_t end, size_t K, double* out) {
     if (!tokens.row_factors && tokens.last_row + B * W <= w.n_weights) {
-        each_sum<B>(tokens, begin, end, K, out, [&](Pack* sum, size_t i) TW_INLINE_LAMBDA {
+        each_sum<B>(w, tokens, begin, end, K, out, [&](Pack* sum, size_t i) TW_INLINE_LAMBDA {
             const double* from = w.weights + tokens.rows[i];
             unrolled<B>([&](auto b) TW_INLINE_LAMBDA { sum[b.value] = sum[b.value] + load(from + b.value * W); });
         });
         return;
     }
-    each_sum<B>(tokens, begin, end, K, out, [&](Pack* sum, size_t i) TW_INLINE_LAMBDA {
+    each_sum<B>(w, tokens, begin, end, K, out, [&](Pack* sum, size_t i) TW_INLINE_LAMBDA {
         const Pack x = fill(tokens.row_factors ? tokens.row_factors[i] : 1.0);
         const double* from = w.weights + tokens.rows[i];
         const size_t left = w.n_weights - tokens.rows[i];
@@ -674,6 +690,12 @@ void add_rows_any(const UnitWeights& w, const TokenUnits& tokens, size_t begin, 
             const double x = tokens.row_factors ? tokens.row_factors[i] : 1.0;
             const double* from = w.weights + tokens.rows[i];
             for (size_t y = 0; y < K; ++y) out[y] += x * from[y];
+        }
+        for (size_t i = tokens.part_starts[t]; i < tokens.part_starts[t + 1]; ++i) {
+            const double x = part_value(w, tokens, i);
+            const double* from = w.weights + tokens.parts[i].begin;
+            for (std::uint64_t left = tokens.parts[i].labels; left != 0; left &= left - 1)
+                out[lowest_bit(left)] += x * *from++;
         }
     }
 }

@@ -98,8 +98,14 @@ struct UnitWeights {
 };
 
 // The units of tokens. Token t has the rows that begin at weights rows[row_starts[t]] .. rows[row_starts[t + 1] - 1];
-// those of them that are seldom used, and so not in the cache, are also in a list to be fetched. All other units of
-// token t are rare[rare_starts[t]] .. rare[rare_starts[t + 1] - 1].
+// those of them that are seldom used, and so not in the cache, are also in a list to be fetched. Then there are rows
+// that lack some labels, parts[part_starts[t]] .. parts[part_starts[t + 1] - 1], and all other units of token t are
+// rare[rare_starts[t]] .. rare[rare_starts[t + 1] - 1].
+struct PartRow {
+    std::uint64_t labels;  // a bit for each that has a weight: they follow each other from `begin`
+    std::uint32_t begin;
+    std::uint16_t factor;  // which of `factors`
+};
 struct RareUnit {
     std::uint32_t unit, token;
     std::uint32_t begin;   // weights begin .. begin + size - 1
@@ -114,6 +120,9 @@ struct TokenUnits {
     std::uint32_t last_row;     // the greatest of rows
     const double* row_factors;  // or null: all ones
     const std::uint32_t *far_starts, *far;
+    const std::uint32_t* part_starts;
+    const PartRow* parts;
+    const float* part_values;  // or null: all ones
     const std::uint32_t* rare_starts;
     const RareUnit* rare;
     const float* rare_values;  // or null: all ones

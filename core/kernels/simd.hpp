@@ -141,6 +141,17 @@ TW_INLINE void unrolled(F f) {
     }
 }
 
+// Consecutive entries put where the lowest W bits are set, zeros elsewhere. Reads no more than there are bits.
+TW_INLINE Pack load_expanded(const double* p, std::uint64_t bits) {
+#if defined(__AVX512F__)
+    return (Pack)_mm512_maskz_expandloadu_pd((__mmask8)bits, p);
+#else
+    double lane[W];
+    for (std::size_t i = 0; i < W; ++i) lane[i] = bits >> i & 1 ? *p++ : 0.0;
+    return load(lane);
+#endif
+}
+
 // The first `n` < W entries; the rest of the pack is `rest`. Never reads past the end.
 TW_INLINE Pack load_partial(const double* p, std::size_t n, double rest) {
 #if defined(__AVX512F__)

@@ -5,11 +5,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trelliswork as tw
-from training.problems import FLAGS, as_tensors, features, key_of, oracle, problems, random_weights, score
+from training.problems import (
+    FLAGS,
+    as_tensors,
+    features,
+    key_of,
+    oracle,
+    problems,
+    random_problem,
+    random_weights,
+    score,
+)
 from trelliswork import _core
 from trelliswork.learners.online import PassiveAggressive, Perceptron
 
@@ -98,6 +108,32 @@ def test_margins_at_other_weights_are_those_of_the_differences(question, seed):
     expected = np.array([others[indices] @ values for *_, indices, values in found])
     quick = ~np.isnan(margins)
     np.testing.assert_allclose(margins[quick], expected[quick], **CLOSE)
+
+
+@pytest.mark.parametrize("combinations", ["seen", "grown", "all"])
+@pytest.mark.parametrize("n_labels", [2, 5, 8, 9, 22, 24, 33, 40, 48, 63, 64, 65, 100])
+@given(
+    seed=st.integers(0, 2**31), flags=st.sets(st.sampled_from(["valued", "pairs", "repeated"])), k=st.integers(1, 40)
+)
+@settings(max_examples=8)
+def test_scores_and_margins_of_many_labels_are_sums_over_attributes(n_labels, combinations, seed, flags, k):
+    """Too many to enumerate: each one found is scored alone, and gold or random ones are no better than the best."""
+    problem = random_problem(
+        seed, flags, n_labels, n_sequences=12, max_length=9, vocabulary=5, combinations=combinations, transitions=False
+    )
+    weights = random_weights(problem, seed)
+    made = oracle(problem, best=True)
+    vector = made.weights_from(as_tensors(problem, weights))
+    rng = np.random.default_rng(seed)
+    for s in (s for s, sequence in enumerate(problem.label) if sequence):
+        gold = score(problem, s, gold_of(problem, s), weights)
+        found = made.kbest(vector, s, k)
+        vector = np.concatenate([vector, np.zeros(made.n_weights - len(vector))])
+        for code, value, _, indices, values in found:
+            np.testing.assert_allclose(value, score(problem, s, code, weights), **CLOSE)
+            np.testing.assert_allclose(vector[indices] @ values, gold - value, **CLOSE)
+        tried = rng.integers(0, n_labels, (20, len(problem.label[s]))).tolist()
+        assert max(score(problem, s, path, weights) for path in [gold_of(problem, s), *tried]) <= found[0][1] + 1e-9
 
 
 @st.composite
