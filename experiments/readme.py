@@ -1,17 +1,17 @@
 """Put what the experiments printed into README.md: ``python experiments/readme.py``, after they ran.
 
 Every block that begins with ``# name`` is replaced by ``results/name.txt``, and every one with ``# name --quick`` by
-``results/quick/name.txt``; new ones are added in the order of `run.py`. Blocks whose file is not there stay.
+``results/quick/name.txt``; new ones are added in the order of `common/names.py`. Blocks whose file is not there stay.
 """
 
 from __future__ import annotations
 
 import re
 
+from common.names import EXPERIMENTS, FOLDER
 from common.output import RESULTS
-from run import EXPERIMENTS, HERE
 
-README = HERE / "README.md"
+README = FOLDER / "README.md"
 BLOCK = re.compile(r"```\n# (\w+)( --quick)?: .*?\n```\n", re.DOTALL)
 FULL, QUICK = "## At the published settings\n", "## Quickly\n"
 

@@ -13,7 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-RESULTS = Path(__file__).resolve().parents[1] / "results"
+from common.names import FOLDER
+
+RESULTS = FOLDER / "results"
 WITHIN = 0.3  # points, that count as near
 SHORT = 6  # letters of a parameter such as 0.0005, which three places would spoil
 PUBLISHED, MEASURED = "#9a9a9a", "#d55e00"

@@ -129,10 +129,7 @@ def test_readme_takes_what_was_printed_and_keeps_the_rest(tmp_path, monkeypatch)
 
 
 def test_every_experiment_is_a_script_with_a_title():
-    import importlib.util
+    from common.names import EXPERIMENTS
 
-    spec = importlib.util.spec_from_file_location("run", FOLDER / "run.py")
-    run = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(run)
-    for name in run.EXPERIMENTS:
+    for name in EXPERIMENTS:
         assert (FOLDER / f"{name}.py").read_text().startswith('"""'), name
