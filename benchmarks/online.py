@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from trelliswork import _core
 from trelliswork.corpora.tables import read_table
 
 EPOCHS = 10
+TURNS = 5
 LEARNERS: dict[str, Any] = {
     "Perceptron": tw.Perceptron(EPOCHS),
     "PassiveAggressive, predictions": tw.PassiveAggressive(epochs=EPOCHS, augmented=False),
@@ -62,30 +64,47 @@ def epoch_seconds(learner: Any, oracle: Any) -> float:
     return float(np.median(np.diff(moments)))
 
 
+def crfsuite_seconds(algorithm: str) -> float:
+    """Return the time of an epoch of the peer."""
+    found: Any = peer("crfsuite_online", raw_file("train"), algorithm, EPOCHS)["seconds_per_epoch"]
+    return float(found)
+
+
 def print_epochs() -> None:
-    """One epoch against the peers', and against tagging."""
-    found = {
-        (name, combinations): epoch_seconds(learner, oracle_of(raw_file("train"), combinations))
-        for name, learner in LEARNERS.items()
-        for combinations in ("grown", "seen")
-    }
+    """One epoch against the peers', and against tagging: in turns, for a machine may slow down in the meantime."""
     X, y = read_table(raw_file("train"))
     labeler = tw.SequenceLabeler(tw.Perceptron(1), tw.Templates.load(chunking.TEMPLATE_FILE), n_jobs=1).fit(X, y)
-    tagging = best_seconds(lambda: labeler.predict(X), 2.0, 10)
+    oracles = {combinations: oracle_of(raw_file("train"), combinations) for combinations in ("grown", "seen")}
+    ours: dict[tuple[str, str], list[float]] = {(name, kind): [] for name in LEARNERS for kind in oracles}
+    theirs: dict[str, list[float]] = {name: [] for name in set(PEERS.values()) if installed("pycrfsuite")}
+    tagging = []
+    for _ in range(TURNS):
+        for (name, kind), seconds in ours.items():
+            seconds.append(epoch_seconds(LEARNERS[name], oracles[kind]))
+        for algorithm, seconds in theirs.items():
+            seconds.append(crfsuite_seconds(algorithm))
+        tagging.append(best_seconds(lambda: labeler.predict(X), 1.0, 5))
     rows = []
-    for (name, combinations), seconds in found.items():
-        ratio = ""
-        if name in PEERS and installed("pycrfsuite"):
-            theirs: Any = peer("crfsuite_online", raw_file("train"), PEERS[name], EPOCHS)["seconds_per_epoch"]
-            ratio = f"{theirs / seconds:.1f}"
-        rows.append([name, combinations, 1e3 * seconds, ratio, f"{seconds / tagging:.2f}"])
+    for (name, kind), seconds in ours.items():
+        against = theirs.get(PEERS.get(name, ""), [])
+        rows.append([name, kind, 1e3 * median(seconds), ratios(against, seconds), ratios(seconds, tagging, 2)])
     print_table(
-        "One epoch, one thread",
+        f"One epoch, one thread: medians of {TURNS} turns, and the least and greatest ratio of a turn",
         ["learner", "weights", "milliseconds", "python-crfsuite's takes so many times that", "of tagging the same"],
         rows,
     )
-    one, five = found["PassiveAggressive", "grown"], found["PassiveAggressive, k = 5", "grown"]
-    print(f"tagging the training sentences takes {1e3 * tagging:.0f} ms; k = 5 takes {five / one:.2f} times k = 1")
+    one, five = ours["PassiveAggressive", "grown"], ours["PassiveAggressive, k = 5", "grown"]
+    peers = ", ".join(f"{name} {1e3 * median(seconds):.0f} ms" for name, seconds in sorted(theirs.items()))
+    print(f"python-crfsuite: {peers or 'not installed'}; tagging the training sentences: {1e3 * median(tagging):.0f} ms")
+    print(f"k = 5 takes {ratios(five, one, 2)} times k = 1")
+
+
+def ratios(above: list[float], below: list[float], digits: int = 1) -> str:
+    """Return the median ratio of what was measured in the same turn, and the range."""
+    found = [a / b for a, b in zip(above, below, strict=False)]
+    if not found:
+        return ""
+    return f"{median(found):.{digits}f} ({min(found):.{digits}f} to {max(found):.{digits}f})"
 
 
 def print_growth() -> None:

@@ -68,63 +68,73 @@ private:
 // Adds to a vector with few non-zeros: a table from weight to place, whose old entries are told by their stamp.
 class BestLabellings::Sum {
 public:
-    void begin(SparseVector& out) {
-        out_ = &out;
-        out.clear();
+    void begin() {
+        n_ = 0;
         if (++stamp_ == 0) {
             std::ranges::fill(table_, Slot{});
             stamp_ = 1;
         }
     }
+    // To be called before so many weights are added.
+    void expect(std::size_t more) {
+        const std::size_t most = n_ + more;
+        if (most > indices_.size()) {
+            indices_.resize(2 * most);
+            values_.resize(2 * most);
+        }
+        if (2 * most > table_.size()) enlarge(2 * most);
+    }
     void add(std::uint32_t weight, double value) {
         if (weight == kNoWeight) return;
-        if (2 * (out_->size() + 1) > table_.size()) enlarge();
         Slot& slot = place(weight);
         if (slot.stamp == stamp_) {
-            out_->values[slot.at] += value;
+            values_[slot.at] += value;
             return;
         }
-        slot = {stamp_, weight, static_cast<std::uint32_t>(out_->size())};
-        out_->indices.push_back(weight);
-        out_->values.push_back(value);
+        slot = {stamp_, weight, static_cast<std::uint32_t>(n_)};
+        put(weight, value);
     }
     // A weight that is met once only: it need not be looked for.
     void append(std::uint32_t weight, double value) {
-        if (weight == kNoWeight) return;
-        out_->indices.push_back(weight);
-        out_->values.push_back(value);
+        if (weight != kNoWeight) put(weight, value);
     }
-    void end() {  // what cancelled is left out
+    void end(SparseVector& out) {  // what cancelled is left out
         std::size_t n = 0;
-        for (std::size_t i = 0; i < out_->size(); ++i) {
-            if (out_->values[i] == 0.0) continue;
-            out_->indices[n] = out_->indices[i];
-            out_->values[n++] = out_->values[i];
+        for (std::size_t i = 0; i < n_; ++i) {
+            indices_[n] = indices_[i];
+            values_[n] = values_[i];
+            n += values_[i] != 0.0;
         }
-        out_->indices.resize(n);
-        out_->values.resize(n);
+        out.indices.assign(indices_.begin(), indices_.begin() + static_cast<std::ptrdiff_t>(n));
+        out.values.assign(values_.begin(), values_.begin() + static_cast<std::ptrdiff_t>(n));
     }
 
 private:
     struct Slot {
         std::uint32_t stamp = 0, weight = 0, at = 0;
     };
+    void put(std::uint32_t weight, double value) {
+        indices_[n_] = weight;
+        values_[n_++] = value;
+    }
     Slot& place(std::uint32_t weight) {
         const std::size_t mask = table_.size() - 1;
         std::size_t i = (weight * 0x9e3779b97f4a7c15ULL) >> shift_;
         while (table_[i].stamp == stamp_ && table_[i].weight != weight) i = (i + 1) & mask;
         return table_[i];
     }
-    void enlarge() {
-        const std::size_t size = std::max<std::size_t>(256, 2 * table_.size());
+    void enlarge(std::size_t size) {
+        size = std::bit_ceil(std::max<std::size_t>(256, size));
         table_.assign(size, Slot{});
         shift_ = 64 - static_cast<unsigned>(std::countr_zero(size));
         stamp_ = 1;
-        for (std::size_t i = 0; i < out_->size(); ++i)
-            place(out_->indices[i]) = {stamp_, out_->indices[i], static_cast<std::uint32_t>(i)};
+        for (std::size_t i = 0; i < n_; ++i)
+            place(indices_[i]) = {stamp_, indices_[i], static_cast<std::uint32_t>(i)};
     }
 
-    SparseVector* out_ = nullptr;
+    std::size_t n_ = 0;
+    std::vector<std::uint32_t> indices_;
+    std::vector<double> values_;
     std::vector<Slot> table_;
     std::uint32_t stamp_ = 0;
     unsigned shift_ = 0;
@@ -484,42 +494,62 @@ Found BestLabellings::found(std::size_t s, const std::int32_t* labels, double to
 }
 
 template <class Visit>
-void BestLabellings::each_unit(std::size_t token, Visit visit) const {
-    const auto n_labels = static_cast<std::uint32_t>(K_);
+[[gnu::always_inline]] inline void BestLabellings::each_row(std::size_t token, Visit visit) const {
     for (std::size_t i = row_starts_[token]; i < row_starts_[token + 1]; ++i)
-        visit(Used{0, rows_[i], n_labels, 0, row_factors_.empty() ? 1.0 : row_factors_[i], 0});
-    for (std::size_t i = part_starts_[token]; i < part_starts_[token + 1]; ++i) {
-        const PartRow& part = parts_[i];
-        const double value = part_values_.empty() ? 1.0 : static_cast<double>(part_values_[i]);
-        visit(Used{0, part.begin, static_cast<std::uint32_t>(std::popcount(part.labels)), 0,
-                   factors_[part.factor] * value, part.labels});
-    }
-    for (std::size_t i = rare_starts_[token]; i < rare_starts_[token + 1]; ++i) {
-        const RareUnit& rare = rare_[i];
-        const double value = rare_values_.empty() ? 1.0 : static_cast<double>(rare_values_[i]);
-        visit(Used{rare.unit, rare.begin, rare.size == RareUnit::kRow ? n_labels : rare.size, rare.label,
-                   factors_[rare.factor] * value, 0});
-    }
+        visit(rows_[i], row_factors_.empty() ? 1.0 : row_factors_[i]);
 }
 
-std::uint32_t BestLabellings::weight_of(const Used& used, std::uint32_t label) {
-    if (used.size == K_) return used.begin + label;
-    if (used.labels != 0) {
-        const std::uint64_t bit = std::uint64_t{1} << label;
-        if (!(used.labels & bit)) return kNoWeight;
-        return used.begin + static_cast<std::uint32_t>(std::popcount(used.labels & (bit - 1)));
-    }
-    if (used.size > 0 && used.label == label) return used.begin;
-    for (std::uint32_t w = used.begin + 1; w < used.begin + used.size; ++w)
+template <class Visit>
+[[gnu::always_inline]] inline void BestLabellings::each_part(std::size_t token, Visit visit) const {
+    for (std::size_t i = part_starts_[token]; i < part_starts_[token + 1]; ++i)
+        visit(parts_[i], factors_[parts_[i].factor] * (part_values_.empty() ? 1.0 : double{part_values_[i]}));
+}
+
+template <class Visit>
+[[gnu::always_inline]] inline void BestLabellings::each_rare(std::size_t token, Visit visit) const {
+    for (std::size_t i = rare_starts_[token]; i < rare_starts_[token + 1]; ++i)
+        visit(rare_[i], factors_[rare_[i].factor] * (rare_values_.empty() ? 1.0 : double{rare_values_[i]}));
+}
+
+std::size_t BestLabellings::n_units(std::size_t token) const {
+    return row_starts_[token + 1] - row_starts_[token] + part_starts_[token + 1] - part_starts_[token] +
+           rare_starts_[token + 1] - rare_starts_[token];
+}
+
+std::uint32_t BestLabellings::weight_of(const PartRow& part, std::uint32_t label) {
+    const std::uint64_t bit = std::uint64_t{1} << label;
+    if (!(part.labels & bit)) return kNoWeight;
+    return part.begin + static_cast<std::uint32_t>(std::popcount(part.labels & (bit - 1)));
+}
+
+std::uint32_t BestLabellings::weight_of(const RareUnit& rare, std::uint32_t label) {
+    if (rare.size == RareUnit::kRow) return rare.begin + label;
+    if (rare.size > 0 && rare.label == label) return rare.begin;
+    for (std::uint32_t w = rare.begin + 1; w < rare.begin + rare.size; ++w)
         if (labels_[w] == label) return w;
-    const bool first = !(has_added_[used.unit / 64] >> used.unit % 64 & 1);
-    const std::uint32_t weight = growth_->added_of_unit(used.unit, label, first);
+    const bool first = !(has_added_[rare.unit / 64] >> rare.unit % 64 & 1);
+    const std::uint32_t weight = growth_->added_of_unit(rare.unit, label, first);
     see_added();
     return weight;
 }
 
+template <class Add>
+[[gnu::always_inline]] inline void BestLabellings::each_difference(std::size_t token, std::uint32_t right,
+                                                                   std::uint32_t wrong, Add add) {
+    each_row(token, [&](std::uint32_t begin, double x) {
+        add(begin + right, x);
+        add(begin + wrong, -x);
+    });
+    const auto put = [&](const auto& unit, double x) {
+        add(weight_of(unit, right), x);
+        add(weight_of(unit, wrong), -x);
+    };
+    each_part(token, put);
+    each_rare(token, put);
+}
+
 void BestLabellings::difference(std::size_t s, std::span<const std::uint32_t> labels, SparseVector& out) {
-    sum_->begin(out);
+    sum_->begin();
     const std::uint16_t* gold = set_.gold.data() + set_.starts[s];
     std::size_t n_wrong = 0;
     for (std::size_t t = 0; t < set_.length(s); ++t) n_wrong += labels[t] != gold[t];
@@ -527,31 +557,28 @@ void BestLabellings::difference(std::size_t s, std::span<const std::uint32_t> la
         const std::size_t token = set_.starts[s] + t;
         const std::uint32_t label = labels[t];
         if (label != gold[t]) {
-            each_unit(token, [&](const Used& used) {
-                const std::uint32_t right = weight_of(used, gold[t]), wrong = weight_of(used, label);
-                if (n_wrong == 1) {  // the units of one token are all different
-                    sum_->append(right, used.x);
-                    sum_->append(wrong, -used.x);
-                } else {
-                    sum_->add(right, used.x);
-                    sum_->add(wrong, -used.x);
-                }
-            });
+            sum_->expect(2 * n_units(token));
+            if (n_wrong == 1)  // the units of one token are all different
+                each_difference(token, gold[t], label, [&](std::uint32_t w, double x) { sum_->append(w, x); });
+            else
+                each_difference(token, gold[t], label, [&](std::uint32_t w, double x) { sum_->add(w, x); });
         }
         if (t == 0 || (label == gold[t] && labels[t - 1] == gold[t - 1])) continue;
         const auto right = static_cast<std::uint32_t>(gold[t - 1] * K_ + gold[t]);
         const auto wrong = static_cast<std::uint32_t>(labels[t - 1] * K_ + label);
+        sum_->expect(2);
         sum_->add(growth_->of_transition(right), 1.0);
         sum_->add(growth_->of_transition(wrong), -1.0);
         if (!set_.has_pair_attributes()) continue;
         const Occurrences& o = set_.pair_occurrences;
+        sum_->expect(2 * (o.starts[token + 1] - o.starts[token]));
         for (std::size_t i = o.starts[token]; i < o.starts[token + 1]; ++i) {
             const double x = o.value(i);
             sum_->add(growth_->of_pair(o.numbers[i], right), x);
             sum_->add(growth_->of_pair(o.numbers[i], wrong), -x);
         }
     }
-    sum_->end();
+    sum_->end(out);
 }
 
 // NaN where pairs of labels have attributes, or the weights lack some that are there by now.
@@ -568,17 +595,27 @@ double BestLabellings::margin(const ScaledWeights& weights, std::size_t s,
     for (std::size_t t = 0; t < labels.size(); ++t) {
         const bool wrong = labels[t] != gold[t];
         if (wrong) {
-            each_unit(set_.starts[s] + t, [&](const Used& used) {
-                if (used.size == K_) {
-                    sum += used.x * (v[used.begin + gold[t]] - v[used.begin + labels[t]]);
+            const std::size_t token = set_.starts[s] + t;
+            const auto row = [&](std::uint32_t begin, double x) {
+                sum += x * (v[begin + gold[t]] - v[begin + labels[t]]);
+            };
+            each_row(token, row);
+            each_part(token, [&](const PartRow& part, double x) {
+                const std::uint32_t right = weight_of(part, gold[t]), wrong = weight_of(part, labels[t]);
+                if (right != kNoWeight) sum += x * v[right];
+                if (wrong != kNoWeight) sum -= x * v[wrong];
+            });
+            each_rare(token, [&](const RareUnit& rare, double x) {
+                if (rare.size == RareUnit::kRow) {
+                    row(rare.begin, x);
                     return;
                 }
                 const auto add = [&](std::uint32_t label, std::uint32_t w) {
-                    if (label == gold[t]) sum += used.x * v[w];
-                    if (label == labels[t]) sum -= used.x * v[w];
+                    if (label == gold[t]) sum += x * v[w];
+                    if (label == labels[t]) sum -= x * v[w];
                 };
-                for (std::uint32_t w = used.begin; w < used.begin + used.size; ++w) add(labels_[w], w);
-                if (used.labels == 0) growth_->units().each(used.unit, add);
+                for (std::uint32_t w = rare.begin; w < rare.begin + rare.size; ++w) add(labels_[w], w);
+                growth_->units().each(rare.unit, add);
             });
         }
         if (t > 0 && (wrong || labels[t - 1] != gold[t - 1]))
@@ -617,7 +654,7 @@ double BestLabellings::marginals(std::size_t s, std::span<const double> scores, 
 
 void BestLabellings::difference_of_marginals(std::size_t s, std::span<const double> marginals, SparseVector& out) {
     if (marginals.size() != part_count(s)) throw std::invalid_argument("marginals have the wrong size");
-    sum_->begin(out);
+    sum_->begin();
     const std::size_t length = set_.length(s), size = K_ * K_;
     const double* edges = marginals.data() + length * K_;
     std::vector<double> moves(edges, edges + (length > 1 ? n_steps(s) * size : 0));
@@ -626,13 +663,23 @@ void BestLabellings::difference_of_marginals(std::size_t s, std::span<const doub
         const std::size_t token = set_.starts[s] + t;
         const double* p = marginals.data() + t * K_;
         const auto rest = [&](std::uint32_t y) { return (y == set_.gold[token] ? 1.0 : 0.0) - p[y]; };
-        each_unit(token, [&](const Used& used) {
+        sum_->expect(K_ * n_units(token));
+        const auto add = [&](std::uint32_t w, std::uint32_t y, double x) {
+            if (rest(y) != 0.0) sum_->add(w, x * rest(y));
+        };
+        const auto some = [&](std::uint32_t begin, std::size_t size, double x) {
+            for (std::uint32_t w = begin; w < begin + size; ++w) add(w, labels_[w], x);
+        };
+        each_row(token, [&](std::uint32_t begin, double x) { some(begin, K_, x); });
+        each_part(token, [&](const PartRow& part, double x) {
+            some(part.begin, static_cast<std::size_t>(std::popcount(part.labels)), x);
+        });
+        each_rare(token, [&](const RareUnit& rare, double x) {
             if (growth_->grows()) {
                 for (std::uint32_t y = 0; y < K_; ++y)
-                    if (rest(y) != 0.0) sum_->add(weight_of(used, y), used.x * rest(y));
+                    if (rest(y) != 0.0) sum_->add(weight_of(rare, y), x * rest(y));
             } else {  // no need to look for weights that are not there
-                for (std::uint32_t w = used.begin; w < used.begin + used.size; ++w)
-                    if (rest(labels_[w]) != 0.0) sum_->add(w, used.x * rest(labels_[w]));
+                some(rare.begin, rare.size == RareUnit::kRow ? K_ : rare.size, x);
             }
         });
         if (t == 0) continue;
@@ -643,13 +690,15 @@ void BestLabellings::difference_of_marginals(std::size_t s, std::span<const doub
         const Occurrences& pairs = set_.pair_occurrences;
         for (std::uint32_t pair = 0; pair < size; ++pair) {
             if (step[pair] == 0.0) continue;
+            sum_->expect(pairs.starts[token + 1] - pairs.starts[token]);
             for (std::size_t i = pairs.starts[token]; i < pairs.starts[token + 1]; ++i)
                 sum_->add(growth_->of_pair(pairs.numbers[i], pair), step[pair] * static_cast<double>(pairs.value(i)));
         }
     }
+    sum_->expect(size);  // as many are different
     for (std::size_t i = 0; i < moves.size(); ++i)
         if (moves[i] != 0.0) sum_->add(growth_->of_transition(i % size), moves[i]);
-    sum_->end();
+    sum_->end(out);
 }
 
 }  // namespace tw::chain

@@ -60,17 +60,20 @@ private:
     void put_transitions(const ScaledWeights& weights, double* moves) const;
     void forbid(double* moves, std::size_t n_steps) const;
     void add_costs(std::size_t sequence, double nu, double* unary) const;
-    // A unit of a token: weights begin .. begin + size - 1, those of all labels if there are so many.
-    struct Used {
-        std::uint32_t unit, begin, size;
-        std::uint16_t label;   // of the first of some
-        double x;              // what they are multiplied with
-        std::uint64_t labels;  // of a part of a row, a bit for each, which has no other weights and no unit; or none
-    };
-    // Calls visit(used) for the units of a token, from the lists that gathering scores has just brought into the cache.
+    // Call visit for the units of a token, with what their weights are multiplied with, from the lists that gathering
+    // scores has just brought into the cache.
     template <class Visit>
-    void each_unit(std::size_t token, Visit visit) const;
-    std::uint32_t weight_of(const Used& used, std::uint32_t label);  // made if need be and the set may grow
+    void each_row(std::size_t token, Visit visit) const;  // visit(begin, x)
+    template <class Visit>
+    void each_part(std::size_t token, Visit visit) const;  // visit(part, x)
+    template <class Visit>
+    void each_rare(std::size_t token, Visit visit) const;  // visit(rare, x)
+    // add(weight, x) for the units of a token with the right label, add(weight, -x) with the wrong one.
+    template <class Add>
+    void each_difference(std::size_t token, std::uint32_t right, std::uint32_t wrong, Add add);
+    std::size_t n_units(std::size_t token) const;
+    static std::uint32_t weight_of(const PartRow& part, std::uint32_t label);
+    std::uint32_t weight_of(const RareUnit& rare, std::uint32_t label);  // made if need be and the set may grow
     double factor(std::uint32_t unit) const { return factors_[places_[unit].factor]; }
     double token_cost(std::size_t token, std::size_t label) const;
     std::size_t n_steps(std::size_t sequence) const;  // matrices of transitions
