@@ -74,13 +74,12 @@ def print_epochs() -> None:
     """One epoch against the peers', and against tagging: in turns, for a machine may slow down in the meantime."""
     X, y = read_table(raw_file("train"))
     labeler = tw.SequenceLabeler(tw.Perceptron(1), tw.Templates.load(chunking.TEMPLATE_FILE), n_jobs=1).fit(X, y)
-    oracles = {combinations: oracle_of(raw_file("train"), combinations) for combinations in ("grown", "seen")}
-    ours: dict[tuple[str, str], list[float]] = {(name, kind): [] for name in LEARNERS for kind in oracles}
+    ours: dict[tuple[str, str], list[float]] = {(name, kind): [] for name in LEARNERS for kind in ("grown", "seen")}
     theirs: dict[str, list[float]] = {name: [] for name in set(PEERS.values()) if installed("pycrfsuite")}
     tagging = []
     for _ in range(TURNS):
         for (name, kind), seconds in ours.items():
-            seconds.append(epoch_seconds(LEARNERS[name], oracles[kind]))
+            seconds.append(epoch_seconds(LEARNERS[name], oracle_of(raw_file("train"), kind)))
         for algorithm, seconds in theirs.items():
             seconds.append(crfsuite_seconds(algorithm))
         tagging.append(best_seconds(lambda: labeler.predict(X), 1.0, 5))
@@ -95,7 +94,9 @@ def print_epochs() -> None:
     )
     one, five = ours["PassiveAggressive", "grown"], ours["PassiveAggressive, k = 5", "grown"]
     peers = ", ".join(f"{name} {1e3 * median(seconds):.0f} ms" for name, seconds in sorted(theirs.items()))
-    print(f"python-crfsuite: {peers or 'not installed'}; tagging the training sentences: {1e3 * median(tagging):.0f} ms")
+    print(
+        f"python-crfsuite: {peers or 'not installed'}; tagging the training sentences: {1e3 * median(tagging):.0f} ms"
+    )
     print(f"k = 5 takes {ratios(five, one, 2)} times k = 1")
 
 

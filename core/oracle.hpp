@@ -45,10 +45,14 @@ struct SparseVector {
     }
 };
 
-// Weights as learners keep them: true weight j is scale * stored[j].
+// Weights as learners keep them: true weight j is scale * stored[j]. A learner that is content with scores of single
+// precision has them rounded too: half the memory to read.
 struct ScaledWeights {
     std::span<const double> stored;
     double scale = 1.0;
+    std::span<const float> rounded = {};  // or empty; where it is not, `stored` is
+
+    std::size_t size() const { return rounded.empty() ? stored.size() : rounded.size(); }
 };
 
 // One structure that an oracle found: what it is (for the oracle alone to read), its score w . f(x, y) without any
@@ -80,6 +84,9 @@ public:
     // order.
     virtual std::vector<double> grown() const { return {}; }
     virtual void grow_again(std::span<const double>) {}
+
+    // Whether kbest(), margin() and soon() take weights that are rounded.
+    virtual bool reads_rounded() const { return false; }
 
     // How much example i counts in a sum of losses.
     virtual double example_weight(std::size_t) const { return 1.0; }

@@ -1,4 +1,5 @@
-// Asks for a cache line well before it is needed; a hint, never a fault.
+// Asks for a cache line well before it is needed; a hint, never a fault. The empty statement keeps compilers from taking
+// a function that does nothing else for one without effect, and leaving its calls out.
 #pragma once
 
 namespace tw {
@@ -7,6 +8,7 @@ namespace tw {
 inline void fetch_ahead(const void* place) noexcept {
 #if defined(__GNUC__) || defined(__clang__)
     __builtin_prefetch(place, 1);
+    __asm__ volatile("");
 #else
     (void)place;
 #endif
@@ -16,6 +18,7 @@ inline void fetch_ahead(const void* place) noexcept {
 inline void fetch_to_read(const void* place) noexcept {
 #if defined(__GNUC__) || defined(__clang__)
     __builtin_prefetch(place, 0);
+    __asm__ volatile("");
 #else
     (void)place;
 #endif

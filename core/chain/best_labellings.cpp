@@ -25,18 +25,24 @@ constexpr std::size_t kRoom = 8;                            // numbers that a ke
 constexpr std::size_t kLongest = std::size_t{1}
                                  << 22;  // bytes of Viterbi scores kept at once; longer chains go in blocks
 
-bool same(std::span<const double> a, std::span<const double> b) {
-    return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
+bool same(std::span<const std::byte> a, std::span<const std::byte> b) {
+    return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0);
+}
+
+// The values of weights, in the precision that they come in.
+template <class Visit>
+auto with_values(const ScaledWeights& weights, Visit visit) {
+    return weights.rounded.empty() ? visit(weights.stored) : visit(weights.rounded);
 }
 
 }  // namespace
 
 // Space for one call. Most calls find the transitions as the last one did: then they are as they were, and packed.
 struct BestLabellings::Scratch {
-    std::vector<double> unary, moves, forward, backward, scores;
+    LargeArray<double> unary, moves, forward, backward, scores;  // rows of the last three begin with a cache line
     std::vector<std::int32_t> labels;
     FewBest few;
-    std::vector<double> moves_from;  // what the moves that are the same at all positions were made from
+    std::vector<std::byte> moves_from;  // what the moves that are the same at all positions were made from
     double moves_scale = 0.0, lowered = 0.0;
     bool packed = false;
 };
@@ -128,8 +134,7 @@ private:
         table_.assign(size, Slot{});
         shift_ = 64 - static_cast<unsigned>(std::countr_zero(size));
         stamp_ = 1;
-        for (std::size_t i = 0; i < n_; ++i)
-            place(indices_[i]) = {stamp_, indices_[i], static_cast<std::uint32_t>(i)};
+        for (std::size_t i = 0; i < n_; ++i) place(indices_[i]) = {stamp_, indices_[i], static_cast<std::uint32_t>(i)};
     }
 
     std::size_t n_ = 0;
@@ -236,12 +241,17 @@ void BestLabellings::fetch_lists(std::size_t s) const {
 
 void BestLabellings::fetch_weights(const ScaledWeights& weights, std::size_t s) const {
     const std::size_t first = set_.starts[s], last = std::min<std::size_t>(set_.starts[s + 1], first + kFetched);
-    const double* v = weights.stored.data();
-    for (std::size_t i = far_starts_[first]; i < far_starts_[last]; ++i)
-        for (std::size_t y = 0; y < K_; y += 64 / sizeof(double)) fetch_to_read(v + far_[i] + y);
-    for (std::size_t i = part_starts_[first]; i < part_starts_[last]; ++i)
-        if (parts_[i].begin > kNear) fetch_to_read(v + parts_[i].begin);
-    for (std::size_t i = rare_starts_[first]; i < rare_starts_[last]; ++i) fetch_to_read(v + rare_[i].begin);
+    const auto fetch = [&](const auto* v) {
+        for (std::size_t i = far_starts_[first]; i < far_starts_[last]; ++i)
+            for (std::size_t y = 0; y < K_; y += 64 / sizeof(*v)) fetch_to_read(v + far_[i] + y);
+        for (std::size_t i = part_starts_[first]; i < part_starts_[last]; ++i)
+            if (parts_[i].begin > kNear) fetch_to_read(v + parts_[i].begin);
+        for (std::size_t i = rare_starts_[first]; i < rare_starts_[last]; ++i) fetch_to_read(v + rare_[i].begin);
+    };
+    if (weights.rounded.empty())
+        fetch(weights.stored.data());
+    else
+        fetch(weights.rounded.data());
 }
 
 std::size_t BestLabellings::n_steps(std::size_t s) const { return set_.has_pair_attributes() ? set_.length(s) - 1 : 1; }
@@ -263,50 +273,61 @@ void BestLabellings::put_unit_scores(const ScaledWeights& weights, std::size_t s
                             rare_.data(),
                             valued ? rare_values_.data() : nullptr};
     const Additions& added = growth_->units();
-    const UnitWeights of_units{labels_.data(),  has_added_.data(),     added.first().data(), added.entries().data(),
-                               factors_.data(), weights.stored.data(), weights.stored.size()};
-    kernels().gather(of_units, tokens, set_.starts[s], set_.starts[s + 1], K_, unary);
+    const auto gather = [&](auto kernel, auto values) {
+        kernel({labels_.data(), has_added_.data(), added.first().data(), added.entries().data(), factors_.data(),
+                values.data(), values.size()},
+               tokens, set_.starts[s], set_.starts[s + 1], K_, unary);
+    };
+    if (weights.rounded.empty())
+        gather(kernels().gather, weights.stored);
+    else
+        gather(kernels().gather_rounded, weights.rounded);
     if (weights.scale == 1.0) return;
     for (std::size_t i = 0; i < set_.length(s) * K_; ++i) unary[i] *= weights.scale;
 }
 
 void BestLabellings::put_transitions(const ScaledWeights& weights, double* moves) const {
-    const double* v = weights.stored.data() + set_.first_transition();
-    if (set_.transition_pairs.size() == K_ * K_) {  // they are in order
-        for (std::size_t i = 0; i < K_ * K_; ++i) moves[i] = weights.scale * v[i];
-        return;
-    }
-    std::fill_n(moves, K_ * K_, 0.0);
-    for (std::size_t i = 0; i < set_.transition_pairs.size(); ++i)
-        moves[set_.transition_pairs[i]] = weights.scale * v[i];
+    with_values(weights, [&](auto values) {
+        const auto* v = values.data() + set_.first_transition();
+        if (set_.transition_pairs.size() == K_ * K_) {  // they are in order
+            for (std::size_t i = 0; i < K_ * K_; ++i) moves[i] = weights.scale * double{v[i]};
+            return;
+        }
+        std::fill_n(moves, K_ * K_, 0.0);
+        for (std::size_t i = 0; i < set_.transition_pairs.size(); ++i)
+            moves[set_.transition_pairs[i]] = weights.scale * double{v[i]};
+    });
 }
 
 void BestLabellings::add_pair_scores(const ScaledWeights& weights, std::size_t s, double* moves) const {
     if (n_steps(s) == 0) return;
     const Occurrences& o = set_.pair_occurrences;
     const WeightTable& table = set_.pair_weights;
-    const double *all = weights.stored.data(), *v = all + set_.n_unit_weights();
     const std::size_t stop = o.starts[set_.starts[s + 1]];
     const bool added = !growth_->pairs().entries().empty();
     const double* always = moves;  // the first step, until something is added to it
     put_transitions(weights, moves);
     for (std::size_t step = 1; step < n_steps(s); ++step) std::copy_n(always, K_ * K_, moves + step * K_ * K_);
-    for (std::size_t t = set_.starts[s] + 1; t < set_.starts[s + 1]; ++t, moves += K_ * K_) {
-        for (std::size_t i = o.starts[t]; i < o.starts[t + 1]; ++i) {
-            if (i + 2 * kPairsAhead < stop) {
-                const std::uint32_t begin = table.starts[o.numbers[i + kPairsAhead]];
-                fetch_to_read(&table.starts[o.numbers[i + 2 * kPairsAhead]]);
-                fetch_to_read(v + begin);
-                fetch_to_read(&table.labels[begin]);
+    with_values(weights, [&](auto values) {
+        const auto *all = values.data(), *v = all + set_.n_unit_weights();
+        for (std::size_t t = set_.starts[s] + 1; t < set_.starts[s + 1]; ++t, moves += K_ * K_) {
+            for (std::size_t i = o.starts[t]; i < o.starts[t + 1]; ++i) {
+                if (i + 2 * kPairsAhead < stop) {
+                    const std::uint32_t begin = table.starts[o.numbers[i + kPairsAhead]];
+                    fetch_to_read(&table.starts[o.numbers[i + 2 * kPairsAhead]]);
+                    fetch_to_read(v + begin);
+                    fetch_to_read(&table.labels[begin]);
+                }
+                const std::uint32_t unit = o.numbers[i];
+                const double x = weights.scale * static_cast<double>(o.value(i));
+                for (std::size_t w = table.starts[unit]; w < table.starts[unit + 1]; ++w)
+                    moves[table.labels[w]] += x * double{v[w]};
+                if (added)
+                    growth_->pairs().each(
+                        unit, [&](std::uint32_t pair, std::uint32_t w) { moves[pair] += x * double{all[w]}; });
             }
-            const std::uint32_t unit = o.numbers[i];
-            const double x = weights.scale * static_cast<double>(o.value(i));
-            for (std::size_t w = table.starts[unit]; w < table.starts[unit + 1]; ++w)
-                moves[table.labels[w]] += x * v[w];
-            if (added)
-                growth_->pairs().each(unit, [&](std::uint32_t pair, std::uint32_t w) { moves[pair] += x * all[w]; });
         }
-    }
+    });
 }
 
 void BestLabellings::forbid(double* moves, std::size_t steps) const {
@@ -338,7 +359,7 @@ void BestLabellings::add_costs(std::size_t s, double nu, double* unary) const {
 // Scores of labels with nu times their cost, and of transitions. Where all wrong labels cost the same, that of gold is
 // lowered instead, and `lowered` says by how much in all.
 void BestLabellings::put_scores(Scratch& space, const ScaledWeights& weights, std::size_t s, double nu) const {
-    if (weights.stored.size() < growth_->n_weights()) throw std::invalid_argument("weights has the wrong size");
+    if (weights.size() < growth_->n_weights()) throw std::invalid_argument("weights has the wrong size");
     space.unary.resize(set_.length(s) * K_ + kRoom);
     put_unit_scores(weights, s, space.unary.data());
     space.lowered = 0.0;
@@ -359,7 +380,9 @@ void BestLabellings::put_scores(Scratch& space, const ScaledWeights& weights, st
         forbid(space.moves.data(), n_steps(s));
         return;
     }
-    const auto stored = weights.stored.subspan(set_.first_transition(), set_.transition_pairs.size());
+    const auto stored = with_values(weights, [&](auto values) {
+        return std::as_bytes(values.subspan(set_.first_transition(), set_.transition_pairs.size()));
+    });
     if (!space.moves.empty() && space.moves_scale == weights.scale && same(stored, space.moves_from)) return;
     space.moves.resize(K_ * K_);
     put_transitions(weights, space.moves.data());
@@ -454,7 +477,7 @@ std::vector<Found> BestLabellings::kbest(const ScaledWeights& weights, std::size
         return out;
     }
     PackedTransitions packed;
-    const double total = viterbi(space, potentials, sequence, packed);
+    const double total = viterbi(space, potentials, sequence, k > 1, packed);
     if (k == 1) {
         take(space.labels.data(), total);
         return out;
@@ -465,7 +488,7 @@ std::vector<Found> BestLabellings::kbest(const ScaledWeights& weights, std::size
 }
 
 // The kernels without the batch around them, which costs more than a short chain does.
-double BestLabellings::viterbi(Scratch& space, const Potentials& potentials, const Sequence& sequence,
+double BestLabellings::viterbi(Scratch& space, const Potentials& potentials, const Sequence& sequence, bool all_scores,
                                PackedTransitions& packed) const {
     space.labels.resize(sequence.length);
     space.forward.resize(padded_ * padded_);
@@ -473,12 +496,19 @@ double BestLabellings::viterbi(Scratch& space, const Potentials& potentials, con
     packed = {space.forward.data(), space.backward.data(), 0.0, Bound::kLower, false};
     if (!potentials.per_step && !space.packed) kernels().pack_max(potentials, 0, padded_, packed);
     space.packed = !potentials.per_step;
-    space.scores.resize(std::max(space.scores.size(), sequence.length * padded_));
+    space.scores.resize(std::max(space.scores.size(), (sequence.length + 1) * padded_));
     const Rows rows{space.scores.data(), kKeepAll};
-    kernels().max_forward(potentials, packed, padded_, &sequence, &rows, 1, 0, sequence.length);
-    const double total = kernels().max_last(potentials, padded_, sequence, rows, space.labels.data());
+    std::int32_t* labels = space.labels.data();
+    const bool meet = !all_scores && !potentials.per_step && sequence.length > 1;
+    double total = 0.0;
+    if (meet) {
+        total = kernels().max_meet(potentials, packed, padded_, sequence, rows.data, labels);
+    } else {
+        kernels().max_forward(potentials, packed, padded_, &sequence, &rows, 1, 0, sequence.length);
+        total = kernels().max_last(potentials, padded_, sequence, rows, labels);
+    }
     if (total == kLogZero) throw std::invalid_argument("the constraints forbid every labelling of a sequence");
-    kernels().max_trace(potentials, packed, padded_, sequence, rows, space.labels.data(), 1, sequence.length);
+    if (!meet) kernels().max_trace(potentials, packed, padded_, sequence, rows, labels, 1, sequence.length);
     return total;
 }
 
@@ -584,26 +614,26 @@ void BestLabellings::difference(std::size_t s, std::span<const std::uint32_t> la
 // NaN where pairs of labels have attributes, or the weights lack some that are there by now.
 double BestLabellings::margin(const ScaledWeights& weights, std::size_t s,
                               std::span<const std::uint32_t> labels) const {
-    const auto& v = weights.stored;
-    if (set_.has_pair_attributes() || v.size() < growth_->n_weights()) return std::nan("");
+    if (set_.has_pair_attributes() || weights.size() < growth_->n_weights()) return std::nan("");
+    const auto of = [&](auto values) { return margin_of(values.data(), s, labels); };
+    return weights.scale * with_values(weights, of);
+}
+
+template <class Real>
+double BestLabellings::margin_of(const Real* v, std::size_t s, std::span<const std::uint32_t> labels) const {
     const std::uint16_t* gold = set_.gold.data() + set_.starts[s];
-    const auto transition = [&](std::size_t a, std::size_t b) {
-        const std::uint32_t w = growth_->of_transition(a * K_ + b);
-        return w == kNoWeight ? 0.0 : v[w];
-    };
+    const auto value = [&](std::uint32_t w) { return w == kNoWeight ? 0.0 : double{v[w]}; };
     double sum = 0.0;
     for (std::size_t t = 0; t < labels.size(); ++t) {
         const bool wrong = labels[t] != gold[t];
         if (wrong) {
             const std::size_t token = set_.starts[s] + t;
             const auto row = [&](std::uint32_t begin, double x) {
-                sum += x * (v[begin + gold[t]] - v[begin + labels[t]]);
+                sum += x * (value(begin + gold[t]) - value(begin + labels[t]));
             };
             each_row(token, row);
             each_part(token, [&](const PartRow& part, double x) {
-                const std::uint32_t right = weight_of(part, gold[t]), wrong = weight_of(part, labels[t]);
-                if (right != kNoWeight) sum += x * v[right];
-                if (wrong != kNoWeight) sum -= x * v[wrong];
+                sum += x * (value(weight_of(part, gold[t])) - value(weight_of(part, labels[t])));
             });
             each_rare(token, [&](const RareUnit& rare, double x) {
                 if (rare.size == RareUnit::kRow) {
@@ -611,21 +641,22 @@ double BestLabellings::margin(const ScaledWeights& weights, std::size_t s,
                     return;
                 }
                 const auto add = [&](std::uint32_t label, std::uint32_t w) {
-                    if (label == gold[t]) sum += x * v[w];
-                    if (label == labels[t]) sum -= x * v[w];
+                    if (label == gold[t]) sum += x * value(w);
+                    if (label == labels[t]) sum -= x * value(w);
                 };
                 for (std::uint32_t w = rare.begin; w < rare.begin + rare.size; ++w) add(labels_[w], w);
                 growth_->units().each(rare.unit, add);
             });
         }
         if (t > 0 && (wrong || labels[t - 1] != gold[t - 1]))
-            sum += transition(gold[t - 1], gold[t]) - transition(labels[t - 1], labels[t]);
+            sum += value(growth_->of_transition(gold[t - 1] * K_ + gold[t])) -
+                   value(growth_->of_transition(labels[t - 1] * K_ + labels[t]));
     }
-    return weights.scale * sum;
+    return sum;
 }
 
 void BestLabellings::part_scores(const ScaledWeights& weights, std::size_t s, std::vector<double>& out) const {
-    if (weights.stored.size() < growth_->n_weights()) throw std::invalid_argument("weights has the wrong size");
+    if (weights.size() < growth_->n_weights()) throw std::invalid_argument("weights has the wrong size");
     out.resize(part_count(s) + kRoom);
     put_unit_scores(weights, s, out.data());
     out.resize(part_count(s));

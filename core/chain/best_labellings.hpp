@@ -80,8 +80,10 @@ private:
     std::size_t part_count(std::size_t sequence) const;
     void put_scores(Scratch& space, const ScaledWeights& weights, std::size_t sequence, double nu) const;
     double gold_score(const Scratch& space, std::size_t sequence) const;
-    double viterbi(Scratch& space, const Potentials& potentials, const Sequence& sequence,
+    double viterbi(Scratch& space, const Potentials& potentials, const Sequence& sequence, bool all_scores,
                    PackedTransitions& packed) const;
+    template <class Real>
+    double margin_of(const Real* weights, std::size_t sequence, std::span<const std::uint32_t> labels) const;
     Found found(std::size_t sequence, const std::int32_t* labels, double total, double nu) const;
 
     const TrainingSet& set_;

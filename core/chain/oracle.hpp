@@ -29,6 +29,7 @@ public:
     std::size_t n_weights() const override { return growth_->n_weights(); }
     std::size_t n_labels() const { return set_->n_labels(); }
     bool answers(Question question) const override { return best_ || question == Question::kExpectations; }
+    bool reads_rounded() const override { return true; }
     double example_weight(std::size_t example) const override;
     std::vector<double> grown() const override { return growth_->list(); }
     void grow_again(std::span<const double> list) override;

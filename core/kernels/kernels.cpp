@@ -565,6 +565,18 @@ double max_last(const Potentials& p, size_t padded, const Sequence& s, const Row
     return best;
 }
 
+// The first label whose score, plus `moves`, plus `local`, rounded as the recursion rounded it, is `wanted`.
+TW_INLINE size_t max_origin(const double* scores, const double* moves, double local, double wanted, size_t padded) {
+    for (size_t block = 0; block < padded; block += 64) {  // no branch per pack: it could not be predicted
+        const size_t stop = least(padded, block + 64);
+        std::uint64_t found = 0;
+        for (size_t k = block; k < stop; k += W)
+            found |= equal_bits((load(scores + k) + load(moves + k)) + fill(local), fill(wanted)) << (k - block);
+        if (found) return block + lowest_bit(found);
+    }
+    return 0;
+}
+
 void max_trace(const Potentials& p, PackedTransitions& moves, size_t padded, const Sequence& s, const Rows& scores,
                std::int32_t* labels, size_t begin, size_t end) {
     const size_t K = p.n_labels;
@@ -576,23 +588,111 @@ void max_trace(const Potentials& p, PackedTransitions& moves, size_t padded, con
             for (size_t k = 0; k < K; k += 8) prefetch(s.unary + ahead * K + k);
             for (size_t k = 0; k < padded; k += 8) prefetch(row_of(scores, ahead, padded) + k);
         }
-        // The predecessor is the first whose sum, rounded as the forward pass rounded it, is the recorded score.
-        const double local = s.unary[t * K + y];
-        const Pack wanted = fill(row_of(scores, t, padded)[y]);
-        const double* before = row_of(scores, t - 1, padded);
-        const double* arriving = max_arriving(p, moves, t - 1, padded, y);
-        for (size_t block = 0; block < padded; block += 64) {  // no branch per pack: it could not be predicted
-            const size_t stop = least(padded, block + 64);
-            std::uint64_t found = 0;
-            for (size_t k = block; k < stop; k += W)
-                found |= equal_bits((load(before + k) + load(arriving + k)) + fill(local), wanted) << (k - block);
-            if (found) {
-                y = block + lowest_bit(found);
-                break;
-            }
-        }
+        y = max_origin(row_of(scores, t - 1, padded), max_arriving(p, moves, t - 1, padded, y), s.unary[t * K + y],
+                       row_of(scores, t, padded)[y], padded);
         labels[t - 1] = (std::int32_t)y;
     }
+}
+
+// One step of two recursions at once: neither waits for the other.
+template <size_t B, class Finish>
+TW_INLINE void advance_two_block(const double* const* from, const double* const* moves, size_t padded, size_t n_labels,
+                                 Finish finish) {
+    constexpr size_t kChains = 2;
+    Pack best[2 * kChains * B];
+    unrolled<2 * kChains * B>([&](auto i) TW_INLINE_LAMBDA { best[i.value] = fill(-kInfinity); });
+    for (size_t a = 0; a < n_labels; a += kChains)
+        unrolled<2 * kChains>([&](auto c) TW_INLINE_LAMBDA {
+            constexpr size_t n = c.value % 2, chain = c.value / 2;
+            const double* row = moves[n] + (a + chain) * padded;
+            const Pack value = fill(from[n][a + chain]);
+            unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+                Pack& top = best[c.value * B + b.value];
+                top = maximum(top, value + load(row + b.value * W));
+            });
+        });
+    unrolled<2 * B>([&](auto i) TW_INLINE_LAMBDA {
+        finish(i.value / B, i.value % B * W, maximum(best[i.value], best[2 * B + i.value]));
+    });
+}
+
+template <class Finish>
+TW_INLINE void advance_two(const double* const* from, const double* const* moves, size_t padded, size_t n_labels,
+                           Finish finish) {
+    constexpr size_t kBlock = W == 8 ? 4 : 2;
+    for (size_t k = 0; k < padded;) {
+        const size_t left = (padded - k) / W, offset = k;
+        const double* const here[2] = {moves[0] + offset, moves[1] + offset};
+        const auto run = [&]<size_t B>() TW_INLINE_LAMBDA {
+            advance_two_block<B>(from, here, padded, n_labels, [&](size_t n, size_t at, Pack best) TW_INLINE_LAMBDA {
+                finish(n, offset + at, best);
+            });
+            k += B * W;
+        };
+        if (left >= kBlock)
+            run.template operator()<kBlock>();
+        else if (left == 3)
+            run.template operator()<3>();
+        else if (left == 2)
+            run.template operator()<2>();
+        else
+            run.template operator()<1>();
+    }
+}
+
+double max_meet(const Potentials& p, const PackedTransitions& moves, size_t padded, const Sequence& s, double* scores,
+                std::int32_t* labels) {
+    const size_t K = p.n_labels, middle = s.length / 2;
+    const auto row = [&](size_t t) TW_INLINE_LAMBDA { return scores + t * padded; };
+    const size_t last = s.length - 1;
+    for (size_t k = 0; k < padded; k += W) {
+        store(row(0) + k, local_scores(p, s, 0, k));
+        store(row(last) + k, local_scores(p, s, last, k) + load_row(p.end, k, K, 0.0));
+    }
+    const double* const both[2] = {moves.forward, moves.backward};
+    for (size_t i = 1; i < middle; ++i) {
+        const double* const from[2] = {row(i - 1), row(last - i + 1)};
+        const size_t at[2] = {i, last - i};
+        advance_two(from, both, padded, K, [&](size_t n, size_t k, Pack best) TW_INLINE_LAMBDA {
+            store(row(at[n]) + k, best + local_scores(p, s, at[n], k));
+        });
+    }
+    if (last - middle >= middle) {  // an odd number of positions
+        const double* const from[1] = {row(middle + 1)};
+        advance<MaxPlus, 1>(from, moves.backward, padded, K, [&](size_t, size_t k, Pack best) TW_INLINE_LAMBDA {
+            store(row(middle) + k, best + local_scores(p, s, middle, k));
+        });
+    }
+    // Rows up to middle - 1 have the best of what goes before, rows from there on the best of what follows.
+    double* meeting = row(s.length);
+    const double* const from[1] = {row(middle - 1)};
+    Pack top = fill(-kInfinity);
+    advance<MaxPlus, 1>(from, moves.forward, padded, K, [&](size_t, size_t k, Pack best) TW_INLINE_LAMBDA {
+        const Pack v = best + load(row(middle) + k);
+        top = maximum(top, v);
+        store(meeting + k, v);
+    });
+    const double total = reduce_max(top);
+    if (total == -kInfinity) return total;
+    size_t right = 0;
+    while (meeting[right] != total) ++right;
+    size_t left = max_origin(row(middle - 1), moves.backward + right * padded, row(middle)[right], total, padded);
+    labels[middle - 1] = (std::int32_t)left;
+    labels[middle] = (std::int32_t)right;
+    const auto before = [&](size_t t) TW_INLINE_LAMBDA {
+        left = max_origin(row(t - 1), moves.backward + left * padded, s.unary[t * K + left], row(t)[left], padded);
+        labels[t - 1] = (std::int32_t)left;
+    };
+    const auto behind = [&](size_t t) TW_INLINE_LAMBDA {
+        right = max_origin(row(t + 1), moves.forward + right * padded, s.unary[t * K + right], row(t)[right], padded);
+        labels[t + 1] = (std::int32_t)right;
+    };
+    for (size_t i = 0; i + 1 < middle; ++i) {
+        before(middle - 1 - i);
+        behind(middle + i);
+    }
+    for (size_t t = 2 * middle - 1; t < last; ++t) behind(t);
+    return total;
 }
 
 double max_losses(const Potentials& p, const PackedTransitions& moves, size_t padded, const Sequence& s,
@@ -635,90 +735,131 @@ void max_backward(const Potentials& p, PackedTransitions& moves, size_t padded, 
 
 // ---- scores of labels from weights by unit --------------------------------------------------------------------------
 
-TW_INLINE double part_value(const UnitWeights& w, const TokenUnits& tokens, size_t i) {
+TW_INLINE void store_doubles(double* to, Pack v) { store(to, v); }
+TW_INLINE void store_doubles(double* to, FloatPack v) {
+    float lane[kFloats];
+    store(lane, v);
+    store(to, load_wide(lane));
+    store(to + W, load_wide(lane + W));
+}
+TW_INLINE void store_half_doubles(double* to, Pack v) { store_half(to, v); }
+TW_INLINE void store_half_doubles(double* to, FloatPack v) {
+    float lane[kFloats];
+    store(lane, v);
+    store(to, load_wide(lane));
+}
+
+template <class Real>
+TW_INLINE double part_value(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t i) {
     const double factor = w.factors[tokens.parts[i].factor];
     return tokens.part_values ? factor * (double)tokens.part_values[i] : factor;
 }
 
-// The sums of B vectors of labels stay in registers while the rows of a token are added.
-template <size_t B, class Add>
-TW_INLINE void each_sum(const UnitWeights& w, const TokenUnits& tokens, size_t begin, size_t end, size_t K, double* out,
-                        Add add) {
+// The sums of B vectors of labels, the last of them perhaps half a one, stay in registers while the rows of a token are
+// added, in the precision of the weights.
+template <class Real, size_t B, bool kHalf, class Add>
+TW_INLINE void each_sum(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t begin, size_t end, size_t K,
+                        double* out, Add add) {
+    using L = Lanes<Real>;
     for (size_t t = begin; t < end; ++t, out += K) {
-        Pack sum[B];
-        unrolled<B>([&](auto b) TW_INLINE_LAMBDA { sum[b.value] = fill(0.0); });
+        typename L::V sum[B];
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA { sum[b.value] = L::fill(0); });
         for (size_t i = tokens.row_starts[t]; i < tokens.row_starts[t + 1]; ++i) add(sum, i);
         for (size_t i = tokens.part_starts[t]; i < tokens.part_starts[t + 1]; ++i) {
             const std::uint64_t labels = tokens.parts[i].labels;
-            const Pack x = fill(part_value(w, tokens, i));
-            const double* from = w.weights + tokens.parts[i].begin;
+            const auto x = L::fill((Real)part_value(w, tokens, i));
+            const Real* from = w.weights + tokens.parts[i].begin;
             unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
-                constexpr size_t shift = b.value * W;
+                constexpr size_t shift = b.value * L::width;
                 const size_t before = (size_t)__builtin_popcountll(labels & ((std::uint64_t{1} << shift) - 1));
                 sum[b.value] = sum[b.value] + x * load_expanded(from + before, labels >> shift);
             });
         }
-        unrolled<B>([&](auto b) TW_INLINE_LAMBDA { store(out + b.value * W, sum[b.value]); });
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+            if constexpr (kHalf && b.value + 1 == B)
+                store_half_doubles(out + b.value * L::width, sum[b.value]);
+            else
+                store_doubles(out + b.value * L::width, sum[b.value]);
+        });
     }
 }
 
-template <size_t B>
-void add_rows(const UnitWeights& w, const TokenUnits& tokens, size_t begin, size_t end, size_t K, double* out) {
-    if (!tokens.row_factors && tokens.last_row + B * W <= w.n_weights) {
-        each_sum<B>(w, tokens, begin, end, K, out, [&](Pack* sum, size_t i) TW_INLINE_LAMBDA {
-            const double* from = w.weights + tokens.rows[i];
-            unrolled<B>([&](auto b) TW_INLINE_LAMBDA { sum[b.value] = sum[b.value] + load(from + b.value * W); });
+template <class Real, size_t B, bool kHalf>
+void add_rows(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t begin, size_t end, size_t K, double* out) {
+    using L = Lanes<Real>;
+    if (!tokens.row_factors && tokens.last_row + B * L::width <= w.n_weights) {
+        each_sum<Real, B, kHalf>(w, tokens, begin, end, K, out, [&](auto* sum, size_t i) TW_INLINE_LAMBDA {
+            const Real* from = w.weights + tokens.rows[i];
+            unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+                if constexpr (kHalf && b.value + 1 == B)
+                    sum[b.value] = sum[b.value] + load_half(from + b.value * L::width);
+                else
+                    sum[b.value] = sum[b.value] + load(from + b.value * L::width);
+            });
         });
         return;
     }
-    each_sum<B>(w, tokens, begin, end, K, out, [&](Pack* sum, size_t i) TW_INLINE_LAMBDA {
-        const Pack x = fill(tokens.row_factors ? tokens.row_factors[i] : 1.0);
-        const double* from = w.weights + tokens.rows[i];
+    each_sum<Real, B, kHalf>(w, tokens, begin, end, K, out, [&](auto* sum, size_t i) TW_INLINE_LAMBDA {
+        const auto x = L::fill(tokens.row_factors ? (Real)tokens.row_factors[i] : Real{1});
+        const Real* from = w.weights + tokens.rows[i];
         const size_t left = w.n_weights - tokens.rows[i];
         unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
-            const size_t n = left > b.value * W ? left - b.value * W : 0;
+            constexpr size_t first = b.value * L::width;
+            const size_t n = left > first ? left - first : 0;
             sum[b.value] =
-                sum[b.value] + x * (n >= W ? load(from + b.value * W) : load_partial(from + b.value * W, n, 0.0));
+                sum[b.value] + x * (n >= L::width ? load(from + first) : load_partial(from + first, n, Real{0}));
         });
     });
 }
 
-void add_rows_any(const UnitWeights& w, const TokenUnits& tokens, size_t begin, size_t end, size_t K, double* out) {
+template <class Real>
+void add_rows_any(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t begin, size_t end, size_t K,
+                  double* out) {
     for (size_t t = begin; t < end; ++t, out += K) {
         for (size_t y = 0; y < K; ++y) out[y] = 0.0;
         for (size_t i = tokens.row_starts[t]; i < tokens.row_starts[t + 1]; ++i) {
             const double x = tokens.row_factors ? tokens.row_factors[i] : 1.0;
-            const double* from = w.weights + tokens.rows[i];
-            for (size_t y = 0; y < K; ++y) out[y] += x * from[y];
+            const Real* from = w.weights + tokens.rows[i];
+            for (size_t y = 0; y < K; ++y) out[y] += x * (double)from[y];
         }
         for (size_t i = tokens.part_starts[t]; i < tokens.part_starts[t + 1]; ++i) {
             const double x = part_value(w, tokens, i);
-            const double* from = w.weights + tokens.parts[i].begin;
+            const Real* from = w.weights + tokens.parts[i].begin;
             for (std::uint64_t left = tokens.parts[i].labels; left != 0; left &= left - 1)
-                out[lowest_bit(left)] += x * *from++;
+                out[lowest_bit(left)] += x * (double)*from++;
         }
     }
 }
 
+template <class Real, size_t B>
+auto add_rows_of(size_t K) {
+    constexpr size_t V = Lanes<Real>::width;
+    const size_t rest = K - (B - 1) * V;
+    return kHalves && rest <= V / 2 ? add_rows<Real, B, true> : add_rows<Real, B, false>;
+}
+
+template <class Real>
 auto add_rows_for(size_t K) {
-    switch ((K + W - 1) / W) {
+    constexpr size_t V = Lanes<Real>::width;
+    switch ((K + V - 1) / V) {
         case 1:
-            return add_rows<1>;
+            return add_rows_of<Real, 1>(K);
         case 2:
-            return add_rows<2>;
+            return add_rows_of<Real, 2>(K);
         case 3:
-            return add_rows<3>;
+            return add_rows_of<Real, 3>(K);
         case 4:
-            return add_rows<4>;
+            return add_rows_of<Real, 4>(K);
         case 6:
-            return add_rows<6>;
+            return add_rows_of<Real, 6>(K);
         default:
-            return add_rows_any;
+            return add_rows_any<Real>;
     }
 }
 
-TW_INLINE void fetch_row(const double* row, size_t K) {
-    constexpr size_t kLine = 64 / sizeof(double);
+template <class Real>
+TW_INLINE void fetch_row(const Real* row, size_t K) {
+    constexpr size_t kLine = 64 / sizeof(Real);
     for (size_t y = 0; y < K; y += kLine) prefetch(row + y);
     prefetch(row + K - 1);
 }
@@ -726,24 +867,26 @@ TW_INLINE void fetch_row(const double* row, size_t K) {
 TW_INLINE bool has_added(const std::uint64_t* bits, std::uint32_t unit) { return bits[unit / 64] >> (unit % 64) & 1; }
 
 // All weights of a rare unit but the first.
-TW_INLINE void add_rest(const UnitWeights& w, const RareUnit& rare, double x, size_t K, double* row) {
-    const double* from = w.weights + rare.begin;
+template <class Real>
+TW_INLINE void add_rest(const UnitWeights<Real>& w, const RareUnit& rare, double x, size_t K, double* row) {
+    const Real* from = w.weights + rare.begin;
     if (rare.size == RareUnit::kRow) {
-        for (size_t y = 1; y < K; ++y) row[y] += x * from[y];
+        for (size_t y = 1; y < K; ++y) row[y] += x * (double)from[y];
         return;
     }
-    for (size_t j = 1; j < rare.size; ++j) row[w.labels[rare.begin + j]] += x * from[j];
+    for (size_t j = 1; j < rare.size; ++j) row[w.labels[rare.begin + j]] += x * (double)from[j];
     if (!has_added(w.has_added, rare.unit)) return;
     for (std::uint32_t a = w.first_added[rare.unit]; a != kNoneAdded; a = w.added[a].next)
-        row[w.added[a].code] += x * w.weights[w.added[a].weight];
+        row[w.added[a].code] += x * (double)w.weights[w.added[a].weight];
 }
 
 // What is far away in memory is fetched, a block of tokens at a time, while the rows of some tokens are added: rows
 // that are seldom used and the weights of rare units, then where added weights are, and at last their values. No branch
 // asks whether a rare unit has more weights than one, which could not be foreseen: those that have are listed.
-void gather(const UnitWeights& w, const TokenUnits& tokens, size_t begin, size_t end, size_t K, double* out) {
+template <class Real>
+void gather(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t begin, size_t end, size_t K, double* out) {
     constexpr size_t kBlock = 32, kParts = 4, kListed = 256;
-    const auto rows = add_rows_for(K);
+    const auto rows = add_rows_for<Real>(K);
     const RareUnit* listed[kListed];
     for (size_t from = begin; from < end; from += kBlock) {
         const size_t to = from + kBlock < end ? from + kBlock : end;
@@ -785,7 +928,7 @@ void gather(const UnitWeights& w, const TokenUnits& tokens, size_t begin, size_t
         each_added([&](std::uint32_t a) TW_INLINE_LAMBDA { prefetch(w.weights + w.added[a].weight); });
         part(3);
         for (const RareUnit* rare = first; rare < last; ++rare)
-            if (rare->size > 0) row(rare)[rare->label] += x(rare) * w.weights[rare->begin];
+            if (rare->size > 0) row(rare)[rare->label] += x(rare) * (double)w.weights[rare->begin];
         for (size_t i = 0; i < n; ++i) add_rest(w, *listed[i], x(listed[i]), K, row(listed[i]));
         for (const RareUnit* rare = unlisted; rare < last; ++rare) add_rest(w, *rare, x(rare), K, row(rare));
     }
@@ -823,16 +966,10 @@ double probe_max_plus(size_t rounds) {
 
 extern const Kernels TW_JOIN(kernels_, TW_ISA);
 const Kernels TW_JOIN(kernels_, TW_ISA) = {
-    TW_STRING(TW_ISA), W,
-    first_invalid,     log_sum_exp,
-    softmax,           exponentials,
-    pack_sum,          pack_max,
-    sum_forward,       sum_backward,
-    sum_total,         gather,
-    max_forward,       max_last,
-    max_trace,         max_losses,
-    max_backward,      probe_multiply_add,
-    probe_exponential, probe_max_plus,
+    TW_STRING(TW_ISA), W,           first_invalid, log_sum_exp, softmax,        exponentials,       pack_sum,
+    pack_max,          sum_forward, sum_backward,  sum_total,   gather<double>, gather<float>,      max_meet,
+    max_forward,       max_last,    max_trace,     max_losses,  max_backward,   probe_multiply_add, probe_exponential,
+    probe_max_plus,
 };
 
 }  // namespace tw

@@ -87,13 +87,14 @@ struct AddedWeight {
     std::uint32_t unit, code, weight, next;
 };
 inline constexpr std::uint32_t kNoneAdded = ~std::uint32_t{0};
+template <class Real>
 struct UnitWeights {
     const std::uint16_t* labels;       // of each weight
     const std::uint64_t* has_added;    // a bit for each unit
     const std::uint32_t* first_added;  // of each unit that has added weights
     const AddedWeight* added;
     const double* factors;
-    const double* weights;
+    const Real* weights;
     std::size_t n_weights;
 };
 
@@ -153,8 +154,16 @@ struct Kernels {
 
     // Scores of labels, [end - begin][n_labels], from the units of tokens begin .. end - 1; `out` has room for a vector
     // more than that.
-    void (*gather)(const UnitWeights&, const TokenUnits&, std::size_t begin, std::size_t end, std::size_t n_labels,
-                   double* out);
+    void (*gather)(const UnitWeights<double>&, const TokenUnits&, std::size_t begin, std::size_t end,
+                   std::size_t n_labels, double* out);
+    void (*gather_rounded)(const UnitWeights<float>&, const TokenUnits&, std::size_t begin, std::size_t end,
+                           std::size_t n_labels, double* out);
+
+    // The best labels of a sequence of at least two positions and their score, -inf when every path is forbidden: from
+    // both ends at once, so that neither recursion waits for the other. `scores` has room for length + 1 rows.
+    // Transitions must be the same at all positions.
+    double (*max_meet)(const Potentials&, const PackedTransitions&, std::size_t padded, const Sequence&, double* scores,
+                       std::int32_t* labels);
 
     // Viterbi scores (eq. 2.39) of positions begin .. end - 1.
     void (*max_forward)(const Potentials&, PackedTransitions&, std::size_t padded, const Sequence*, const Rows* scores,

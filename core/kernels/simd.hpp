@@ -151,14 +151,46 @@ TW_INLINE Pack load_expanded(const double* p, std::uint64_t bits) {
     return load(lane);
 #endif
 }
+TW_INLINE FloatPack load_expanded(const float* p, std::uint64_t bits) {
+#if defined(__AVX512F__)
+    return (FloatPack)_mm512_maskz_expandloadu_ps((__mmask16)bits, p);
+#else
+    float lane[kFloats];
+    for (std::size_t i = 0; i < kFloats; ++i) lane[i] = bits >> i & 1 ? *p++ : 0.0f;
+    return load(lane);
+#endif
+}
 
-// The first `n` < W entries; the rest of the pack is `rest`. Never reads past the end.
+// Numbers of single precision as a pack of doubles.
+TW_INLINE Pack load_wide(const float* p) {
+#if defined(__AVX512F__)
+    return (Pack)_mm512_cvtps_pd(_mm256_loadu_ps(p));
+#elif defined(__AVX2__)
+    return (Pack)_mm256_cvtps_pd(_mm_loadu_ps(p));
+#else
+    double lane[W];
+    for (std::size_t i = 0; i < W; ++i) lane[i] = p[i];
+    return load(lane);
+#endif
+}
+
+// The first `n` entries, fewer than a pack; the rest of the pack is `rest`. Never reads past the end.
 TW_INLINE Pack load_partial(const double* p, std::size_t n, double rest) {
 #if defined(__AVX512F__)
     return (Pack)_mm512_mask_loadu_pd((__m512d)fill(rest), (__mmask8)((1u << n) - 1), p);
 #else
     double lane[W];
     for (std::size_t i = 0; i < W; ++i) lane[i] = i < n ? p[i] : rest;
+    return load(lane);
+#endif
+}
+
+TW_INLINE FloatPack load_partial(const float* p, std::size_t n, float rest) {
+#if defined(__AVX512F__)
+    return (FloatPack)_mm512_mask_loadu_ps((__m512)fill(rest), (__mmask16)((1u << n) - 1), p);
+#else
+    float lane[kFloats];
+    for (std::size_t i = 0; i < kFloats; ++i) lane[i] = i < n ? p[i] : rest;
     return load(lane);
 #endif
 }

@@ -4,35 +4,48 @@
 
 namespace tw::learners {
 
+AveragedWeights::AveragedWeights(std::span<const double> start, bool rounded) : stride_(rounded ? 2 : 1) {
+    grow(start.size());
+    for (std::size_t j = 0; j < start.size(); ++j) stored_[j * stride_] = start[j];
+    round();
+}
+
 std::vector<double> AveragedWeights::current() const {
-    std::vector<double> out(stored_.begin(), stored_.end());
-    for (double& w : out) w *= scale_;
+    std::vector<double> out(size());
+    for (std::size_t j = 0; j < out.size(); ++j) out[j] = scale_ * stored_[j * stride_];
     return out;
 }
 
 std::vector<double> AveragedWeights::average() const {
     if (total_ == 0.0) return current();
-    std::vector<double> out(stored_.size());
-    for (std::size_t j = 0; j < out.size(); ++j)
-        out[j] = (counted_ * stored_[j] - (passed_.empty() ? 0.0 : passed_[j])) / total_;
+    std::vector<double> out(size());
+    for (std::size_t j = 0; j < out.size(); ++j) out[j] = (counted_ * stored_[j * stride_] - passed(j)) / total_;
     return out;
+}
+
+void AveragedWeights::round() {
+    for (std::size_t j = 0; j < rounded_.size(); ++j) rounded_[j] = static_cast<float>(stored_[j * stride_]);
 }
 
 // A scale far from one would lose digits of the average; at zero itself, v is gone but the average must not be.
 void AveragedWeights::multiply_out() {
     if (counted_ != 0.0) {
-        if (passed_.empty()) passed_.resize(stored_.size(), 0.0);
-        for (std::size_t j = 0; j < stored_.size(); ++j) passed_[j] -= counted_ * stored_[j];
+        if (!rounds()) passed_.resize(stored_.size(), 0.0);
+        double* late = rounds() ? stored_.data() + 1 : passed_.data();
+        for (std::size_t j = 0; j < stored_.size(); j += stride_) late[j] -= counted_ * stored_[j];
         counted_ = 0.0;
     }
-    for (double& v : stored_) v *= scale_;
+    for (std::size_t j = 0; j < stored_.size(); j += stride_) stored_[j] *= scale_;
     scale_ = 1.0;
+    round();
 }
 
 std::vector<double> AveragedWeights::state() const {
-    std::vector<double> out{scale_, counted_, total_, passed_.empty() ? 0.0 : 1.0};
-    out.insert(out.end(), stored_.begin(), stored_.end());
-    out.insert(out.end(), passed_.begin(), passed_.end());
+    const bool averaged = rounds() || !passed_.empty();
+    std::vector<double> out{scale_, counted_, total_, averaged ? 1.0 : 0.0};
+    out.reserve(out.size() + 2 * size());
+    for (std::size_t j = 0; j < size(); ++j) out.push_back(stored_[j * stride_]);
+    for (std::size_t j = 0; j < size() && averaged; ++j) out.push_back(passed(j));
     return out;
 }
 
@@ -41,12 +54,15 @@ void AveragedWeights::restore(std::span<const double> state) {
     if (state.size() < 4 || (state.size() - 4) % parts != 0)
         throw std::invalid_argument("state['weights'] has the wrong size: it is of another training set or settings");
     const std::size_t n = (state.size() - 4) / parts;
+    const std::span<const double> values = state.subspan(4, n), late = state.subspan(4 + n);
+    *this = AveragedWeights(values, rounds());
     scale_ = state[0];
     counted_ = state[1];
     total_ = state[2];
-    const auto values = state.begin() + 4;
-    stored_.assign(values, values + static_cast<std::ptrdiff_t>(n));
-    passed_.assign(values + static_cast<std::ptrdiff_t>(n), state.end());
+    if (!rounds())
+        passed_.assign(late.begin(), late.end());
+    else
+        for (std::size_t j = 0; j < late.size(); ++j) stored_[j * 2 + 1] = late[j];
 }
 
 }  // namespace tw::learners

@@ -18,39 +18,55 @@ namespace tw::learners {
 
 class AveragedWeights {
 public:
-    explicit AveragedWeights(std::span<const double> start) : stored_(start.begin(), start.end()) {}
+    // `rounded`: the oracle reads them in single precision. Only changes then need v itself, which is kept beside what
+    // was passed, for both are far away.
+    explicit AveragedWeights(std::span<const double> start, bool rounded = false);
 
-    std::size_t size() const { return stored_.size(); }
-    ScaledWeights view() const { return {stored_, scale_}; }
+    std::size_t size() const { return stored_.size() / stride_; }
+    ScaledWeights view() const {
+        if (rounds()) return {{}, scale_, rounded_};
+        return {stored_, scale_, {}};
+    }
     double scale() const { return scale_; }
 
     void grow(std::size_t n) {
-        if (n <= stored_.size()) return;
-        stored_.resize(n, 0.0);
+        if (n <= size()) return;
+        stored_.resize(n * stride_, 0.0);
+        if (rounds()) rounded_.resize(n, 0.0f);
         if (!passed_.empty()) passed_.resize(n, 0.0);
     }
 
     double dot(const SparseVector& x) const {
         double sum = 0.0;
-        for (std::size_t i = 0; i < x.size(); ++i) sum += stored_[x.indices[i]] * x.values[i];
+        for (std::size_t i = 0; i < x.size(); ++i) sum += stored_[x.indices[i] * stride_] * x.values[i];
         return scale_ * sum;
     }
 
-    // A hint that add() will come soon. What was passed is read by nothing else, and so is far away.
+    // A hint that add() will come soon: asks for what no oracle has read just now.
     void fetch(const SparseVector& x) const {
-        if (passed_.empty()) return;
-        for (const std::uint32_t j : x.indices) fetch_ahead(&passed_[j]);
+        if (rounds())
+            for (const std::uint32_t j : x.indices) fetch_ahead(&stored_[j * 2]);
+        else if (!passed_.empty())
+            for (const std::uint32_t j : x.indices) fetch_ahead(&passed_[j]);
     }
 
     // w += step * x
     void add(const SparseVector& x, double step) {
-        const double factor = step / scale_;
+        const double factor = step / scale_, late = factor * counted_;
+        if (rounds()) {
+            for (std::size_t i = 0; i < x.size(); ++i) {
+                double* both = &stored_[x.indices[i] * 2];
+                both[0] += factor * x.values[i];
+                both[1] += late * x.values[i];
+                rounded_[x.indices[i]] = static_cast<float>(both[0]);
+            }
+            return;
+        }
         if (counted_ == 0.0) {
             for (std::size_t i = 0; i < x.size(); ++i) stored_[x.indices[i]] += factor * x.values[i];
             return;
         }
         if (passed_.empty()) passed_.resize(stored_.size(), 0.0);
-        const double late = factor * counted_;
         for (std::size_t i = 0; i < x.size(); ++i) {  // both at once: each waits for memory
             stored_[x.indices[i]] += factor * x.values[i];
             passed_[x.indices[i]] += late * x.values[i];
@@ -72,7 +88,7 @@ public:
 
     double squared_norm() const {
         double sum = 0.0;
-        for (const double x : stored_) sum += x * x;
+        for (std::size_t j = 0; j < stored_.size(); j += stride_) sum += stored_[j] * stored_[j];
         return scale_ * scale_ * sum;
     }
 
@@ -88,8 +104,13 @@ private:
     // sixteen.
     static constexpr double kSmallest = 1e-4, kLargest = 1e4;
     void multiply_out();
+    void round();
+    bool rounds() const { return stride_ == 2; }
+    double passed(std::size_t j) const { return rounds() ? stored_[j * 2 + 1] : passed_.empty() ? 0.0 : passed_[j]; }
 
-    LargeArray<double> stored_, passed_;  // v, and sum_r A_r d_r
+    std::size_t stride_;                  // of v in stored_
+    LargeArray<double> stored_, passed_;  // v, and sum_r A_r d_r, which stands behind each v if that is rounded
+    LargeArray<float> rounded_;           // v, or empty
     double scale_ = 1.0, counted_ = 0.0, total_ = 0.0;
 };
 

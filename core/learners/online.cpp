@@ -8,8 +8,11 @@
 
 namespace tw::learners {
 
-Online::Online(Oracle& oracle, const OnlineSettings& settings, std::span<const double> start)
-    : oracle_(oracle), settings_(settings), w_(start), objective_(std::numeric_limits<double>::quiet_NaN()) {
+Online::Online(Oracle& oracle, const OnlineSettings& settings, std::span<const double> start, bool rounded)
+    : oracle_(oracle),
+      settings_(settings),
+      w_(start, rounded && oracle.reads_rounded()),
+      objective_(std::numeric_limits<double>::quiet_NaN()) {
     if (start.size() != oracle.n_weights()) throw std::invalid_argument("weights has the wrong size");
     if (start.size() > 0xffffffffu) throw std::invalid_argument("there are more weights than 2**32");
     if (!oracle.answers(Question::kArgmax))

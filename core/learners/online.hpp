@@ -26,7 +26,8 @@ struct Rival {
 
 class Online : public Solver {
 public:
-    Online(Oracle& oracle, const OnlineSettings& settings, std::span<const double> start);
+    // `rounded`: the best by weights of single precision are good enough.
+    Online(Oracle& oracle, const OnlineSettings& settings, std::span<const double> start, bool rounded = false);
 
     void step(std::size_t n_jobs) override;            // one pass over all examples
     std::span<const double> weights() const override;  // the average, if wanted

@@ -12,7 +12,7 @@ class PassiveAggressive final : public Online {
 public:
     PassiveAggressive(Oracle& oracle, const OnlineSettings& settings, double C, std::size_t k, bool augmented,
                       bool restricted, std::span<const double> start)
-        : Online(oracle, settings, start), C_(C), k_(k), nu_(augmented ? 1.0 : 0.0), restricted_(restricted) {}
+        : Online(oracle, settings, start, true), C_(C), k_(k), nu_(augmented ? 1.0 : 0.0), restricted_(restricted) {}
     std::string_view phase() const override { return "pa"; }
 
 protected:

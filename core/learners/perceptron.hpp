@@ -8,7 +8,7 @@ namespace tw::learners {
 class Perceptron final : public Online {
 public:
     Perceptron(Oracle& oracle, const OnlineSettings& settings, std::size_t k, std::span<const double> start)
-        : Online(oracle, settings, start), k_(k) {}
+        : Online(oracle, settings, start, true), k_(k) {}
     std::string_view phase() const override { return "perceptron"; }
 
 protected:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import trelliswork as tw
@@ -200,6 +200,11 @@ def test_rescaled_slack_finds_what_enumeration_finds(question):
     np.testing.assert_allclose(cost * (1 + value - gold), best, **CLOSE)
 
 
+def tied(values, k):
+    """Whether rounding says which are the k best, or in which order: an update of PA leaves a rival level with gold."""
+    return len(values) > 1 and k > 1 and np.min(-np.diff(values[: k + 1])) < 1e-5
+
+
 def naive_perceptron(problem, weights, epochs, k, C):
     """Passive-aggressive if C is given; all structures enumerated, all weights in one dictionary."""
     for _ in range(epochs):
@@ -210,6 +215,7 @@ def naive_perceptron(problem, weights, epochs, k, C):
             nu = 0.0 if C is None else 1.0
             gold = counts(problem, s, gold_of(problem, s))
             ranked = sorted(labellings(problem, s, weights), key=lambda entry: -entry[1] - nu * entry[2])
+            assume(not tied([value + nu * cost for path, value, cost in ranked], k))
             for path, _, cost in ranked[:k]:
                 found = counts(problem, s, path)
                 difference = {f: gold.get(f, 0.0) - found.get(f, 0.0) for f in gold.keys() | found.keys()}
@@ -235,6 +241,33 @@ def test_learning_is_what_a_dictionary_of_weights_does(C, question, epochs, k):
     by_path = {path: value for path, value, _ in labellings(problem, s, expected)}
     for code, value, *_ in found:
         np.testing.assert_allclose(value, by_path[tuple(code)], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("combinations", ["seen", "grown", "all"])
+@pytest.mark.parametrize("n_labels", [1, 2, 8, 9, 16, 17, 22, 25, 33, 40, 64, 65, 91])
+@given(seed=st.integers(0, 2**31), flags=st.sets(st.sampled_from(["valued", "pairs", "repeated", "token_weight"])))
+@settings(max_examples=6)
+def test_scores_of_single_precision_teach_what_those_of_double_do(n_labels, combinations, seed, flags):
+    """Online learners read rounded weights; what they learn differs by rounding from the same updates made here."""
+    problem = random_problem(
+        seed, flags, n_labels, n_sequences=12, max_length=9, vocabulary=5, combinations=combinations, transitions=False
+    )
+    start = as_tensors(problem, random_weights(problem, seed))
+    made, other = oracle(problem, best=True), oracle(problem, best=True)
+    trained = PassiveAggressive(0.7, epochs=1, averaged=False, shuffle=False).train(
+        made, weights=made.weights_from(start)
+    )
+    w = other.weights_from(start)
+    for s, sequence in enumerate(problem.label):
+        if not sequence:
+            continue
+        _, _, cost, indices, values = other.kbest(w, s, 1, 1.0)[0]
+        w = np.concatenate([w, np.zeros(other.n_weights - len(w))])
+        loss = cost - w[indices] @ values
+        if loss > 0 and len(indices):
+            factor = 1.0 if problem.sequence_weight is None else problem.sequence_weight[s]
+            w[indices] += min(loss / (values @ values), 0.7 * factor) * values
+    np.testing.assert_allclose(trained.weights, w, rtol=1e-5, atol=1e-5)
 
 
 @given(questions(), st.integers(1, 3))
