@@ -1,5 +1,5 @@
-// Asks for a cache line well before it is needed; a hint, never a fault. The empty statement keeps compilers from taking
-// a function that does nothing else for one without effect, and leaving its calls out.
+// Asks for a cache line well before it is needed; a hint, never a fault. The empty statement keeps compilers from
+// taking a function that does nothing else for one without effect, and leaving its calls out.
 #pragma once
 
 namespace tw {
