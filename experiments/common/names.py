@@ -22,6 +22,7 @@ EXPERIMENTS = (
     "figure_6_5",
     "figure_6_6",
     "figure_6_7",
+    "epochs_by_c",
     "confidence",
     "active_learning",
     "best_chunking",
