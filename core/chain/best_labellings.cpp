@@ -360,7 +360,8 @@ void BestLabellings::add_costs(std::size_t s, double nu, double* unary) const {
 // lowered instead, and `lowered` says by how much in all.
 void BestLabellings::put_scores(Scratch& space, const ScaledWeights& weights, std::size_t s, double nu) const {
     if (weights.size() < growth_->n_weights()) throw std::invalid_argument("weights has the wrong size");
-    space.unary.resize(set_.length(s) * K_ + kRoom);
+    const std::size_t room = set_.length(s) * K_ + kRoom;
+    if (space.unary.size() < room) space.unary.resize(room);  // never smaller: more again would be filled
     put_unit_scores(weights, s, space.unary.data());
     space.lowered = 0.0;
     if (nu != 0.0 && set_.settings.cost.empty()) {
