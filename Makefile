@@ -35,6 +35,7 @@ lint: $(VENV)/.lint
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	cd experiments && $(abspath $(BIN))/mypy --strict --ignore-missing-imports *.py common/*.py
+	cd benchmarks && $(abspath $(BIN))/mypy --strict --ignore-missing-imports *.py
 	$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
 	$(BIN)/python -m nanobind.stubgen -q -m trelliswork._core -o build/_core.pyi && diff build/_core.pyi src/trelliswork/_core.pyi
 

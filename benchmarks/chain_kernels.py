@@ -163,6 +163,8 @@ def check_agreement(unary: np.ndarray, transitions: np.ndarray) -> None:
     batch = tw.ChainBatch(unary, transitions)
     zeros = [np.zeros(unary.shape[1], dtype=int)] * len(unary)
     np.testing.assert_allclose(log_prob.detach(), batch.score(zeros) - batch.log_partition(), rtol=1e-9)
+    assert scores.grad is not None
+    assert single.grad is not None
     marginals = np.eye(unary.shape[2])[gold] - scores.grad.numpy()
     np.testing.assert_allclose(np.stack(batch.marginals()), marginals, rtol=0, atol=1e-8)
     off = np.abs(np.eye(unary.shape[2])[gold] - single.grad.numpy() - marginals).max()

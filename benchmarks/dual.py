@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from typing import Any
 
@@ -80,4 +79,4 @@ def print_scores() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -31,9 +31,9 @@ def main() -> None:
     if corpus is None:
         return
     print_load()
-    X, y = tw.corpora.read_table(corpus / "train.txt.gz")
-    assert y is not None
-    X, y = X[: options.sentences], y[: options.sentences]
+    tokens, labels = tw.corpora.read_table(corpus / "train.txt.gz")
+    assert labels is not None
+    X, y = tokens[: options.sentences], labels[: options.sentences]
     tagger = tw.SequenceLabeler("pa", "thesis", n_jobs=1)
     ours, *our_seconds = timed(
         lambda: tw.evaluation.cross_validate(tagger, X, y, folds=options.folds, grid=GRID, n_jobs=1)

@@ -166,7 +166,7 @@ def follow(run: Run, make: Callable[[int], Any], path: Path, arguments: argparse
             run.values.append(value_of(run.objective, judge, iteration.weights(), arguments))
             due = max(iteration.number + 1, 1.2 * iteration.number)
         looking += time.process_time() - stopped
-        return spent > arguments.seconds
+        return bool(spent > arguments.seconds)
 
     learner.train(oracle, n_jobs=arguments.jobs, on_iteration=look)
     print(f"{run.objective}, {run.name}: {run.values[-1]:.6g} after {run.passes[-1]} passes", flush=True)

@@ -6,7 +6,6 @@ k = 1; and what it costs, and brings, that weights are added when a wrong predic
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 from statistics import median
@@ -131,4 +130,4 @@ def print_growth() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -19,7 +19,7 @@ CASES = {
     "import trelliswork": "import trelliswork",
     "import trelliswork, ask a chain": "import trelliswork as tw; tw.Chain([[0.0, 1.0]], [[0.0, 0.0]] * 2).argmax()",
 }
-LINE = [("Confidence", "NN"), ("in", "IN"), ("the", "DT"), ("pound", "NN"), ("fell", "VBD")]
+LINE: list[tuple[str, ...]] = [("Confidence", "NN"), ("in", "IN"), ("the", "DT"), ("pound", "NN"), ("fell", "VBD")]
 
 CRFSUITE = """
 import sys

@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import chunking
@@ -60,6 +61,9 @@ def ours(sentences: list[chunking.Sentence]) -> dict[str, float]:
 
     path, n_tokens = str(raw_file("test", COPIES)), COPIES * sum(map(len, sentences))
 
+    def tag(tagger: ColumnTagger, path: str) -> None:
+        tagger.tag(path, io.BytesIO())
+
     def rate(ask: Callable[[], object], tokens: int = n_tokens) -> float:
         return tokens / best_seconds(ask, budget=2.0, most=10)
 
@@ -69,9 +73,7 @@ def ours(sentences: list[chunking.Sentence]) -> dict[str, float]:
         by_lists.n_jobs = labeler.n_jobs = jobs
         for way in ("labels", "marginals"):
             tagger = ColumnTagger(store.open_model(str(model)), way, jobs)
-            result[f"raw file to {way}, {threads(jobs)}"] = rate(
-                lambda tagger=tagger: tagger.tag(path, io.BytesIO()),
-            )
+            result[f"raw file to {way}, {threads(jobs)}"] = rate(partial(tag, tagger, path))
         result[f"attribute lists, {threads(jobs)}"] = rate(lambda: by_lists.predict(attributes), once)
         result[f"dicts, {threads(jobs)}"] = rate(lambda: by_lists.predict(dicts), once)
     return result

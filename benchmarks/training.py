@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,7 @@ def print_evaluations(theirs: dict[str, Any]) -> None:
     weights, gradient = rng.normal(scale=0.1, size=oracle.n_weights), np.empty(oracle.n_weights)
     seconds = {
         f"trelliswork, {jobs} thread{'s' * (jobs > 1)}{', double precision' * precise}": best_seconds(
-            lambda jobs=jobs, precise=precise: oracle.loss(weights, gradient, jobs, precise), 3.0, 60
+            partial(oracle.loss, weights, gradient, jobs, precise), 3.0, 60
         )
         for precise in (False, True)
         for jobs in (1, 2)
