@@ -17,6 +17,10 @@ class Perceptron(EpochLearner):
     weights by ``f(x, gold) - f(x, y)`` (Collins 2002; 004, algorithm 5 and eq. 3.31). On separable data it makes at
     most ``(R / gamma)^2`` mistakes (004, Theorem 2).
 
+    The best labellings of a sequence are sought with weights rounded to single precision, which takes less time; what
+    they teach is computed, and kept, in double precision. A step of whole numbers, as there is without sample weights
+    and values, is not rounded at all.
+
     Parameters
     ----------
     epochs : int, default 10
@@ -59,6 +63,9 @@ class PassiveAggressive(EpochLearner):
     predictions alone, so from fewer examples, and an epoch takes less time. With ``restricted``, only outputs whose
     loss is at least that of the prediction count, which bounds the loss of the predictions (004, Theorem 1) at the
     price of further decoding.
+
+    The best labellings of a sequence are sought with weights rounded to single precision, which takes less time; the
+    steps are computed, and the weights kept, in double precision.
 
     Parameters
     ----------
