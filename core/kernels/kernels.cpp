@@ -675,7 +675,7 @@ double max_meet(const Potentials& p, const PackedTransitions& moves, size_t padd
     const double total = reduce_max(top);
     if (total == -kInfinity) return total;
     size_t right = 0;
-    while (meeting[right] != total) ++right;
+    while (right + 1 < K && meeting[right] != total) ++right;  // none is, where a score overflowed
     size_t left = max_origin(row(middle - 1), moves.backward + right * padded, row(middle)[right], total, padded);
     labels[middle - 1] = (std::int32_t)left;
     labels[middle] = (std::int32_t)right;

@@ -24,7 +24,7 @@ std::vector<double> AveragedWeights::average() const {
 }
 
 void AveragedWeights::round() {
-    for (std::size_t j = 0; j < rounded_.size(); ++j) rounded_[j] = static_cast<float>(stored_[j * stride_]);
+    for (std::size_t j = 0; j < rounded_.size(); ++j) rounded_[j] = rounded(stored_[j * stride_]);
 }
 
 // A scale far from one would lose digits of the average; at zero itself, v is gone but the average must not be.

@@ -6,6 +6,7 @@
 // so a change costs two additions per non-zero, and counting a step costs one in all.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -58,7 +59,7 @@ public:
                 double* both = &stored_[x.indices[i] * 2];
                 both[0] += factor * x.values[i];
                 both[1] += late * x.values[i];
-                rounded_[x.indices[i]] = static_cast<float>(both[0]);
+                rounded_[x.indices[i]] = rounded(both[0]);
             }
             return;
         }
@@ -105,6 +106,8 @@ private:
     static constexpr double kSmallest = 1e-4, kLargest = 1e4;
     void multiply_out();
     void round();
+    // Far from where sums of single precision would overflow.
+    static float rounded(double v) { return static_cast<float>(std::clamp(v, -1e30, 1e30)); }
     bool rounds() const { return stride_ == 2; }
     double passed(std::size_t j) const { return rounds() ? stored_[j * 2 + 1] : passed_.empty() ? 0.0 : passed_[j]; }
 

@@ -270,6 +270,15 @@ def test_scores_of_single_precision_teach_what_those_of_double_do(n_labels, comb
     np.testing.assert_allclose(trained.weights, w, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("learner", [Perceptron(2), PassiveAggressive(epochs=2), PassiveAggressive(epochs=2, k=3)])
+@given(questions(), st.sampled_from([1e30, 1e60, 1e300]), st.integers(0, 2**31))
+def test_weights_beyond_single_precision_do_no_harm(learner, question, size, seed):
+    _, made, _, vector, _ = question
+    huge = size * np.random.default_rng(seed).choice([-1.0, 0.0, 1.0], len(vector))
+    trained = learner.train(made, weights=huge)
+    assert len(trained.weights) == made.n_weights
+
+
 @given(questions(), st.integers(1, 3))
 def test_a_resumed_run_ends_with_the_identical_weights(question, first):
     problem, made, _, vector, _ = question
