@@ -55,6 +55,12 @@ struct ScaledWeights {
     std::size_t size() const { return rounded.empty() ? stored.size() : rounded.size(); }
 };
 
+// Numbers by weight, `stride` bytes apart, that somebody will soon change; or none.
+struct Touched {
+    const void* numbers = nullptr;
+    std::size_t stride = 0;
+};
+
 // One structure that an oracle found: what it is (for the oracle alone to read), its score w . f(x, y) without any
 // cost, and its cost against gold.
 struct Found {
@@ -102,6 +108,9 @@ public:
 
     // f(x, gold) - f(x, y) of a structure that kbest() found for this example; may add weights, so one thread only.
     virtual void difference(std::size_t example, const Found&, SparseVector&) { refuse("difference", example, 1); }
+
+    // A hint that the next difference() will be added to these numbers, which may be far away.
+    virtual void will_touch(const Touched&) {}
 
     // The score of gold less that of a structure that kbest() found for this example, where that is quicker to have
     // than difference(); else NaN.

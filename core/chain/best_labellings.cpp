@@ -81,6 +81,8 @@ public:
             stamp_ = 1;
         }
     }
+    // Numbers to be fetched, as soon as it is known which, in the next sum.
+    void will_touch(const Touched& touched) { touched_ = touched; }
     // To be called before so many weights are added.
     void expect(std::size_t more) {
         const std::size_t most = n_ + more;
@@ -113,6 +115,7 @@ public:
         }
         out.indices.assign(indices_.begin(), indices_.begin() + static_cast<std::ptrdiff_t>(n));
         out.values.assign(values_.begin(), values_.begin() + static_cast<std::ptrdiff_t>(n));
+        touched_ = {};
     }
 
 private:
@@ -120,6 +123,7 @@ private:
         std::uint32_t stamp = 0, weight = 0, at = 0;
     };
     void put(std::uint32_t weight, double value) {
+        if (touched_.numbers) fetch_ahead(static_cast<const char*>(touched_.numbers) + weight * touched_.stride);
         indices_[n_] = weight;
         values_[n_++] = value;
     }
@@ -143,6 +147,7 @@ private:
     std::vector<Slot> table_;
     std::uint32_t stamp_ = 0;
     unsigned shift_ = 0;
+    Touched touched_;
 };
 
 BestLabellings::BestLabellings(const TrainingSet& set, std::shared_ptr<Growth> growth)
@@ -563,6 +568,8 @@ std::uint32_t BestLabellings::weight_of(const RareUnit& rare, std::uint32_t labe
     see_added();
     return weight;
 }
+
+void BestLabellings::will_touch(const Touched& touched) { sum_->will_touch(touched); }
 
 template <class Add>
 [[gnu::always_inline]] inline void BestLabellings::each_difference(std::size_t token, std::uint32_t right,

@@ -30,6 +30,7 @@ public:
 
     std::vector<Found> kbest(const ScaledWeights& weights, std::size_t sequence, std::size_t k, double nu) const;
     void difference(std::size_t sequence, std::span<const std::uint32_t> labels, SparseVector& out);
+    void will_touch(const Touched& touched);  // by the next difference()
     double margin(const ScaledWeights& weights, std::size_t sequence, std::span<const std::uint32_t> labels) const;
     // Exact where the cost counts wrong labels and the chain is not too long: the best labelling for every number of
     // them. False elsewhere.

@@ -117,6 +117,10 @@ void ChainOracle::difference(std::size_t example, const Found& found, SparseVect
     best_->difference(s, found.code, out);
 }
 
+void ChainOracle::will_touch(const Touched& touched) {
+    if (best_) best_->will_touch(touched);
+}
+
 double ChainOracle::margin(const ScaledWeights& weights, std::size_t example, const Found& found) const {
     const std::uint32_t s = sequence(example);
     if (s == kNoAttribute) return 0.0;

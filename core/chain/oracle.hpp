@@ -37,6 +37,7 @@ public:
                              double nu) const override;
     void soon(const ScaledWeights& weights, std::size_t next, std::size_t after) const override;
     void difference(std::size_t example, const Found& found, SparseVector& out) override;
+    void will_touch(const Touched& touched) override;
     double margin(const ScaledWeights& weights, std::size_t example, const Found& found) const override;
     bool slack_argmax(const ScaledWeights& weights, std::size_t example, Found& best) const override;
     void part_scores(const ScaledWeights& weights, std::size_t example, std::vector<double>& out) const override;

@@ -13,7 +13,6 @@
 
 #include "../huge_pages.hpp"
 #include "../oracle.hpp"
-#include "../prefetch.hpp"
 
 namespace tw::learners {
 
@@ -43,12 +42,10 @@ public:
         return scale_ * sum;
     }
 
-    // A hint that add() will come soon: asks for what no oracle has read just now.
-    void fetch(const SparseVector& x) const {
-        if (rounds())
-            for (const std::uint32_t j : x.indices) fetch_ahead(&stored_[j * 2]);
-        else if (!passed_.empty())
-            for (const std::uint32_t j : x.indices) fetch_ahead(&passed_[j]);
+    // What add() changes and no oracle has read just now.
+    Touched touched() const {
+        if (rounds()) return {stored_.data(), 2 * sizeof(double)};
+        return passed_.empty() ? Touched{} : Touched{passed_.data(), sizeof(double)};
     }
 
     // w += step * x

@@ -64,9 +64,9 @@ std::vector<std::uint32_t> Online::order() const {
 }
 
 const SparseVector& Online::difference(std::size_t example, const Found& found) {
+    oracle_.will_touch(w_.touched());
     oracle_.difference(example, found, difference_);
     w_.grow(oracle_.n_weights());
-    w_.fetch(difference_);
     return difference_;
 }
 
