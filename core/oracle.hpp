@@ -46,7 +46,7 @@ struct SparseVector {
 };
 
 // Weights as learners keep them: true weight j is scale * stored[j]. A learner that is content with scores of single
-// precision has them rounded too: half the memory to read.
+// precision hands them over rounded instead: half the memory to read.
 struct ScaledWeights {
     std::span<const double> stored;
     double scale = 1.0;
