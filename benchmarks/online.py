@@ -42,14 +42,14 @@ def main() -> None:
     print_growth()
 
 
-def oracle_of(path: Path, combinations: str) -> Any:
+def oracle_of(path: Path, combinations: str, by_member: bool = False) -> Any:
     """Return what a learner sees of a training file."""
     X, y = read_table(path)
     assert y is not None
     examples = _core.Examples(keep_names=False)
     examples.add(_core.ColumnSource(X.columns, tw.Templates.load(chunking.TEMPLATE_FILE).extractor()), y.codes)
     order = np.arange(len(y.names), dtype=np.int32)
-    return _core.ChainOracle(examples, len(y.names), order, combinations=combinations, use="best")
+    return _core.ChainOracle(examples, len(y.names), order, combinations=combinations, use="best", by_member=by_member)
 
 
 def epoch_seconds(learner: Any, oracle: Any) -> float:
@@ -78,7 +78,8 @@ def print_epochs() -> None:
     tagging = []
     for _ in range(TURNS):
         for (name, kind), seconds in ours.items():
-            seconds.append(epoch_seconds(LEARNERS[name], oracle_of(raw_file("train"), kind)))
+            learner = LEARNERS[name]
+            seconds.append(epoch_seconds(learner, oracle_of(raw_file("train"), kind, learner.by_member)))
         for algorithm, seconds in theirs.items():
             seconds.append(crfsuite_seconds(algorithm))
         tagging.append(best_seconds(lambda: labeler.predict(X), 1.0, 5))

@@ -27,20 +27,24 @@ public:
     virtual double squared_norm() const = 0;   // of the true weights
 };
 
-// A vector with few non-zeros; no index occurs twice.
+// A vector with few non-zeros; no index occurs twice. With Variables::kByMember, index i stands for counts[i] equal
+// coordinates of values[i] each.
 struct SparseVector {
     std::vector<std::uint32_t> indices;
     std::vector<double> values;
+    std::vector<double> counts;  // empty: one each
 
     std::size_t size() const { return indices.size(); }
     bool empty() const { return indices.empty(); }
+    double count(std::size_t i) const { return counts.empty() ? 1.0 : counts[i]; }
     void clear() {
         indices.clear();
         values.clear();
+        counts.clear();
     }
     double squared_norm() const {
         double sum = 0.0;
-        for (const double x : values) sum += x * x;
+        for (std::size_t i = 0; i < size(); ++i) sum += values[i] * values[i] * count(i);
         return sum;
     }
 };
@@ -79,6 +83,15 @@ enum class Question {
     kLocal,         // local(): one decision after the other
 };
 
+// What a number in the vector of weights is. It may stand for g equal weights v, of attributes that always occur
+// together.
+enum class Variables {
+    kPlain,     // every number is one weight
+    kScaled,    // z = sqrt(g) v: inner products of variables are those of weights, so learners need not know
+    kByMember,  // v itself, and differences say how many weights each number stands for. Whole steps stay whole, and
+                // a learner whose updates are not linear in the features can do to v what it would do to each weight
+};
+
 class Oracle {
 public:
     virtual ~Oracle() = default;
@@ -90,6 +103,8 @@ public:
     // order.
     virtual std::vector<double> grown() const { return {}; }
     virtual void grow_again(std::span<const double>) {}
+
+    virtual Variables variables() const { return Variables::kPlain; }
 
     // Whether kbest(), margin() and soon() take weights that are rounded.
     virtual bool reads_rounded() const { return false; }

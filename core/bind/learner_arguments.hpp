@@ -3,14 +3,22 @@
 
 #include <nanobind/stl/map.h>
 
+#include <algorithm>
 #include <cmath>
+#include <initializer_list>
 
 #include "../learners/online.hpp"
 #include "arrays.hpp"
 
 namespace tw::bind {
 
-inline std::span<const double> start_of(const Oracle& oracle, const Vector& weights) {
+// Checks the weights that a learner starts from, and that it understands what they are.
+inline std::span<const double> start_of(const Oracle& oracle, const Vector& weights,
+                                        std::initializer_list<Variables> understood = {Variables::kScaled}) {
+    const Variables variables = oracle.variables();
+    require(variables == Variables::kPlain || std::ranges::find(understood, variables) != understood.end(),
+            variables == Variables::kScaled ? "this learner needs an oracle made with by_member=True"
+                                            : "this learner needs an oracle made with by_member=False");
     require(weights.size() == oracle.n_weights(), "weights has the wrong size for this training set");
     for (std::size_t j = 0; j < weights.size(); ++j)
         require(std::isfinite(weights.data()[j]), "weights must be finite numbers");

@@ -13,8 +13,8 @@ void bind_online(nb::module_& m) {
             [](learners::Perceptron* self, Oracle& oracle, const Vector& weights, std::size_t k, bool averaged,
                bool shuffle, std::uint64_t seed) {
                 require_kbest(oracle, k);
-                new (self)
-                    learners::Perceptron(oracle, OnlineSettings{seed, shuffle, averaged}, k, start_of(oracle, weights));
+                new (self) learners::Perceptron(oracle, OnlineSettings{seed, shuffle, averaged}, k,
+                                                start_of(oracle, weights, {Variables::kScaled, Variables::kByMember}));
             },
             nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("k") = 1, nb::arg("averaged") = true,
             nb::arg("shuffle") = true, nb::arg("seed") = 0, nb::keep_alive<1, 2>());
@@ -26,8 +26,9 @@ void bind_online(nb::module_& m) {
                bool augmented, bool restricted, bool averaged, bool shuffle, std::uint64_t seed) {
                 require_kbest(oracle, k);
                 require(C > 0.0, "C must be above 0");
-                new (self) learners::PassiveAggressive(oracle, OnlineSettings{seed, shuffle, averaged}, C, k, augmented,
-                                                       restricted, start_of(oracle, weights));
+                new (self) learners::PassiveAggressive(
+                    oracle, OnlineSettings{seed, shuffle, averaged}, C, k, augmented, restricted,
+                    start_of(oracle, weights, {Variables::kScaled, Variables::kByMember}));
             },
             nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("C") = 1.0, nb::arg("k") = 1,
             nb::arg("augmented") = true, nb::arg("restricted") = false, nb::arg("averaged") = true,

@@ -18,7 +18,9 @@ ScaledWeights weights_of(const Oracle& oracle, const Vector& weights, std::size_
 }
 
 nb::tuple sparse(const SparseVector& from) {
-    return nb::make_tuple(to_numpy(from.indices, {from.size()}), to_numpy(from.values, {from.size()}));
+    std::vector<double> values(from.size());
+    for (std::size_t i = 0; i < from.size(); ++i) values[i] = from.values[i] * from.count(i);
+    return nb::make_tuple(to_numpy(from.indices, {from.size()}), to_numpy(values, {from.size()}));
 }
 
 // What learners see of structures, one tuple each: (code, score, cost, indices, values), the last two of the

@@ -105,8 +105,9 @@ void bind_arow(nb::module_& m) {
                 const Confidence kind = variant == "arow" ? Confidence::kArow
                                         : variant == "cw" ? Confidence::kCw
                                                           : Confidence::kScw;
-                new (self) learners::Arow(oracle, OnlineSettings{seed, shuffle, averaged},
-                                          {kind, r, phi, C, variance, k}, start_of(oracle, weights));
+                new (self)
+                    learners::Arow(oracle, OnlineSettings{seed, shuffle, averaged}, {kind, r, phi, C, variance, k},
+                                   start_of(oracle, weights, {Variables::kByMember}));
             },
             nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("variant") = "arow", nb::arg("r") = 1.0,
             nb::arg("phi") = 1.0, nb::arg("C") = 1.0, nb::arg("variance") = 1.0, nb::arg("k") = 1,

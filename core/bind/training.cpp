@@ -121,11 +121,50 @@ std::vector<std::uint8_t> flags(const std::optional<Bytes>& array, std::size_t s
     return {array->data(), array->data() + size};
 }
 
+// One array of a dictionary of tensors, whatever its integer type, as 32-bit (or 64-bit) numbers; empty when absent.
+template <class To, class... Candidates>
+std::vector<To> tensor(const nb::dict& tensors, const std::string& name) {
+    if (!tensors.contains(name.c_str())) return {};
+    const nb::object value = tensors[name.c_str()];
+    std::vector<To> out;
+    bool found = false;
+    const auto attempt = [&]<class From>() {
+        nb::ndarray<const From, nb::c_contig, nb::device::cpu> array;
+        if (found || !nb::try_cast(value, array, false)) return;
+        out.assign(array.data(), array.data() + array.size());
+        found = true;
+    };
+    (attempt.template operator()<Candidates>(), ...);
+    if (!found) throw std::invalid_argument("tensor " + name + " has an unexpected type");
+    return out;
+}
+
+struct AttributeArrays {
+    std::vector<Key> keys;
+    std::vector<std::uint32_t> slots, starts, labels;
+    std::vector<float> weights;
+    AttributeArrays(const nb::dict& from, const std::string& prefix)
+        : keys(tensor<Key, std::uint64_t>(from, prefix + "keys")),
+          slots(tensor<std::uint32_t, std::uint32_t>(from, prefix + "slots")),
+          starts(tensor<std::uint32_t, std::uint32_t>(from, prefix + "starts")),
+          labels(tensor<std::uint32_t, std::uint8_t, std::uint16_t, std::uint32_t>(from, prefix + "labels")),
+          weights(tensor<float, float>(from, prefix + "weights")) {}
+    chain::AttributeView view() const { return {keys, slots, starts, labels, weights}; }
+};
+
+struct ModelArrays {
+    AttributeArrays attribute, pair;
+    std::vector<float> transitions;
+    explicit ModelArrays(const nb::dict& from)
+        : attribute(from, "attribute."), pair(from, "pair."), transitions(tensor<float, float>(from, "transitions")) {}
+    chain::ModelView view() const { return {attribute.view(), pair.view(), transitions}; }
+};
+
 void make_oracle(ChainOracle* self, Examples& examples, std::size_t n_labels, const Labels& order,
                  std::size_t min_count, const std::string& combinations, bool transitions,
                  const std::optional<Bytes>& allowed_transitions, const std::optional<Bytes>& allowed_start,
                  const std::optional<Bytes>& allowed_end, const std::optional<Matrix>& cost, const std::string& use,
-                 std::size_t n_jobs) {
+                 std::size_t n_jobs, bool by_member, const std::optional<nb::dict>& earlier, bool keep_known) {
     chain::Settings settings;
     settings.n_labels = n_labels;
     require(n_labels >= 1 && n_labels <= 65535, "n_labels must be between 1 and 65,535");
@@ -139,6 +178,11 @@ void make_oracle(ChainOracle* self, Examples& examples, std::size_t n_labels, co
             flags(allowed_start, n_labels, "allowed_start must have one entry per label"),
             flags(allowed_end, n_labels, "allowed_end must have one entry per label")};
     if (cost) settings.cost.assign(cost->data(), cost->data() + cost->size());
+    settings.by_member = by_member;
+    const ModelArrays arrays(earlier ? *earlier : nb::dict());
+    const chain::ModelView view = arrays.view();
+    if (earlier) settings.earlier = &view;
+    settings.keep_known = earlier && keep_known;
     nb::gil_scoped_release unlocked;
     new (self) ChainOracle(std::move(examples), std::move(settings), n_jobs, use_named(use));
 }
@@ -187,44 +231,12 @@ nb::dict export_tensors(const ChainOracle& oracle, const Vector& weights, std::s
     return out;
 }
 
-// One array of a dictionary of tensors, whatever its integer type, as 32-bit (or 64-bit) numbers; empty when absent.
-template <class To, class... Candidates>
-std::vector<To> tensor(const nb::dict& tensors, const std::string& name) {
-    if (!tensors.contains(name.c_str())) return {};
-    const nb::object value = tensors[name.c_str()];
-    std::vector<To> out;
-    bool found = false;
-    const auto attempt = [&]<class From>() {
-        nb::ndarray<const From, nb::c_contig, nb::device::cpu> array;
-        if (found || !nb::try_cast(value, array, false)) return;
-        out.assign(array.data(), array.data() + array.size());
-        found = true;
-    };
-    (attempt.template operator()<Candidates>(), ...);
-    if (!found) throw std::invalid_argument("tensor " + name + " has an unexpected type");
-    return out;
-}
-
-struct AttributeArrays {
-    std::vector<Key> keys;
-    std::vector<std::uint32_t> slots, starts, labels;
-    std::vector<float> weights;
-    AttributeArrays(const nb::dict& from, const std::string& prefix)
-        : keys(tensor<Key, std::uint64_t>(from, prefix + "keys")),
-          slots(tensor<std::uint32_t, std::uint32_t>(from, prefix + "slots")),
-          starts(tensor<std::uint32_t, std::uint32_t>(from, prefix + "starts")),
-          labels(tensor<std::uint32_t, std::uint8_t, std::uint16_t, std::uint32_t>(from, prefix + "labels")),
-          weights(tensor<float, float>(from, prefix + "weights")) {}
-    chain::AttributeView view() const { return {keys, slots, starts, labels, weights}; }
-};
-
 auto weights_from(ChainOracle& oracle, const nb::dict& tensors) {
-    const AttributeArrays attribute(tensors, "attribute."), pair(tensors, "pair.");
-    const auto transitions = tensor<float, float>(tensors, "transitions");
+    const ModelArrays arrays(tensors);
     std::vector<double> weights;
     {
         nb::gil_scoped_release unlocked;
-        weights = oracle.weights_from({attribute.view(), pair.view(), transitions});
+        weights = oracle.weights_from(arrays.view());
     }
     return to_numpy(weights, {weights.size()});
 }
@@ -302,7 +314,11 @@ void bind_training(nb::module_& m) {
              nb::arg("min_count") = 1, nb::arg("combinations") = "seen", nb::arg("transitions") = true,
              nb::arg("allowed_transitions") = nb::none(), nb::arg("allowed_start") = nb::none(),
              nb::arg("allowed_end") = nb::none(), nb::arg("cost") = nb::none(), nb::arg("use") = "fast",
-             nb::arg("n_jobs") = 1)
+             nb::arg("n_jobs") = 1, nb::arg("by_member") = false, nb::arg("earlier") = nb::none(),
+             nb::arg("keep_known") = false,
+             "`by_member`: variables are the weights of single attributes, not scaled by how many they stand for. "
+             "`earlier`: the tensors of the model that training will start from; with `keep_known`, all of its weights "
+             "whose attributes occur here are among the weights.")
         .def(
             "export",
             [](const ChainOracle& oracle, const Vector& weights) {

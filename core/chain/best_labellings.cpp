@@ -83,16 +83,18 @@ public:
     }
     // Numbers to be fetched, as soon as it is known which, in the next sum.
     void will_touch(const Touched& touched) { touched_ = touched; }
+    explicit Sum(bool counted) : counted_(counted) {}
     // To be called before so many weights are added.
     void expect(std::size_t more) {
         const std::size_t most = n_ + more;
         if (most > indices_.size()) {
             indices_.resize(2 * most);
             values_.resize(2 * most);
+            if (counted_) counts_.resize(2 * most);
         }
         if (2 * most > table_.size()) enlarge(2 * most);
     }
-    void add(std::uint32_t weight, double value) {
+    void add(std::uint32_t weight, double value, double count = 1.0) {
         if (weight == kNoWeight) return;
         Slot& slot = place(weight);
         if (slot.stamp == stamp_) {
@@ -100,21 +102,24 @@ public:
             return;
         }
         slot = {stamp_, weight, static_cast<std::uint32_t>(n_)};
-        put(weight, value);
+        put(weight, value, count);
     }
     // A weight that is met once only: it need not be looked for.
-    void append(std::uint32_t weight, double value) {
-        if (weight != kNoWeight) put(weight, value);
+    void append(std::uint32_t weight, double value, double count) {
+        if (weight != kNoWeight) put(weight, value, count);
     }
     void end(SparseVector& out) {  // what cancelled is left out
         std::size_t n = 0;
         for (std::size_t i = 0; i < n_; ++i) {
             indices_[n] = indices_[i];
             values_[n] = values_[i];
+            if (counted_) counts_[n] = counts_[i];
             n += values_[i] != 0.0;
         }
-        out.indices.assign(indices_.begin(), indices_.begin() + static_cast<std::ptrdiff_t>(n));
-        out.values.assign(values_.begin(), values_.begin() + static_cast<std::ptrdiff_t>(n));
+        const auto size = static_cast<std::ptrdiff_t>(n);
+        out.indices.assign(indices_.begin(), indices_.begin() + size);
+        out.values.assign(values_.begin(), values_.begin() + size);
+        if (counted_) out.counts.assign(counts_.begin(), counts_.begin() + size);
         touched_ = {};
     }
 
@@ -122,9 +127,10 @@ private:
     struct Slot {
         std::uint32_t stamp = 0, weight = 0, at = 0;
     };
-    void put(std::uint32_t weight, double value) {
+    void put(std::uint32_t weight, double value, double count) {
         if (touched_.numbers) fetch_ahead(static_cast<const char*>(touched_.numbers) + weight * touched_.stride);
         indices_[n_] = weight;
+        if (counted_) counts_[n_] = count;
         values_[n_++] = value;
     }
     Slot& place(std::uint32_t weight) {
@@ -141,9 +147,10 @@ private:
         for (std::size_t i = 0; i < n_; ++i) place(indices_[i]) = {stamp_, indices_[i], static_cast<std::uint32_t>(i)};
     }
 
+    const bool counted_;  // whether some variables stand for several weights, and differences say for how many
     std::size_t n_ = 0;
     std::vector<std::uint32_t> indices_;
-    std::vector<double> values_;
+    std::vector<double> values_, counts_;
     std::vector<Slot> table_;
     std::uint32_t stamp_ = 0;
     unsigned shift_ = 0;
@@ -160,7 +167,7 @@ BestLabellings::BestLabellings(const TrainingSet& set, std::shared_ptr<Growth> g
     }
     place_units();
     list_units();
-    sum_ = std::make_unique<Sum>();
+    sum_ = std::make_unique<Sum>(set.settings.by_member && set.has_merged_units());
 }
 
 void BestLabellings::place_units() {
@@ -171,7 +178,11 @@ void BestLabellings::place_units() {
     for (std::uint32_t u = 0; u < set_.units.size(); ++u) {
         const auto [known, fresh] =
             factor_of_size.emplace(set_.units.n_members[u], static_cast<std::uint16_t>(factors_.size()));
-        if (fresh) factors_.push_back(set_.factor(u));
+        if (fresh) {
+            factors_.push_back(set_.factor(u));
+            steps_.push_back(set_.settings.by_member ? 1.0 : set_.factor(u));
+            counts_.push_back(set_.settings.by_member ? set_.factor(u) : 1.0);
+        }
         if (factors_.size() > 0xffff) throw std::invalid_argument("too many different units of attributes");
         const std::uint32_t size = table.starts[u + 1] - table.starts[u];
         places_.push_back({table.starts[u], static_cast<std::uint16_t>(size), known->second});
@@ -193,10 +204,10 @@ void BestLabellings::list_units() {
                 for (std::size_t j = 0; j < place.size; ++j) labels |= std::uint64_t{1} << labels_[place.begin + j];
                 parts_.push_back({labels, place.begin, place.factor});
                 if (valued) part_values_.push_back(o.values[i]);
-            } else if (row && (valued || factor(unit) == 1.0)) {
+            } else if (row && factor(unit) == 1.0) {
                 rows_.push_back(place.begin);
                 last_row_ = std::max(last_row_, place.begin);
-                if (valued) row_factors_.push_back(factor(unit) * static_cast<double>(o.values[i]));
+                if (valued) row_factors_.push_back(static_cast<double>(o.values[i]));
                 if (place.begin > kNear) far_.push_back(place.begin);
             } else {
                 rare_.push_back({unit, t, place.begin, row ? RareUnit::kRow : place.size, place.factor,
@@ -505,16 +516,17 @@ double BestLabellings::viterbi(Scratch& space, const Potentials& potentials, con
     space.scores.resize(std::max(space.scores.size(), (sequence.length + 1) * padded_));
     const Rows rows{space.scores.data(), kKeepAll};
     std::int32_t* labels = space.labels.data();
-    const bool meet = !all_scores && !potentials.per_step && sequence.length > 1;
-    double total = 0.0;
-    if (meet) {
-        total = kernels().max_meet(potentials, packed, padded_, sequence, rows.data, labels);
-    } else {
-        kernels().max_forward(potentials, packed, padded_, &sequence, &rows, 1, 0, sequence.length);
-        total = kernels().max_last(potentials, padded_, sequence, rows, labels);
+    const auto possible = [](double total) {
+        if (total == kLogZero) throw std::invalid_argument("the constraints forbid every labelling of a sequence");
+        return total;
+    };
+    if (!all_scores && !potentials.per_step && sequence.length > 1) {
+        const double total = possible(kernels().max_meet(potentials, packed, padded_, sequence, rows.data, labels));
+        if (labels[0] != kTied) return total;
     }
-    if (total == kLogZero) throw std::invalid_argument("the constraints forbid every labelling of a sequence");
-    if (!meet) kernels().max_trace(potentials, packed, padded_, sequence, rows, labels, 1, sequence.length);
+    kernels().max_forward(potentials, packed, padded_, &sequence, &rows, 1, 0, sequence.length);
+    const double total = possible(kernels().max_last(potentials, padded_, sequence, rows, labels));
+    kernels().max_trace(potentials, packed, padded_, sequence, rows, labels, 1, sequence.length);
     return total;
 }
 
@@ -538,13 +550,13 @@ template <class Visit>
 template <class Visit>
 [[gnu::always_inline]] inline void BestLabellings::each_part(std::size_t token, Visit visit) const {
     for (std::size_t i = part_starts_[token]; i < part_starts_[token + 1]; ++i)
-        visit(parts_[i], factors_[parts_[i].factor] * (part_values_.empty() ? 1.0 : double{part_values_[i]}));
+        visit(parts_[i], part_values_.empty() ? 1.0 : double{part_values_[i]});
 }
 
 template <class Visit>
 [[gnu::always_inline]] inline void BestLabellings::each_rare(std::size_t token, Visit visit) const {
     for (std::size_t i = rare_starts_[token]; i < rare_starts_[token + 1]; ++i)
-        visit(rare_[i], factors_[rare_[i].factor] * (rare_values_.empty() ? 1.0 : double{rare_values_[i]}));
+        visit(rare_[i], rare_values_.empty() ? 1.0 : double{rare_values_[i]});
 }
 
 std::size_t BestLabellings::n_units(std::size_t token) const {
@@ -575,12 +587,13 @@ template <class Add>
 [[gnu::always_inline]] inline void BestLabellings::each_difference(std::size_t token, std::uint32_t right,
                                                                    std::uint32_t wrong, Add add) {
     each_row(token, [&](std::uint32_t begin, double x) {
-        add(begin + right, x);
-        add(begin + wrong, -x);
+        add(begin + right, x, 1.0);
+        add(begin + wrong, -x, 1.0);
     });
-    const auto put = [&](const auto& unit, double x) {
-        add(weight_of(unit, right), x);
-        add(weight_of(unit, wrong), -x);
+    const auto put = [&](const auto& unit, double value) {
+        const double x = steps_[unit.factor] * value, count = counts_[unit.factor];
+        add(weight_of(unit, right), x, count);
+        add(weight_of(unit, wrong), -x, count);
     };
     each_part(token, put);
     each_rare(token, put);
@@ -597,9 +610,11 @@ void BestLabellings::difference(std::size_t s, std::span<const std::uint32_t> la
         if (label != gold[t]) {
             sum_->expect(2 * n_units(token));
             if (n_wrong == 1)  // the units of one token are all different
-                each_difference(token, gold[t], label, [&](std::uint32_t w, double x) { sum_->append(w, x); });
+                each_difference(token, gold[t], label,
+                                [&](std::uint32_t w, double x, double count) { sum_->append(w, x, count); });
             else
-                each_difference(token, gold[t], label, [&](std::uint32_t w, double x) { sum_->add(w, x); });
+                each_difference(token, gold[t], label,
+                                [&](std::uint32_t w, double x, double count) { sum_->add(w, x, count); });
         }
         if (t == 0 || (label == gold[t] && labels[t - 1] == gold[t - 1])) continue;
         const auto right = static_cast<std::uint32_t>(gold[t - 1] * K_ + gold[t]);
@@ -641,9 +656,11 @@ double BestLabellings::margin_of(const Real* v, std::size_t s, std::span<const s
             };
             each_row(token, row);
             each_part(token, [&](const PartRow& part, double x) {
+                x *= factors_[part.factor];
                 sum += x * (value(weight_of(part, gold[t])) - value(weight_of(part, labels[t])));
             });
             each_rare(token, [&](const RareUnit& rare, double x) {
+                x *= factors_[rare.factor];
                 if (rare.size == RareUnit::kRow) {
                     row(rare.begin, x);
                     return;
@@ -703,22 +720,22 @@ void BestLabellings::difference_of_marginals(std::size_t s, std::span<const doub
         const double* p = marginals.data() + t * K_;
         const auto rest = [&](std::uint32_t y) { return (y == set_.gold[token] ? 1.0 : 0.0) - p[y]; };
         sum_->expect(K_ * n_units(token));
-        const auto add = [&](std::uint32_t w, std::uint32_t y, double x) {
-            if (rest(y) != 0.0) sum_->add(w, x * rest(y));
+        const auto some = [&](std::uint32_t begin, std::size_t size, double x, double count) {
+            for (std::uint32_t w = begin; w < begin + size; ++w)
+                if (rest(labels_[w]) != 0.0) sum_->add(w, x * rest(labels_[w]), count);
         };
-        const auto some = [&](std::uint32_t begin, std::size_t size, double x) {
-            for (std::uint32_t w = begin; w < begin + size; ++w) add(w, labels_[w], x);
-        };
-        each_row(token, [&](std::uint32_t begin, double x) { some(begin, K_, x); });
+        each_row(token, [&](std::uint32_t begin, double x) { some(begin, K_, x, 1.0); });
         each_part(token, [&](const PartRow& part, double x) {
-            some(part.begin, static_cast<std::size_t>(std::popcount(part.labels)), x);
+            some(part.begin, static_cast<std::size_t>(std::popcount(part.labels)), steps_[part.factor] * x,
+                 counts_[part.factor]);
         });
         each_rare(token, [&](const RareUnit& rare, double x) {
+            const double step = steps_[rare.factor] * x, count = counts_[rare.factor];
             if (growth_->grows()) {
                 for (std::uint32_t y = 0; y < K_; ++y)
-                    if (rest(y) != 0.0) sum_->add(weight_of(rare, y), x * rest(y));
+                    if (rest(y) != 0.0) sum_->add(weight_of(rare, y), step * rest(y), count);
             } else {  // no need to look for weights that are not there
-                some(rare.begin, rare.size == RareUnit::kRow ? K_ : rare.size, x);
+                some(rare.begin, rare.size == RareUnit::kRow ? K_ : rare.size, step, count);
             }
         });
         if (t == 0) continue;

@@ -61,15 +61,15 @@ private:
     void put_transitions(const ScaledWeights& weights, double* moves) const;
     void forbid(double* moves, std::size_t n_steps) const;
     void add_costs(std::size_t sequence, double nu, double* unary) const;
-    // Call visit for the units of a token, with what their weights are multiplied with, from the lists that gathering
-    // scores has just brought into the cache.
+    // Call visit for the units of a token, with the value of the attribute, from the lists that gathering scores has
+    // just brought into the cache. Rows are of one attribute each.
     template <class Visit>
     void each_row(std::size_t token, Visit visit) const;  // visit(begin, x)
     template <class Visit>
     void each_part(std::size_t token, Visit visit) const;  // visit(part, x)
     template <class Visit>
     void each_rare(std::size_t token, Visit visit) const;  // visit(rare, x)
-    // add(weight, x) for the units of a token with the right label, add(weight, -x) with the wrong one.
+    // add(weight, x, count) for the units of a token with the right label, add(weight, -x, count) with the wrong one.
     template <class Add>
     void each_difference(std::size_t token, std::uint32_t right, std::uint32_t wrong, Add add);
     std::size_t n_units(std::size_t token) const;
@@ -92,7 +92,9 @@ private:
     std::size_t K_, padded_;
     std::vector<double> start_, end_;  // 0, or -inf where forbidden
     LargeArray<Place> places_;         // of units
-    std::vector<double> factors_;      // of units with so many members
+    // Of units with so many members: what multiplies a variable in a score, what multiplies a value in a difference,
+    // and how many weights a variable of a difference stands for.
+    std::vector<double> factors_, steps_, counts_;
     LargeArray<std::uint16_t> labels_;
     std::vector<std::uint64_t> has_added_;
     // What TokenUnits says.

@@ -80,7 +80,7 @@ DevSet::DevSet(std::shared_ptr<const TrainingSet> set, std::shared_ptr<const Gro
     }
 }
 
-// Members of one unit that a token has, perhaps not all of them, add up: each counts for 1 / sqrt(g) of the variable.
+// Members of one unit that a token has, perhaps not all of them, add up: each counts for its share of the variable.
 void DevSet::add(const AttributeList& list, bool pairs, std::span<const Key> keys, std::span<const std::uint32_t> slots,
                  std::size_t n_tokens) {
     Terms& terms = pairs ? pair_terms_ : terms_;
@@ -100,7 +100,7 @@ void DevSet::add(const AttributeList& list, bool pairs, std::span<const Key> key
             if (number == kNoAttribute || units.of_attribute[number] == kNoAttribute) continue;
             const std::uint32_t unit = units.of_attribute[number];
             const float factor =
-                (list.values.empty() ? 1.0f : list.values[i]) / std::sqrt(static_cast<float>(units.n_members[unit]));
+                (list.values.empty() ? 1.0f : list.values[i]) * (pairs ? 1.0f : static_cast<float>(set_->share(unit)));
             std::size_t j = begin;
             while (j < terms.units.size() && terms.units[j] != unit) ++j;
             if (j < terms.units.size()) {

@@ -10,7 +10,7 @@ namespace tw::chain {
 namespace {
 
 AttributeTensors expand(const Units& units, const WeightTable& table, const std::vector<Key>& keys, const Names& names,
-                        std::span<const double> weights, bool hashed) {
+                        std::span<const double> weights, bool hashed, bool by_member) {
     AttributeTensors out;
     out.starts.push_back(0);
     std::vector<Key> kept;
@@ -20,7 +20,7 @@ AttributeTensors expand(const Units& units, const WeightTable& table, const std:
             if (hashed) out.starts.push_back(static_cast<std::uint32_t>(out.labels.size()));
             continue;
         }
-        const double factor = 1.0 / std::sqrt(static_cast<double>(units.n_members[unit]));
+        const double factor = by_member ? 1.0 : 1.0 / std::sqrt(static_cast<double>(units.n_members[unit]));
         for (std::size_t w = table.starts[unit]; w < table.starts[unit + 1]; ++w) {
             out.labels.push_back(table.labels[w]);
             out.weights.push_back(static_cast<float>(factor * weights[w]));
@@ -69,37 +69,21 @@ Merged merged(const WeightTable& own, std::size_t offset, const Additions& added
     return out;
 }
 
-void check(const AttributeView& view, bool hashed) {
-    const auto require = [](bool holds) {
-        if (!holds) throw std::invalid_argument("the tensors of the earlier model do not fit together");
-    };
-    require(!view.starts.empty() && view.starts.front() == 0 && std::ranges::is_sorted(view.starts));
-    require(view.starts.back() == view.labels.size() && view.labels.size() == view.weights.size());
-    if (!hashed) require(valid({view.keys, view.slots}, view.starts.size() - 1));
-    for (const float w : view.weights) require(w >= -1e30f && w <= 1e30f);
-}
-
-// Members of a unit that the model gives different weights: the nearest equal ones are their mean, z = sum / sqrt(g).
+// Adds up the weights of the members of each unit. Members that the model gives different weights get their mean, the
+// nearest that are equal: so whoever wants to go on from the very weights has to keep such members apart.
 template <class Weight>
-void read(const Units& units, const std::vector<Key>& keys, const AttributeView& view, bool hashed, std::size_t n_codes,
+void read(const Units& units, const std::vector<Key>& keys, const AttributeView& view, std::size_t n_codes,
           Weight weight_of, std::vector<double>& out) {
-    if (view.starts.empty()) return;
-    check(view, hashed);
-    if (hashed && view.starts.size() != units.of_attribute.size() + 1)
-        throw std::invalid_argument("the earlier model was hashed to another size");
     for (std::size_t a = 0; a < units.of_attribute.size(); ++a) {
         const std::uint32_t unit = units.of_attribute[a];
-        if (unit == kNoAttribute) continue;
-        const std::size_t number = hashed ? a : KeyTable{view.keys, view.slots}.find(keys[a]);
+        const std::size_t number = unit == kNoAttribute ? kNoAttribute : view.find(a, keys);
         if (number == kNoAttribute) continue;
-        const double factor = 1.0 / std::sqrt(static_cast<double>(units.n_members[unit]));
-        for (std::size_t i = view.starts[number]; i < view.starts[number + 1]; ++i) {
-            if (view.labels[i] >= n_codes || view.weights[i] == 0.0f) continue;
-            const std::uint32_t w = weight_of(unit, view.labels[i]);
-            if (w == kNoWeight) continue;
+        view.each(number, n_codes, [&](std::uint32_t code, float weight) {
+            const std::uint32_t w = weight_of(unit, code);
+            if (w == kNoWeight) return;
             if (w >= out.size()) out.resize(w + std::size_t{1}, 0.0);
-            out[w] += factor * static_cast<double>(view.weights[i]);
-        }
+            out[w] += static_cast<double>(weight);
+        });
     }
 }
 
@@ -109,9 +93,10 @@ ModelTensors tensors(const TrainingSet& set, const Growth& growth, std::span<con
     const bool hashed = set.hash_bits != 0;
     const auto of = [&](const Units& units, const WeightTable& table, std::size_t offset, const Additions& added,
                         const std::vector<Key>& keys, const Names& names) {
-        if (!growth.grows()) return expand(units, table, keys, names, weights.subspan(offset), hashed);
+        const bool by_member = set.settings.by_member;
+        if (!growth.grows()) return expand(units, table, keys, names, weights.subspan(offset), hashed, by_member);
         const Merged all = merged(table, offset, added, weights);
-        return expand(units, all.table, keys, names, all.weights, hashed);
+        return expand(units, all.table, keys, names, all.weights, hashed, by_member);
     };
     ModelTensors out;
     out.attribute = of(set.units, set.unit_weights, 0, growth.units(), set.keys, set.names);
@@ -126,16 +111,25 @@ ModelTensors tensors(const TrainingSet& set, const Growth& growth, std::span<con
 }
 
 std::vector<double> weights_from(const TrainingSet& set, Growth& growth, const ModelView& model) {
-    const bool hashed = set.hash_bits != 0;
     const std::size_t K = set.n_labels();
-    if (model.transitions.size() != K * K)
-        throw std::invalid_argument("the earlier model has another number of labels");
+    check(model, K, set.hash_bits ? set.n_attributes : 0);
     std::vector<double> out(growth.n_weights(), 0.0);
     read(
-        set.units, set.keys, model.attribute, hashed, K,
+        set.units, set.keys, model.attribute, K,
         [&](std::uint32_t unit, std::uint32_t label) { return growth.of_unit(unit, label); }, out);
+    // The sum of g equal weights is exact, and so is v, its g-th part; z is sqrt(g) v.
+    for (std::size_t unit = 0; unit < set.units.size(); ++unit) {
+        const double divisor =
+            set.settings.by_member ? static_cast<double>(set.units.n_members[unit]) : set.factor(unit);
+        if (divisor == 1.0) continue;
+        for (std::size_t w = set.unit_weights.starts[unit]; w < set.unit_weights.starts[unit + 1]; ++w)
+            out[w] /= divisor;
+        growth.units().each(unit, [&](std::uint32_t, std::uint32_t w) {
+            if (w < out.size()) out[w] /= divisor;
+        });
+    }
     read(
-        set.pair_units, set.pair_keys, model.pair, hashed, K * K,
+        set.pair_units, set.pair_keys, model.pair, K * K,
         [&](std::uint32_t unit, std::uint32_t pair) { return growth.of_pair(unit, pair); }, out);
     for (std::size_t i = 0; i < set.transition_pairs.size(); ++i)
         out[set.first_transition() + i] = model.transitions[set.transition_pairs[i]];

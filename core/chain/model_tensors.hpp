@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "earlier_model.hpp"
 #include "growth.hpp"
 #include "training_set.hpp"
 
@@ -28,20 +29,9 @@ struct ModelTensors {
     Constraints allowed;
 };
 
-// The weights of a training set with every unit taken apart again: each of g members has z / sqrt(g).
+// The weights of a training set with every unit taken apart again: each of g members has z / sqrt(g), or v.
 // Added weights are among them; where there may be such, zeros are left out.
 ModelTensors tensors(const TrainingSet& set, const Growth& growth, std::span<const double> weights);
-
-// Tensors of another model, checked here.
-struct AttributeView {
-    std::span<const Key> keys;
-    std::span<const std::uint32_t> slots, starts, labels;
-    std::span<const float> weights;
-};
-struct ModelView {
-    AttributeView attribute, pair;
-    std::span<const float> transitions;
-};
 
 // The weights of a model as a starting point: attributes are matched by key, those it does not know get 0.
 // Where weights may be added, those of the model are.

@@ -34,9 +34,14 @@ Settings checked(Settings settings) {
 
 ChainOracle::ChainOracle(Examples&& examples, Settings settings, std::size_t n_jobs, Use use) : fast_(false) {
     settings.weigh_costs = use == Use::kBest;
+    if (settings.by_member && use != Use::kBest)
+        throw std::invalid_argument("by_member needs an oracle that is made for the best labellings: use='best'");
     const auto set = std::make_shared<TrainingSet>(std::move(examples), checked(std::move(settings)));
     set_ = set;
     growth_ = std::make_shared<Growth>(*set);
+    variables_ = !set->has_merged_units()  ? Variables::kPlain
+                 : set->settings.by_member ? Variables::kByMember
+                                           : Variables::kScaled;
     fast_ = use == Use::kFast && has_fast_path(*set);
     if (!fast_ && !set->partly_labelled()) best_ = std::make_unique<BestLabellings>(*set, growth_);
     const std::size_t n_threads = std::clamp<std::size_t>(n_jobs, 1, set->shards.size() - 1);  // what is worth it
@@ -158,7 +163,10 @@ void ChainOracle::difference_of_marginals(std::size_t example, std::span<const d
     if (s != kNoAttribute) best_->difference_of_marginals(s, marginals, out);
 }
 
-std::unique_ptr<Oracle> ChainOracle::local() const { return best_ ? std::make_unique<LocalOracle>(set_) : nullptr; }
+std::unique_ptr<Oracle> ChainOracle::local() const {
+    if (variables_ == Variables::kByMember) throw std::invalid_argument("single decisions need by_member=False");
+    return best_ ? std::make_unique<LocalOracle>(set_) : nullptr;
+}
 
 std::size_t ChainOracle::n_parameters() const {
     std::size_t total = set_->n_pair_weights() + set_->transition_pairs.size();

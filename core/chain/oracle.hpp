@@ -30,6 +30,7 @@ public:
     std::size_t n_labels() const { return set_->n_labels(); }
     bool answers(Question question) const override { return best_ || question == Question::kExpectations; }
     bool reads_rounded() const override { return true; }
+    Variables variables() const override { return variables_; }
     double example_weight(std::size_t example) const override;
     std::vector<double> grown() const override { return growth_->list(); }
     void grow_again(std::span<const double> list) override;
@@ -71,6 +72,7 @@ private:
     std::unique_ptr<BestLabellings> best_;  // or null
     std::vector<double> l1_factors_;
     double cost_scale_ = 0.0;
+    Variables variables_;
 };
 
 }  // namespace tw::chain

@@ -262,7 +262,8 @@ void RowLayout::place_units(const std::vector<std::uint8_t>& valued) {
     index.assign(set_.units.size(), 0);
     for (std::size_t u = 0; u < set_.units.size(); ++u) {
         const std::size_t n = set_.unit_weights.starts[u + 1] - set_.unit_weights.starts[u];
-        if (set_.units.counts[u] == 1 && n == 1 && !valued[u]) {
+        // Units that occur once: one a token, with a weight for gold alone. An earlier model may know other labels.
+        if (set_.units.counts[u] == 1 && n == 1 && !valued[u] && !set_.units.from_model) {
             place[u] = Place::kOnce;  // its token is known when tokens are listed
         } else if (n <= kMostEntries) {
             place[u] = Place::kEntries;

@@ -34,6 +34,23 @@ std::vector<std::uint32_t> count(const Occurrences& occurrences, std::size_t n) 
     return counts;
 }
 
+// Attributes of a pair of labels have no say at the first token of a sequence. Those that an earlier model knows and
+// that occur nowhere else keep the weights they have there.
+std::vector<std::uint32_t> count_pairs(const Occurrences& occurrences, std::span<const std::uint64_t> sequence_starts,
+                                       std::size_t n, bool keep_known) {
+    std::vector<std::uint32_t> counts = count(occurrences, n);
+    if (!keep_known) return counts;
+    std::vector<std::uint8_t> used(n, 0);
+    for (std::size_t s = 0; s + 1 < sequence_starts.size(); ++s) {
+        if (sequence_starts[s] == sequence_starts[s + 1]) continue;
+        const std::uint32_t end = occurrences.starts[sequence_starts[s + 1]];
+        for (std::size_t i = occurrences.starts[sequence_starts[s] + 1]; i < end; ++i) used[occurrences.numbers[i]] = 1;
+    }
+    for (std::size_t a = 0; a < n; ++a)
+        if (!used[a]) counts[a] = 0;
+    return counts;
+}
+
 void check_weight_count(double n_weights) {
     if (n_weights > 4294967280.0) refuse("more than 4,294,967,280 weights: raise min_count, or hash the attributes");
 }
@@ -50,10 +67,12 @@ TrainingSet::TrainingSet(Examples&& examples, Settings given)
     take_weights(examples);
     check_constraints();
 
+    if (settings.earlier) check(*settings.earlier, n_labels(), hash_bits ? examples.n_attributes() : 0);
     take_attributes(examples);
     find_weights();
     find_pair_weights();
     find_transitions();
+    settings.earlier = nullptr;
     check_weight_count(static_cast<double>(n_weights()));
 }
 
@@ -179,14 +198,36 @@ void TrainingSet::take_attributes(Examples& examples) {
     {
         const Occurrences from = std::move(examples.label);
         examples.label = {};
-        units = merge(from, label_counts, settings.min_count);
+        const auto known = known_weights(&ModelView::attribute, keys, n_attributes, n_labels());
+        units = merge(from, {label_counts, settings.min_count, known, settings.keep_known});
         occurrences = unit_occurrences(from, units, examples.sequence_starts, example);
     }
     if (!examples.pair.numbers.empty()) {
         const Occurrences from = std::move(examples.pair);
         examples.pair = {};
-        pair_units = apart(count(from, n_pair_attributes), settings.min_count);
+        const auto pair_counts = count_pairs(from, examples.sequence_starts, n_pair_attributes, settings.keep_known);
+        const auto known = known_weights(&ModelView::pair, pair_keys, n_pair_attributes, n_labels() * n_labels());
+        pair_units = apart({pair_counts, settings.min_count, known, settings.keep_known});
         pair_occurrences = unit_occurrences(from, pair_units, examples.sequence_starts, example);
+    }
+}
+
+std::vector<std::uint32_t> TrainingSet::known_weights(const AttributeView ModelView::* kind, std::span<const Key> of,
+                                                      std::size_t n, std::size_t n_codes) const {
+    if (!settings.earlier) return {};
+    return kinds_of_weights(settings.earlier->*kind, of, n, n_codes);
+}
+
+// Calls visit(unit, code) for the weights that the earlier model has, if they are to be kept.
+template <class Visit>
+void TrainingSet::each_known(const AttributeView ModelView::* kind, const Units& of, std::span<const Key> from,
+                             std::size_t n_codes, Visit visit) const {
+    if (!settings.earlier || !settings.keep_known) return;
+    const AttributeView& view = settings.earlier->*kind;
+    for (std::size_t a = 0; a < of.of_attribute.size(); ++a) {
+        const std::uint32_t unit = of.of_attribute[a];
+        const std::size_t number = unit == kNoAttribute ? kNoAttribute : view.find(a, from);
+        if (number != kNoAttribute) view.each(number, n_codes, [&](std::uint32_t code, float) { visit(unit, code); });
     }
 }
 
@@ -209,6 +250,7 @@ void TrainingSet::find_weights() {
                 if (i + 32 < occurrences.numbers.size()) seen.fetch(occurrences.numbers[i + 32]);
                 seen.add(occurrences.numbers[i], y);
             }
+    each_known(&ModelView::attribute, units, keys, K, [&](std::uint32_t u, std::uint32_t y) { seen.add(u, y); });
     const bool grown = settings.combinations == Combinations::kGrown;
     for (std::size_t u = 0; u < units.size(); ++u) {
         const std::size_t before = table.labels.size();
@@ -251,6 +293,9 @@ void TrainingSet::find_pair_weights() {
             for (std::size_t i = pair_occurrences.starts[t]; i < pair_occurrences.starts[t + 1]; ++i)
                 seen.push_back(std::uint64_t{pair_occurrences.numbers[i]} << 32 | pair);
         });
+        each_known(&ModelView::pair, pair_units, pair_keys, n_pairs, [&](std::uint64_t u, std::uint32_t pair) {
+            if (possible(pair)) seen.push_back(u << 32 | pair);
+        });
         std::ranges::sort(seen);
         seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
     }
@@ -267,6 +312,8 @@ void TrainingSet::find_transitions() {
     std::vector<std::uint8_t> seen(n_pairs, settings.combinations != Combinations::kSeen);
     if (settings.combinations == Combinations::kSeen)
         each_label_pair([&](std::size_t, std::uint32_t pair) { seen[pair] = 1; });
+    if (settings.earlier && settings.keep_known)
+        for (std::uint32_t pair = 0; pair < n_pairs; ++pair) seen[pair] |= settings.earlier->transitions[pair] != 0.0f;
     for (std::uint32_t pair = 0; pair < n_pairs; ++pair)
         if (seen[pair] && possible(pair)) transition_pairs.push_back(pair);
 }

@@ -16,6 +16,7 @@
 
 #include "../features/examples.hpp"
 #include "../features/units.hpp"
+#include "earlier_model.hpp"
 
 namespace tw::chain {
 
@@ -38,6 +39,10 @@ struct Settings {
     Constraints constraints;
     std::vector<double> cost;  // [gold][label], zero on the diagonal; empty: 1 for every wrong label
     bool weigh_costs = false;  // token weights weigh costs, so they are kept even when equal within every sequence
+    bool by_member = false;    // Variables::kByMember, not kScaled
+    // The model that training will start from, or null; only read while the set is made.
+    const ModelView* earlier = nullptr;
+    bool keep_known = false;  // whether all that it has weights for and that occurs here gets weights
 };
 
 // What the weights of units (or of pair attributes) are: those of unit u are starts[u] .. starts[u + 1] - 1.
@@ -93,8 +98,13 @@ public:
     std::size_t n_weights() const { return first_transition() + transition_pairs.size(); }
     // What a variable of the unit is multiplied with in a score.
     double factor(std::size_t unit) const {
-        const std::uint32_t g = units.n_members[unit];
-        return g == 1 ? 1.0 : std::sqrt(static_cast<double>(g));
+        const auto g = static_cast<double>(units.n_members[unit]);
+        return settings.by_member ? g : g == 1.0 ? 1.0 : std::sqrt(g);
+    }
+    // The weight of each member, by the unit's variable.
+    double share(std::size_t unit) const { return settings.by_member ? 1.0 : 1.0 / factor(unit); }
+    bool has_merged_units() const {
+        return std::ranges::any_of(units.n_members, [](std::uint32_t g) { return g > 1; });
     }
 
     std::size_t memory_bytes() const;
@@ -130,7 +140,12 @@ private:
     void take_weights(const Examples& examples);
     void check_constraints() const;
     void take_attributes(Examples& examples);
+    std::vector<std::uint32_t> known_weights(const AttributeView ModelView::* kind, std::span<const Key> of,
+                                             std::size_t n, std::size_t n_codes) const;
     void find_weights();
+    template <class Visit>
+    void each_known(const AttributeView ModelView::* kind, const Units& of, std::span<const Key> from,
+                    std::size_t n_codes, Visit visit) const;
     void find_pair_weights();
     void find_transitions();
     template <class Visit>

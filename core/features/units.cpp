@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <unordered_map>
 
 #include "../prefetch.hpp"
 #include "key_table.hpp"
@@ -102,13 +103,19 @@ void number_by_count(Units& units) {
 }
 
 template <class ClassOf>
-Units numbered(std::span<const std::uint32_t> counts, std::size_t min_count, std::size_t n_classes, ClassOf class_of) {
+Units numbered(const Candidates& candidates, std::size_t n_classes, ClassOf class_of) {
+    const auto& counts = candidates.counts;
     Units units;
+    units.from_model = !candidates.known.empty();
     units.of_attribute.assign(counts.size(), kNoAttribute);
     std::vector<std::uint32_t> unit_of_class(n_classes, kNoAttribute);
+    std::unordered_map<std::uint64_t, std::uint32_t> unit_of_known;  // by class and earlier weights
     for (std::uint32_t a = 0; a < counts.size(); ++a) {
-        if (counts[a] < min_count || counts[a] == 0) continue;
-        std::uint32_t& unit = unit_of_class[class_of(a)];
+        if (!candidates.has(a)) continue;
+        const std::uint32_t known = candidates.known.empty() ? 0 : candidates.known[a];
+        const std::uint64_t both = std::uint64_t{class_of(a)} << 32 | known;
+        std::uint32_t& unit =
+            known == 0 ? unit_of_class[class_of(a)] : unit_of_known.try_emplace(both, kNoAttribute).first->second;
         if (unit == kNoAttribute) {
             unit = static_cast<std::uint32_t>(units.size());
             units.n_members.push_back(0);
@@ -123,8 +130,8 @@ Units numbered(std::span<const std::uint32_t> counts, std::size_t min_count, std
 
 }  // namespace
 
-Units merge(const Occurrences& occurrences, std::span<const std::uint32_t> counts, std::size_t min_count) {
-    Refinement refinement(counts.size());
+Units merge(const Occurrences& occurrences, const Candidates& candidates) {
+    Refinement refinement(candidates.counts.size());
     std::vector<std::uint32_t> members;
     std::vector<char> valued;
     for (std::size_t t = 0; t + 1 < occurrences.starts.size(); ++t) {
@@ -132,17 +139,17 @@ Units merge(const Occurrences& occurrences, std::span<const std::uint32_t> count
         valued.clear();
         for (std::size_t i = occurrences.starts[t]; i < occurrences.starts[t + 1]; ++i) {
             if (i + kAhead < occurrences.numbers.size()) refinement.fetch(occurrences.numbers[i + kAhead]);
-            if (min_count > 1 && counts[occurrences.numbers[i]] < min_count) continue;
+            if (candidates.min_count > 1 && !candidates.has(occurrences.numbers[i])) continue;
             members.push_back(occurrences.numbers[i]);
             if (!occurrences.values.empty()) valued.push_back(occurrences.values[i] != 1.0f);
         }
         refinement.split(members, [&](std::size_t i) { return !valued.empty() && valued[i]; });
     }
-    return numbered(counts, min_count, refinement.n_classes(), [&](std::uint32_t a) { return refinement.class_of(a); });
+    return numbered(candidates, refinement.n_classes(), [&](std::uint32_t a) { return refinement.class_of(a); });
 }
 
-Units apart(std::span<const std::uint32_t> counts, std::size_t min_count) {
-    return numbered(counts, min_count, counts.size(), [](std::uint32_t a) { return a; });
+Units apart(const Candidates& candidates) {
+    return numbered(candidates, candidates.counts.size(), [](std::uint32_t a) { return a; });
 }
 
 Occurrences unit_occurrences(const Occurrences& attributes, Units& units,

@@ -19,17 +19,33 @@ struct Units {
     std::vector<std::uint32_t> of_attribute;  // unit of each attribute; kNoAttribute when it is too rare
     std::vector<std::uint32_t> n_members;     // attributes in each unit
     std::vector<std::uint32_t> counts;        // occurrences of each member
+    bool from_model = false;  // whether an earlier model kept attributes apart that always occur together
 
     std::size_t size() const { return n_members.size(); }
 };
 
-// Groups attributes by the tokens they occur in, leaving out those with fewer occurrences than min_count. Only
-// attributes with value 1 wherever they occur, and once in a token, are merged. Units are numbered by how often they
-// occur, the most frequent first, so that what is used most lies together.
-Units merge(const Occurrences& occurrences, std::span<const std::uint32_t> counts, std::size_t min_count);
+// Which attributes get weights, and which of these may share one.
+struct Candidates {
+    std::span<const std::uint32_t> counts;  // occurrences of each attribute
+    std::size_t min_count = 1;              // those with fewer are left out, unless
+    std::span<const std::uint32_t> known;   // an earlier model has weights for them: equal numbers for equal weights, 0
+                                            // for none. Empty: there is none. Only what starts from equal weights moves
+                                            // as one.
+    bool keep_known = false;
+
+    bool has(std::uint32_t attribute) const {
+        const std::uint32_t count = counts[attribute];
+        return count > 0 && (count >= min_count || (keep_known && !known.empty() && known[attribute] != 0));
+    }
+};
+
+// Groups attributes by the tokens they occur in. Only attributes with value 1 wherever they occur, and once in a token,
+// are merged. Units are numbered by how often they occur, the most frequent first, so that what is used most lies
+// together.
+Units merge(const Occurrences& occurrences, const Candidates& candidates);
 
 // Every attribute a unit of its own.
-Units apart(std::span<const std::uint32_t> counts, std::size_t min_count);
+Units apart(const Candidates& candidates);
 
 // The units of the tokens of the given sequences, in this order: each unit once, equal attributes of a token added up.
 // Units that occur once are numbered anew, in the order in which they are met here.

@@ -577,6 +577,22 @@ TW_INLINE size_t max_origin(const double* scores, const double* moves, double lo
     return 0;
 }
 
+// The same, and whether there is another such label.
+TW_INLINE size_t only_max_origin(const double* scores, const double* moves, double local, double wanted, size_t padded,
+                                 bool& tied) {
+    size_t first = padded;
+    for (size_t block = 0; block < padded; block += 64) {
+        const size_t stop = least(padded, block + 64);
+        std::uint64_t found = 0;
+        for (size_t k = block; k < stop; k += W)
+            found |= equal_bits((load(scores + k) + load(moves + k)) + fill(local), fill(wanted)) << (k - block);
+        if (!found) continue;
+        tied |= first < padded || (found & (found - 1)) != 0;
+        if (first == padded) first = block + lowest_bit(found);
+    }
+    return first == padded ? 0 : first;
+}
+
 void max_trace(const Potentials& p, PackedTransitions& moves, size_t padded, const Sequence& s, const Rows& scores,
                std::int32_t* labels, size_t begin, size_t end) {
     const size_t K = p.n_labels;
@@ -676,6 +692,10 @@ double max_meet(const Potentials& p, const PackedTransitions& moves, size_t padd
     if (total == -kInfinity) return total;
     size_t right = 0;
     while (right + 1 < K && meeting[right] != total) ++right;  // none is, where a score overflowed
+    // Of equal labellings the first is the smallest read from its end. Towards the start that is the lowest label at
+    // each step, but towards the end a tie means that the whole rest has to be compared: the caller starts again.
+    bool tied = false;
+    for (size_t k = right + 1; k < K; ++k) tied |= meeting[k] == total;
     size_t left = max_origin(row(middle - 1), moves.backward + right * padded, row(middle)[right], total, padded);
     labels[middle - 1] = (std::int32_t)left;
     labels[middle] = (std::int32_t)right;
@@ -684,7 +704,8 @@ double max_meet(const Potentials& p, const PackedTransitions& moves, size_t padd
         labels[t - 1] = (std::int32_t)left;
     };
     const auto behind = [&](size_t t) TW_INLINE_LAMBDA {
-        right = max_origin(row(t + 1), moves.forward + right * padded, s.unary[t * K + right], row(t)[right], padded);
+        right = only_max_origin(row(t + 1), moves.forward + right * padded, s.unary[t * K + right], row(t)[right],
+                                padded, tied);
         labels[t + 1] = (std::int32_t)right;
     };
     for (size_t i = 0; i + 1 < middle; ++i) {
@@ -692,6 +713,7 @@ double max_meet(const Potentials& p, const PackedTransitions& moves, size_t padd
         behind(middle + i);
     }
     for (size_t t = 2 * middle - 1; t < last; ++t) behind(t);
+    if (tied) labels[0] = kTied;
     return total;
 }
 

@@ -129,6 +129,8 @@ struct TokenUnits {
     const float* rare_values;  // or null: all ones
 };
 
+inline constexpr std::int32_t kTied = -1;
+
 struct Kernels {
     const char* name;
     std::size_t width;  // doubles in a vector
@@ -161,7 +163,8 @@ struct Kernels {
 
     // The best labels of a sequence of at least two positions and their score, -inf when every path is forbidden: from
     // both ends at once, so that neither recursion waits for the other. `scores` has room for length + 1 rows.
-    // Transitions must be the same at all positions.
+    // Transitions must be the same at all positions. The first label is kTied where other labels may be as good, so
+    // that max_forward must say which of them come first.
     double (*max_meet)(const Potentials&, const PackedTransitions&, std::size_t padded, const Sequence&, double* scores,
                        std::int32_t* labels);
 

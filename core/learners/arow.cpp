@@ -26,7 +26,8 @@ void Arow::visit(std::size_t example) {
     for (const Rival& rival : rivals_now) {
         const SparseVector& d = rival.difference;
         double variance = 0.0;
-        for (std::size_t i = 0; i < d.size(); ++i) variance += variances_[d.indices[i]] * d.values[i] * d.values[i];
+        for (std::size_t i = 0; i < d.size(); ++i)
+            variance += d.count(i) * variances_[d.indices[i]] * d.values[i] * d.values[i];
         const double margin = w_.dot(d) - rival.cost;
         if (margin < 0.0) met(-weight * margin);
         if (!(variance > 0.0)) continue;

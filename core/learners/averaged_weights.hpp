@@ -38,7 +38,11 @@ public:
 
     double dot(const SparseVector& x) const {
         double sum = 0.0;
-        for (std::size_t i = 0; i < x.size(); ++i) sum += stored_[x.indices[i] * stride_] * x.values[i];
+        if (x.counts.empty())
+            for (std::size_t i = 0; i < x.size(); ++i) sum += stored_[x.indices[i] * stride_] * x.values[i];
+        else
+            for (std::size_t i = 0; i < x.size(); ++i)
+                sum += stored_[x.indices[i] * stride_] * x.values[i] * x.counts[i];
         return scale_ * sum;
     }
 

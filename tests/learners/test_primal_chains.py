@@ -22,16 +22,22 @@ ALL = 1000  # more labellings than any chain here has
 
 
 class Chains:
-    """A small training set with random weights, and all its labellings."""
+    """A small training set with random weights, and all its labellings.
 
-    def __init__(self, problem, seed):
+    With ``by_member`` the oracle's numbers are weights of attributes, and the lists have a column for each attribute,
+    also of those that share a number.
+    """
+
+    def __init__(self, problem, seed, by_member=False):
         self.problem = replace(problem, scale=0.0)
+        self.by_member = by_member
         self.tensors = as_tensors(self.problem, random_weights(self.problem, seed))
         made, self.start = self.oracle()
         n = made.n_examples
         listed = [made.kbest(self.padded(made), i, ALL) for i in range(n)]
         self.start = self.padded(made)
         weights = np.ones(n) if problem.sequence_weight is None else problem.sequence_weight
+        self.members = members(made) if by_member else np.ones(made.n_weights, dtype=int)
         self.examples, self.codes = [], []
         for structures, weight in zip(listed, weights, strict=True):
             features = np.zeros((len(structures), made.n_weights))
@@ -39,11 +45,12 @@ class Chains:
                 row[indices] = -values
             costs = np.array([cost for _, _, cost, _, _ in structures])
             gold = next(y for y, row in enumerate(features) if costs[y] == 0 and not row.any())
+            features = np.repeat(features / self.members, self.members, axis=1)
             self.examples.append(margins.Example(costs, features, gold, weight))
             self.codes.append([tuple(code) for code, *_ in structures])
 
     def oracle(self):
-        made = oracle(self.problem, best=True)
+        made = oracle(self.problem, best=True, by_member=self.by_member)
         return made, made.weights_from(self.tensors)
 
     def padded(self, made):
@@ -58,12 +65,21 @@ class Chains:
             np.testing.assert_allclose(got, example.features @ w, rtol=1e-5, atol=1e-5)
 
 
+def members(made):
+    """How many weights of the model each number of the oracle stands for."""
+    tensors = made.export(np.arange(1.0, made.n_weights + 1))
+    exported = [
+        tensors[name].ravel() for name in ("attribute.weights", "pair.weights", "transitions") if name in tensors
+    ]
+    return np.bincount(np.concatenate(exported).astype(int), minlength=made.n_weights + 1)[1:]
+
+
 @st.composite
-def chains(draw):
+def chains(draw, by_member=False):
     problem = draw(problems(WHOLE))
     if draw(st.booleans()):
         problem.combinations = "grown"
-    return Chains(problem, draw(st.integers(0, 2**31)))
+    return Chains(problem, draw(st.integers(0, 2**31)), by_member)
 
 
 @given(chains(), st.sampled_from(Pegasos.LOSSES), st.integers(2, 4), st.sampled_from([1, 3]), st.booleans())
@@ -90,11 +106,13 @@ def test_pegasos_is_the_algorithm_written_out(data, loss, k, batch_size, project
     data.compare(made, found, np.mean(literal.history, axis=0))
 
 
-@given(chains(), st.integers(1, 3), st.sampled_from(AROW.VARIANTS))
+@given(chains(by_member=True), st.integers(1, 3), st.sampled_from(AROW.VARIANTS))
 def test_confidence_weighted_learning_is_the_equations(data, k, variant):
     options = dict(r=0.7, C=0.4)
     examples = [e for e in data.examples if e.weight > 0]
-    w, _ = margins.confidence_weighted(examples, 1, k, variant, phi=1.2815515655446004, start=data.start, **options)
+    w, _ = margins.confidence_weighted(
+        examples, 1, k, variant, phi=1.2815515655446004, start=np.repeat(data.start, data.members), **options
+    )
     made, start = data.oracle()
     learner = AROW(epochs=1, k=k, variant=variant, averaged=False, shuffle=False, **options)
     data.compare(made, learner.train(made, weights=start).weights, w)
@@ -127,8 +145,9 @@ def test_the_slack_rival_is_the_worst_of_all(data, scale):
     ],
     ids=repr,
 )
-@given(chains(), st.integers(1, 3))
-def test_a_run_cut_in_two_ends_with_the_same_bits(learner, data, cut):
+@given(st.data(), st.integers(1, 3))
+def test_a_run_cut_in_two_ends_with_the_same_bits(learner, drawn, cut):
+    data = drawn.draw(chains(learner.by_member))
     saved = []
     made, start = data.oracle()
     whole = learner.train(made, weights=start, seed=3, on_iteration=lambda i: saved.append(i.state()) and None)

@@ -142,7 +142,7 @@ def examples(problem, n_jobs=1):
     return made
 
 
-def oracle(problem, general=False, n_jobs=1, best=False):
+def oracle(problem, general=False, n_jobs=1, best=False, by_member=False):
     moves, start, end = problem.constraints or (None, None, None)
     made = _core.ChainOracle(
         examples(problem, n_jobs),
@@ -156,6 +156,7 @@ def oracle(problem, general=False, n_jobs=1, best=False):
         None if end is None else end.astype(np.uint8),
         problem.cost,
         "best" if best else "general" if general else "fast",
+        by_member=by_member,
     )
     made.set_cost_scale(problem.scale)
     return made

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from trelliswork import _core, store
 
-__all__ = ["known_combinations", "merged", "relabelled", "seen_keys"]
+__all__ = ["merged", "relabelled"]
 
 Tensors = dict[str, Any]
 Keys = npt.NDArray[np.uint64]
@@ -38,45 +38,6 @@ def relabelled(tensors: Mapping[str, Any], old: Sequence[str], new: Sequence[str
     return {name: part for name, part in out.items() if not name.startswith("allowed.")}
 
 
-def seen_keys(source: _core.Source) -> tuple[Keys, Keys]:
-    """Return the distinct keys of a source: of attributes, and of pair attributes."""
-    label, pair = source.attributes(0, source.n_sequences)
-    return np.unique(label[1]), np.unique(pair[1])
-
-
-def known_combinations(
-    tensors: Tensors, seen: tuple[Keys, Keys], n_labels: int, hash_bits: int
-) -> tuple[_core.Source, npt.NDArray[np.int32]] | None:
-    """Return a source, and its labels, that has each attribute of ``seen`` with each label the model has it with.
-
-    Added to the examples with weight zero, it changes no loss, but these combinations are then among those that
-    have weights.
-    """
-    keys, codes = _combinations(tensors, "attribute", seen[0], hash_bits)
-    pair_keys, pairs = _combinations(tensors, "pair", seen[1], hash_bits)
-    if not len(keys) and not len(pair_keys):
-        return None
-    # One sequence of one token for each label, and one of two tokens for each pair, whose second has the attributes.
-    by_label = [keys[codes == k] for k in range(n_labels)]
-    by_pair = {int(pair): pair_keys[pairs == pair] for pair in np.unique(pairs)}
-    none = np.zeros(0, dtype=np.uint64)
-    lists = [(keys_of, none) for keys_of in by_label]
-    for keys_of in by_pair.values():
-        lists += [(none, none), (none, keys_of)]
-    labels = [*range(n_labels), *(k for pair in by_pair for k in divmod(pair, n_labels))]
-    lengths = np.array([1] * n_labels + [2] * len(by_pair), dtype=np.int64)
-    label_starts, pair_starts = (np.cumsum([0, *(len(part[i]) for part in lists)], dtype=np.int64) for i in (0, 1))
-    source = _core.KeySource(
-        lengths,
-        label_starts,
-        np.concatenate([none, *(part[0] for part in lists)]),
-        None,
-        pair_starts,
-        np.concatenate([none, *(part[1] for part in lists)]),
-    )
-    return source, np.array(labels, dtype=np.int32)
-
-
 def merged(old: Tensors, new: Tensors, hash_bits: int) -> Tensors:
     """Return the new model with the attributes that only the old one has; labels are the same."""
     out = dict(new)
@@ -90,17 +51,6 @@ def merged(old: Tensors, new: Tensors, hash_bits: int) -> Tensors:
     return out
 
 
-def _combinations(tensors: Tensors, prefix: str, seen: Keys, hash_bits: int) -> tuple[Keys, Ints]:
-    """The keys of known attributes that were seen, once for each of their labels, and these labels."""
-    if f"{prefix}.starts" not in tensors:
-        return np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int64)
-    keys = _keys(tensors, prefix, hash_bits)
-    wanted = np.isin(keys, _as_numbers(seen, hash_bits))
-    repeated = np.repeat(np.arange(len(keys)), np.diff(tensors[f"{prefix}.starts"].astype(np.int64)))
-    kept = wanted[repeated]
-    return keys[repeated[kept]], tensors[f"{prefix}.labels"][kept].astype(np.int64)
-
-
 def _keys(tensors: Tensors, prefix: str, hash_bits: int) -> Keys:
     """The key of each attribute by number; of a hashed one, a key that has its number."""
     n = len(tensors[f"{prefix}.starts"]) - 1
@@ -110,13 +60,6 @@ def _keys(tensors: Tensors, prefix: str, hash_bits: int) -> Keys:
     filled = tensors[f"{prefix}.slots"] != _EMPTY
     keys[tensors[f"{prefix}.slots"][filled]] = tensors[f"{prefix}.keys"][filled]
     return keys
-
-
-def _as_numbers(keys: Keys, hash_bits: int) -> Keys:
-    if not hash_bits:
-        return keys
-    shift = np.uint64(64 - hash_bits)
-    return np.unique(keys >> shift) << shift
 
 
 def _rows(tensors: Tensors, prefix: str, names: str) -> Tensors:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sized
+from collections.abc import Sized
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from trelliswork import _core
 from trelliswork.errors import InvalidInput
 from trelliswork.estimators.constraints import Constraints, constraints_of, require_kept
-from trelliswork.estimators.continuing import known_combinations, merged, relabelled, seen_keys
+from trelliswork.estimators.continuing import merged, relabelled
 from trelliswork.estimators.gold import Gold, require_paired
 from trelliswork.estimators.inputs import Inputs, head
 from trelliswork.estimators.trained import TrainedModel
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["Job"]
 
 FloatArray = npt.NDArray[np.float64]
-Keys = npt.NDArray[np.uint64]
 
 
 class Job:
@@ -51,7 +50,7 @@ class Job:
                 f"hash_bits is {labeler.hash_bits}, but the model to go on from has {earlier.hash_bits}."
             )
         self._tensors = None if earlier is None else relabelled(earlier.tensors, earlier.labels, self.classes)
-        self.n_sequences = self.n_tokens = 0
+        self.n_sequences = self.n_tokens = self._longest = 0
 
     def oracle(self, X: Any) -> _core.ChainOracle:
         """Read all examples and return what a learner sees of them."""
@@ -62,8 +61,6 @@ class Job:
         examples = _core.Examples(self._hash_bits, self._names)
         self._sample, X = head(X)
         self._read(X, examples)
-        if self._keep_all:
-            order = self._add_known(examples, order)
         templates = self.inputs.templates
         return self._made(examples, order, True if templates is None else templates.transitions, constraints)
 
@@ -77,6 +74,8 @@ class Job:
         tensors = oracle.export(np.concatenate([weights, np.zeros(added)]) if added else weights)
         if self._keep_all and self._tensors is not None:
             tensors = merged(self._tensors, tensors, self._hash_bits)
+            if self._longest < 2:  # no labels in a row: what is known of them stays
+                tensors["transitions"] = self._tensors["transitions"]
         model = TrainedModel(tensors, settings)
         model.settings["training"]["known_share"] = self._known_share(model)
         return model
@@ -90,7 +89,6 @@ class Job:
         if isinstance(X, Sized):
             require_paired(self._gold, len(X), "X")
         n_jobs = checks.as_jobs(self._labeler.n_jobs)
-        seen: list[Any] = []
         first = 0
         self._weighting.require_length(len(self._gold))
         for source in self.inputs.sources(X, names=self._names):
@@ -100,25 +98,12 @@ class Job:
                 examples.add(source, part.codes, part.starts, sequence_weight, token_weight, n_jobs)
             except ValueError as error:
                 raise InvalidInput(str(error)) from None
-            if self._keep_all:
-                seen.append(seen_keys(source))
+            self._longest = max(self._longest, int(source.lengths().max(initial=0)))
             first += source.n_sequences
         require_paired(self._gold, first, "X")
-        self._seen = (_distinct(keys for keys, _ in seen), _distinct(keys for _, keys in seen))
         self.n_sequences, self.n_tokens = examples.n_sequences, examples.n_tokens
         if not self.n_tokens:
             raise InvalidInput("X has no tokens to learn from: pass at least one sequence that is not empty.")
-
-    def _add_known(self, examples: _core.Examples, order: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        """Let what the earlier model knows of these attributes have weights, too; return the order with its labels."""
-        assert self._tensors is not None
-        known = known_combinations(self._tensors, self._seen, len(self.classes), self._hash_bits)
-        if known is None:
-            return order
-        source, labels = known
-        n_codes = len(order)
-        examples.add(source, labels + np.int32(n_codes), None, np.zeros(source.n_sequences), None, 1)
-        return np.concatenate([order, np.arange(len(self.classes), dtype=np.int32)])
 
     def _made(
         self, examples: _core.Examples, order: npt.NDArray[np.int32], transitions: bool, constraints: Constraints | None
@@ -156,10 +141,9 @@ class Job:
                 cost if learner.costs else None,
                 "fast" if learner.sums else "best",
                 checks.as_jobs(labeler.n_jobs),
+                learner.by_member,
+                self._tensors,
+                self._keep_all,
             )
         except ValueError as error:
             raise InvalidInput(str(error)) from None
-
-
-def _distinct(keys: Iterable[Keys]) -> Keys:
-    return np.unique(np.concatenate([np.zeros(0, dtype=np.uint64), *keys]))

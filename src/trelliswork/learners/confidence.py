@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from statistics import NormalDist
+from typing import ClassVar
 
 from trelliswork import _core
 from trelliswork.errors import InvalidInput
@@ -56,6 +57,7 @@ class AROW(EpochLearner):
     """
 
     VARIANTS = ("arow", "cw", "scw")
+    by_member: ClassVar[bool] = True  # a variance shrinks by the square of one feature, not of several together
 
     def __init__(
         self,

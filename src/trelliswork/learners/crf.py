@@ -86,6 +86,7 @@ class CRF(Parameters):
     grows: ClassVar[bool] = False  # see `EpochLearner`
     sums: ClassVar[bool] = True
     local: ClassVar[bool] = False
+    by_member: ClassVar[bool] = False
     asks: ClassVar[tuple[str, ...]] = ("expectations",)
     duration: ClassVar[str | None] = "max_iter"
 

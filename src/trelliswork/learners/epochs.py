@@ -32,6 +32,9 @@ class EpochLearner(Parameters):
     sums: ClassVar[bool] = False
     local: ClassVar[bool] = False
     costs: ClassVar[bool] = True
+    # Whether attributes that always occur together must be counted one by one: for updates that are not linear in the
+    # features, and where a step of whole numbers is to be exact.
+    by_member: ClassVar[bool] = False
     # What may differ between a run and its continuation.
     _free: ClassVar[tuple[str, ...]] = ("epochs", "tol")
 

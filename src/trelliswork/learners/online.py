@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from trelliswork import _core
 from trelliswork.learners.epochs import EpochLearner
 from trelliswork.learners.parameters import checked_flag, checked_integer, checked_number
@@ -37,6 +39,8 @@ class Perceptron(EpochLearner):
     >>> Perceptron(epochs=5, k=3)
     Perceptron(epochs=5, k=3)
     """
+
+    by_member: ClassVar[bool] = True
 
     def __init__(self, epochs: int = 10, *, k: int = 1, averaged: bool = True, shuffle: bool = True) -> None:
         self.epochs = epochs
@@ -89,6 +93,8 @@ class PassiveAggressive(EpochLearner):
     >>> PassiveAggressive(C=0.1, k=5)
     PassiveAggressive(C=0.1, k=5)
     """
+
+    by_member: ClassVar[bool] = True
 
     def __init__(
         self,

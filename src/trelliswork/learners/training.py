@@ -90,6 +90,11 @@ class Learner(Protocol):
         ...
 
     @property
+    def by_member(self) -> bool:
+        """Whether attributes that always occur together must be counted one by one."""
+        ...
+
+    @property
     def sums(self) -> bool:
         """Whether it asks for sums over all outputs (loss and gradient), or for the best outputs and for parts."""
         ...
