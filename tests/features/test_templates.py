@@ -11,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from trelliswork.errors import InvalidInput
+from trelliswork.features import foreign
 from trelliswork.features.templates import Templates
 
 X = [[("La", "DT"), ("Rochelle", "NN"), ("fell", "VB")]]
@@ -167,6 +168,25 @@ def test_the_form_is_told_by_the_text():
 def test_mistakes_are_named_with_their_line(line, mistake):
     with pytest.raises(InvalidInput, match=rf"^mine\.tpl, line 2: .*{mistake}"):
         Templates("word\n" + line, format="own", name="mine.tpl", resources={"x": ""})
+
+
+@pytest.mark.parametrize("format", [None, "own", "crfpp", "wapiti"])
+@pytest.mark.parametrize(
+    "piece", ["%x[0,0]", "%x[ ", '%t[0,0,"', "# ", '"', "word & ", "(", "\\", "U", "a\t", '"\\" # '], ids=repr
+)
+def test_a_line_of_any_length_is_refused_in_linear_time(piece, format):
+    """A second look at the rest of the line for each of its pieces would take hours: to end at all is the test."""
+    line = "U" + piece * (8_000_000 // len(piece))
+    with pytest.raises(InvalidInput, match="line 1: expected a line of at most 10000 characters"):
+        Templates(line, format=format)
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [("U:%x[0,0]#", "wapiti"), ("U#:%x[0,0]", "crfpp"), ("U:%x[0,0]%x[1,0]/#/%x[2,0]", "wapiti"), ("U:%x[0,0]", "crfpp")],
+)
+def test_a_comment_behind_a_macro_is_wapitis(line, kind):
+    assert foreign.detect([line]) == kind
 
 
 @pytest.mark.parametrize(

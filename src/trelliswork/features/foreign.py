@@ -34,8 +34,9 @@ def detect(lines: list[str]) -> str:
     foreign = [line for line in lines if re.search(r"%[xtmXTM]\[", line) or re.fullmatch(r"[UuBb*]\d*:?", line)]
     if not foreign:
         return "own"
-    wapiti = re.compile(r"^[ub*]|%[tmXTM]\[|%x\[\s*[@*]|%x\[.*#")
-    return "wapiti" if any(wapiti.search(line) for line in foreign) else "crfpp"
+    wapiti = re.compile(r"^[ub*]|%[tmXTM]\[|%x\[\s*[@*]")
+    commented = any(0 <= line.find("%x[") < line.rfind("#") for line in foreign)
+    return "wapiti" if commented or any(wapiti.search(line) for line in foreign) else "crfpp"
 
 
 def without_comment(line: str, kind: str) -> str:
@@ -72,11 +73,11 @@ def parse_line(line: str, kind: str, where: str) -> tuple[Template | None, bool]
         macro = _MACRO.match(line, at)
         if macro is None or (kind == "crfpp" and (macro[1] != "x" or macro[2] or macro[5] is not None)):
             raise wrong(where, line, f"{line[at : at + 12]!r} is no macro such as %x[-1,0]")
+        if len(parts) == MAX_PARTS:
+            raise wrong(where, line, f"there are more than {MAX_PARTS} macros")
         parts.append(_part(macro, kind, line, where))
         text += "\1"
         at = macro.end()
-    if len(parts) > MAX_PARTS:
-        raise wrong(where, line, f"there are more than {MAX_PARTS} macros")
     if parts:
         return Template(text, label, pair, tuple(parts)), False
     return (Template(text, True, False, ()) if label else None), pair

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from trelliswork.errors import InvalidInput
@@ -71,6 +71,7 @@ class Templates:
         if format is not None and format not in _FORMATS:
             raise InvalidInput(f"format must be one of {', '.join(_FORMATS)} or None, found {format!r}.")
         lines = text.split("\n")
+        _check_lines(lines, name)  # before anything looks into them: what follows may take long for long lines
         group = _Group(format or foreign.detect(lines), grammar.DEFAULT_COLUMNS, lines)
         self._build([group], _Resources(resources or {}, folder), name, None)
 
@@ -348,6 +349,18 @@ class _Group:
         self.lines = lines
 
 
+def _check_lines(lines: Sequence[Any], name: str) -> None:
+    """Refuse what is no line, or too long a one, or too many."""
+    if len(lines) > MAX_TEMPLATES:
+        raise InvalidInput(f"{name}: there are more than {MAX_TEMPLATES} lines.")
+    for number, line in enumerate(lines, 1):
+        where = f"{name}, line {number}"
+        if not isinstance(line, str) or len(line) > MAX_LINE or "\n" in line:
+            raise InvalidInput(f"{where}: expected a line of at most {MAX_LINE} characters.")
+        if any("\ud800" <= c <= "\udfff" for c in line):
+            raise InvalidInput(f"{where}: found a lone surrogate, which is no text. Remove it.")
+
+
 class _Reader:
     """The templates of a group of lines, and what its directives say."""
 
@@ -360,14 +373,8 @@ class _Reader:
         self.transitions = group.format == "own"
 
     def __iter__(self) -> Iterator[Template]:
-        if len(self.group.lines) > MAX_TEMPLATES:
-            raise InvalidInput(f"{self.name}: there are more than {MAX_TEMPLATES} lines.")
         for number, line in enumerate(self.group.lines, 1):
             where = f"{self.name}, line {number}"
-            if not isinstance(line, str) or len(line) > MAX_LINE or "\n" in line:
-                raise InvalidInput(f"{where}: expected a line of at most {MAX_LINE} characters.")
-            if any("\ud800" <= c <= "\udfff" for c in line):
-                raise InvalidInput(f"{where}: found a lone surrogate, which is no text. Remove it.")
             yield from self._foreign(line, where) if self.group.format != "own" else self._own(line, where)
 
     def _foreign(self, line: str, where: str) -> Iterator[Template]:
@@ -498,6 +505,7 @@ def _checked_settings(settings: Mapping[str, Any]) -> tuple[list[_Group], dict[s
         format, columns, lines = group.get("format"), group.get("columns"), group.get("lines")
         if format not in _FORMATS or not isinstance(columns, list) or not isinstance(lines, list):
             raise InvalidInput("templates: the settings are damaged: a group needs a format, columns and lines.")
+        _check_lines(lines, "templates")
         names = " ".join(column for column in columns if isinstance(column, str))
         checked.append(_Group(format, grammar.columns_of(names, "templates, columns", names), lines))
     return checked, dict(resources), transitions
