@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trelliswork.corpora import Example, labels_from_spans, read_jsonl, write_jsonl
+from trelliswork.corpora.json_items import json_items
 from trelliswork.errors import InvalidInput
 
 TEXT = "Anna met Bob."
@@ -119,7 +120,7 @@ def test_two_labels_on_one_span_are_one_and_one_reported():
 @pytest.mark.parametrize(
     ("record", "options", "found"),
     [
-        ("[1, 2]", {}, r"expected an object in braces, found \[1, 2\].*one JSON list"),
+        ("[1, 2]", {}, r"expected an object in braces, found \[1, 2\].*must be the whole file"),
         ("{", {}, "this is not JSON"),
         ("[" * 100_000, {}, "this is not JSON"),
         ("9" * 5000, {}, "this is not JSON|expected an object"),
@@ -214,3 +215,81 @@ def test_what_is_written_is_read_back(examples, form):
     back = list(read_jsonl(io.BytesIO(data), tokenizer="whitespace"))
     assert [(example.tokens, example.labels) for example in back] == [(x.tokens, x.labels) for x in examples]
     assert not any(example.misaligned for example in back)
+
+
+ANSWERED = [{"tokens": [str(i)], "labels": ["B-X"], "answer": answer} for i, answer in enumerate("arriaa")]
+for record in ANSWERED:
+    record["answer"] = {"a": "accept", "r": "reject", "i": "ignore"}[record["answer"]]
+
+
+def test_what_an_annotator_rejected_or_ignored_is_no_gold():
+    lines = "\n".join(map(json.dumps, ANSWERED))
+    with pytest.warns(UserWarning, match="^<input>: left out 1 with the answer 'ignore' and 2 with the answer 'reject'"):
+        assert [example.tokens for example in read_jsonl(io.StringIO(lines))] == [["0"], ["4"], ["5"]]
+    assert len(list(read_jsonl(io.StringIO(lines), answers=None))) == 6
+    with pytest.warns(UserWarning, match="left out 3 with the answer 'accept'"):
+        assert [example.tokens for example in read_jsonl(io.StringIO(lines), answers=["reject", "ignore"])] == [
+            ["1"],
+            ["2"],
+            ["3"],
+        ]
+
+
+def test_answers_that_are_not_prodigys_say_nothing():
+    record = {"tokens": ["Who"], "labels": ["O"], "answer": "Anna"}
+    assert [example.labels for example in read_jsonl(io.StringIO(json.dumps(record)))] == [["O"]]
+    assert [example.labels for example in read_jsonl(io.StringIO(json.dumps(record | {"answer": ["a"]})))] == [["O"]]
+
+
+def test_tasks_of_label_studio_that_were_skipped_are_no_gold_and_new_ones_are_unlabelled():
+    skipped = {"data": {"text": TEXT}, "annotations": [{"was_cancelled": True, "result": []}]}
+    with pytest.warns(UserWarning, match="left out 1 with the answer 'ignore'"):
+        assert list(read_jsonl(io.StringIO(json.dumps(skipped)))) == []
+    assert next(read_jsonl(io.StringIO(json.dumps(skipped | {"annotations": []})))).labels is None
+
+
+@pytest.mark.parametrize("indent", [None, 0, 2])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_list_is_read_as_its_objects_are_line_by_line(form, indent):
+    records = [FORMS[form], {"tokens": ["],[", '}{"\\', "\n"], "labels": ["O", ",", "["]}, {"text": "a [b", "spans": []}]
+    names = ["O", "B-PER"]
+    lines = list(read_jsonl(io.StringIO("\n".join(map(json.dumps, records))), names=names))
+    listed = list(read_jsonl(io.StringIO(json.dumps(records, indent=indent)), names=names))
+    assert [example._replace(line=0) for example in listed] == [example._replace(line=0) for example in lines]
+    assert [example.line for example in lines] == [1, 2, 3]
+    if indent is None:
+        assert [example.line for example in listed] == [1, 1, 1]
+    else:
+        text = json.dumps(records, indent=indent).splitlines()
+        assert [text[example.line - 1].strip() for example in listed] == ["{"] * 3
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("[\n{},\n{}", "line 2: found neither"),
+        ('[\n{"tokens": []},\n{"tokens": [', "line 3: the list that begins the file is not closed"),
+        ("[", "line 1: the list that begins the file is not closed"),
+        ('[{"tokens": []},\n]', "line 2: an item of the list is missing before ']'"),
+        ('[\n,{"tokens": []}]', "line 2: an item of the list is missing before ','"),
+        ('[{"tokens": []}]\n\n{}', "line 3: there is text behind the end of the list"),
+        ('[{"tokens": []}] x', "line 1: there is text behind the end of the list"),
+        ('[{"tokens": []},\n3]', "line 2: expected an object in braces, found 3"),
+        ('[{"tokens": []},\n\n{"tokens" []}]', "line 3: this is not JSON"),
+        ("[}", "line 1: found a brace that closes nothing"),
+        ("[{]}]", "line 1: found a brace that closes nothing"),
+    ],
+)
+def test_mistakes_in_a_list_are_named_with_their_line(text, found):
+    with pytest.raises(InvalidInput, match=f"^<input>, {found}"):
+        list(read_jsonl(io.StringIO(text)))
+
+
+def test_an_empty_list_has_no_objects():
+    assert list(read_jsonl(io.StringIO("[ ]\n"))) == []
+
+
+@given(st.lists(st.dictionaries(st.text(), st.text() | st.lists(st.text())), max_size=4), st.sampled_from([None, 0, 1]))
+def test_items_of_any_list_are_its_items(records, indent):
+    lines = enumerate(json.dumps(records, indent=indent).split("\n"), 1)
+    assert [json.loads(item) for _, item in json_items(lines, "any")] == records

@@ -1,21 +1,28 @@
 """JSON lines: one object per line, with tokens and labels, or with a text and spans as annotation tools export them.
 
-Two families of objects are read, and told apart by their keys.
+A file that begins with a bracket is one JSON list of such objects, as Label Studio exports it. Two families of objects
+are read, and told apart by their keys.
 
 - ``{"tokens": [...], "labels": [...]}``; labels may be integers, as Hugging Face datasets have them.
 - ``{"text": "...", ...}`` with spans of characters: doccano's ``"label"`` or ``"labels": [[0, 4, "PER"]]`` and
   ``"entities": [{"start_offset": 0, "end_offset": 4, "label": "PER"}]``, Prodigy's
   ``"spans": [{"start": 0, "end": 4, "label": "PER"}]``, and Label Studio's
   ``"annotations": [{"result": [{"value": {"start": 0, "end": 4, "labels": ["PER"]}}]}]`` beside ``"data"``.
+
+What an annotator did not accept is no gold: Prodigy's ``"answer": "reject"`` and ``"ignore"``, and tasks that were
+skipped in Label Studio (``"was_cancelled": true``).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import warnings
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from trelliswork.corpora.files import Source, Target, name_of, numbered_lines, writing
+from trelliswork.corpora.json_items import json_items
 from trelliswork.corpora.labels import Span
 from trelliswork.corpora.text import (
     Misaligned,
@@ -31,6 +38,7 @@ __all__ = ["Example", "read_jsonl", "write_jsonl"]
 
 _Object: TypeAlias = dict[str, Any]
 _TOKEN_KEYS = ("labels", "tags", "ner_tags")
+_ANSWERS = ("accept", "reject", "ignore")
 _SPAN_KEYS = ("spans", "entities", "labels", "label", "annotations")
 
 
@@ -65,14 +73,16 @@ def read_jsonl(
     tokenizer: Tokenizer = None,
     policy: str = "strict",
     scheme: str = "BIO",
+    answers: Collection[str] | None = ("accept",),
     encoding: str = "utf-8",
 ) -> Iterator[Example]:
-    """Yield the objects of a JSON lines file as tokens and labels, one at a time. Blank lines are skipped.
+    """Yield the objects of a JSON lines file, or of a JSON list, as tokens and labels, one at a time.
 
     Parameters
     ----------
     source : path, file object or "-"
-        What to read: ``"-"`` is the standard input, and gzip files are decompressed.
+        What to read: ``"-"`` is the standard input, and gzip files are decompressed. Blank lines are skipped. If the
+        first character is a bracket, the file is one list.
     tokens : str
         The key of the tokens, a list of strings. Where a text has tokens too, they may be objects with ``start``
         and ``end``, as Prodigy's are; the text is then cut as they say.
@@ -90,13 +100,23 @@ def read_jsonl(
         What to do with spans that begin or stop inside of a token, as for `align_spans`.
     scheme : str
         The scheme in which the labels of spans are written.
+    answers : collection of {"accept", "reject", "ignore"}, or None
+        Which objects are read, by what the annotator said of them: Prodigy's ``answer``; a task skipped in Label Studio
+        is ignored. The others are left out, and a warning at the end says how many. An object without an answer is
+        always read; None reads all.
     encoding : str
         The encoding of the file.
 
     Yields
     ------
     Example
-        Spans that could not be aligned are in its ``misaligned``: look there, or entities are lost.
+        Spans that could not be aligned are in its ``misaligned``: look there, or entities are lost. ``line`` is where
+        the object begins.
+
+    Warns
+    -----
+    UserWarning
+        If objects were left out, after the last one.
 
     Raises
     ------
@@ -119,9 +139,12 @@ def read_jsonl(
     """
     if isinstance(names, str):
         raise InvalidInput(f"names must be a list of label names, found the string {names!r}.")
+    if answers is not None and (isinstance(answers, str) or not set(answers) <= set(_ANSWERS)):
+        raise InvalidInput(f"answers must be a list of some of {', '.join(_ANSWERS)}, or None, found {answers!r}.")
     align_spans("", [], [], policy, scheme)  # refuses bad arguments now, not at the first text
     token_offsets("", None if callable(tokenizer) else tokenizer)
-    return _Reader(tokens, labels, text, names, tokenizer, policy, scheme).examples(source, encoding)
+    wanted = _ANSWERS if answers is None else tuple(answers)
+    return _Reader(tokens, labels, text, names, tokenizer, policy, scheme, wanted).examples(source, encoding)
 
 
 def write_jsonl(
@@ -180,16 +203,25 @@ class _Reader(NamedTuple):
     tokenizer: Tokenizer
     policy: str
     scheme: str
+    answers: tuple[str, ...]
 
     def examples(self, source: Source, encoding: str) -> Iterator[Example]:
         name = name_of(source)
-        for number, line in numbered_lines(source, encoding):
-            if line.strip():
-                try:
-                    example = self._example(_loaded(line))
-                except InvalidInput as error:
-                    raise InvalidInput(f"{name}, line {number}: {error}") from error
-                yield example._replace(line=number)
+        left_out: Counter[str] = Counter()
+        for number, item in json_items(numbered_lines(source, encoding), name):
+            try:
+                record = _loaded(item)
+                answer = _answer(record)
+                if answer is not None and answer not in self.answers:
+                    left_out[answer] += 1
+                    continue
+                example = self._example(record)
+            except InvalidInput as error:
+                raise InvalidInput(f"{name}, line {number}: {error}") from error
+            yield example._replace(line=number)
+        if left_out:
+            counts = " and ".join(f"{count:,} with the answer {answer!r}" for answer, count in sorted(left_out.items()))
+            warnings.warn(f"{name}: left out {counts}, which is not gold.", stacklevel=2)
 
     def _example(self, record: _Object) -> Example:
         text = record.get(self.text)
@@ -244,7 +276,8 @@ class _Reader(NamedTuple):
         offsets = self._offsets(record, text)
         tokens = [text[start:stop] for start, stop in offsets]
         key = self._key(record, _SPAN_KEYS)
-        if key is None or record[key] is None:
+        # Label Studio's list of annotations is empty until somebody has worked on the task.
+        if key is None or record[key] is None or (key == "annotations" and record[key] == []):
             return Example(tokens, None, text, offsets, record=record)
         marked = _annotated(record[key], key) if _is_label_studio(record[key]) else _listed(record[key], key)
         return self._aligned(record, text, offsets, tokens, marked)
@@ -295,13 +328,22 @@ def _loaded(line: str) -> _Object:
     try:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"this is not JSON ({error}). Write one whole object on each line.") from error
-    if not isinstance(record, dict):
         raise InvalidInput(
-            f"expected an object in braces, found {_shown(record)}. "
-            "If the file is one JSON list, write each of its objects on a line of its own."
-        )
+            f"this is not JSON ({error}). Write one whole object on each line, or all in one list."
+        ) from error
+    if not isinstance(record, dict):
+        raise InvalidInput(f"expected an object in braces, found {_shown(record)}. A list of objects must be the whole file.")
     return record
+
+
+def _answer(record: _Object) -> str | None:
+    """What the annotator said of an object; None if nothing was said."""
+    answer, annotations = record.get("answer"), record.get("annotations")
+    if isinstance(answer, str) and answer in _ANSWERS:
+        return answer
+    if not _is_label_studio(annotations):
+        return None
+    return "ignore" if all(isinstance(item, dict) and item.get("was_cancelled") for item in annotations) else "accept"
 
 
 def _strings(found: object, key: str) -> list[str]:
@@ -313,7 +355,7 @@ def _strings(found: object, key: str) -> list[str]:
     return found
 
 
-def _is_label_studio(found: object) -> bool:
+def _is_label_studio(found: Any) -> bool:
     return isinstance(found, list) and any(isinstance(item, dict) and "result" in item for item in found)
 
 
