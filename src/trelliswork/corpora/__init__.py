@@ -4,9 +4,10 @@ Readers are generators that hold one sentence at a time. They take a path, an op
 and name the file and the line of whatever is wrong. Importing this package reads no file and needs no NumPy.
 
 ========================  ================================================================================
-CoNLL columns             `read_columns`, `write_columns`; whole files in the core: `read_table`, `read_blocks`
+CoNLL columns             `read_columns`, `write_columns`; whole files in the core: `read_table`, `read_table_blocks`, `read_blocks`
 CoNLL-U                   `read_conllu`, `write_conllu`
-JSON lines                `read_jsonl`, `write_jsonl`
+JSON lines, JSON lists    `read_jsonl`, `write_jsonl`
+CSV of spreadsheets       `read_csv`, `write_csv`
 plain text                `read_text`, `token_offsets`
 spans of characters       `align_spans`, `spans_from_labels`
 label schemes             `spans`, `labels_from_spans`, `convert_labels`, `validate_labels`, `suggest_scheme`
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
         suggest_scheme,
         validate_labels,
     )
-    from trelliswork.corpora.tables import LabelTable, TokenTable, read_blocks, read_table
+    from trelliswork.corpora.spreadsheets import read_csv, write_csv
+    from trelliswork.corpora.tables import LabelTable, TokenTable, read_blocks, read_table, read_table_blocks
     from trelliswork.corpora.text import (
         Alignment,
         Misaligned,
@@ -68,8 +70,10 @@ _HOME = {
     "read_blocks": "tables",
     "read_columns": "columns",
     "read_conllu": "conllu",
+    "read_csv": "spreadsheets",
     "read_jsonl": "jsonlines",
     "read_table": "tables",
+    "read_table_blocks": "tables",
     "read_text": "text",
     "spans": "labels",
     "spans_from_labels": "text",
@@ -78,6 +82,7 @@ _HOME = {
     "validate_labels": "labels",
     "write_columns": "columns",
     "write_conllu": "conllu",
+    "write_csv": "spreadsheets",
     "write_jsonl": "jsonlines",
 }
 
@@ -104,8 +109,10 @@ __all__ = [
     "read_blocks",
     "read_columns",
     "read_conllu",
+    "read_csv",
     "read_jsonl",
     "read_table",
+    "read_table_blocks",
     "read_text",
     "spans",
     "spans_from_labels",
@@ -114,6 +121,7 @@ __all__ = [
     "validate_labels",
     "write_columns",
     "write_conllu",
+    "write_csv",
     "write_jsonl",
 ]
 

@@ -147,7 +147,7 @@ def write_columns(
     count = 0
     with writing(target, encoding) as write:
         for count, sentence in enumerate(sentences, 1):
-            for i, row in enumerate(_rows(sentence, label, count - 1)):
+            for i, row in enumerate(rows_of(sentence, label, count - 1)):
                 where = f"sentences[{count - 1}], token {i}"
                 check(row, where)
                 if width is None:
@@ -285,7 +285,7 @@ def _ragged(name: str, number: int, line: str, fields: Sequence[str], width: int
     return message + f"Columns are parted by {separator!r}, and a blank line ends a sentence."
 
 
-def _rows(
+def rows_of(
     sentence: Sentence | tuple[Iterable[str | _Row], Iterable[str] | None], label: int, index: int
 ) -> list[list[str]]:
     """The columns of each token, its label among them."""

@@ -207,7 +207,7 @@ def suggest_scheme(sequences: Iterable[Sequence[str]]) -> list[str]:
     left = list(SCHEMES)
     for labels in sequences:
         names = _checked_labels(labels)
-        left = [rules for rules in left if _is_valid(names, rules)]
+        left = [rules for rules in left if is_valid(names, rules)]
         if not left:
             break
     return [rules.names[0] for rules in left]
@@ -301,7 +301,8 @@ def _checked_spans(spans: Iterable[tuple[str, int, int]], length: int) -> list[S
     return ordered
 
 
-def _is_valid(labels: Sequence[str], rules: Scheme) -> bool:
+def is_valid(labels: Sequence[str], rules: Scheme) -> bool:
+    """Return whether the labels of one sequence are what a scheme would write."""
     parsed = [_parse(label, rules) for label in labels]
     known = [meaning for meaning in parsed if meaning is not None]
     return len(known) == len(labels) and all(good for _, good in _judged(labels, _read(known), rules))

@@ -18,7 +18,7 @@ from trelliswork.errors import InvalidInput
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["LabelTable", "TokenTable", "read_blocks", "read_table"]
+__all__ = ["LabelTable", "TokenTable", "read_blocks", "read_table", "read_table_blocks"]
 
 
 class TokenTable:
@@ -174,21 +174,49 @@ def read_table(
     >>> tokens[0], labels[0]
     ([('Rain', 'NN'), ('fell', 'VBD')], ['B-NP', 'B-VP'])
     """
-    if label_column is not None and (not isinstance(label_column, int) or isinstance(label_column, bool)):
-        raise InvalidInput(f"label_column must be the position of a column or None, found {label_column!r}.")
-    name = name_of(source)
+    _check_label_column(label_column)
     with reading_bytes(source, encoding) as read:
         data = read(-1)
-    try:
-        columns = _core.parse_columns(data, separator, comments, keep_docstart, name)
-    except ValueError as error:
-        raise InvalidInput(str(error)) from None
+    columns = _parsed(data, separator, comments, keep_docstart, name_of(source))
     if label_column is None:
         return TokenTable(columns), None
-    place = _label_place(columns, label_column)
-    codes, names = columns.labels(place)
-    tokens = TokenTable(columns.without(place) if columns.n_rows else columns)
-    return tokens, LabelTable(codes, names, columns.lengths())
+    return _split(columns, label_column)
+
+
+def read_table_blocks(
+    source: Source,
+    label_column: int = -1,
+    block_bytes: int = 1 << 22,
+    *,
+    separator: str | None = None,
+    comments: str | None = None,
+    keep_docstart: bool = False,
+    encoding: str = "utf-8",
+) -> Iterator[tuple[TokenTable, LabelTable]]:
+    """Yield the tokens and the labels of a column file of any size, a block at a time; put together, `read_table`'s.
+
+    Parameters
+    ----------
+    source, label_column, separator, comments, keep_docstart, encoding
+        As for `read_table`.
+    block_bytes : int
+        As for `read_blocks`.
+
+    Examples
+    --------
+    >>> import io
+    >>> file = io.BytesIO(b"Rain B-NP\\nfell B-VP\\n\\nStop B-VP\\n")
+    >>> [list(labels) for tokens, labels in read_table_blocks(file, block_bytes=22)]
+    [[['B-NP', 'B-VP']], [['B-VP']]]
+    """
+    _check_label_column(label_column)
+    name = name_of(source)
+    width = 0
+    for block, line in read_blocks(source, block_bytes, encoding=encoding):
+        columns = _parsed(block, separator, comments, keep_docstart, name, line, width)
+        if columns.n_rows:
+            width = columns.n_columns
+            yield _split(columns, label_column)
 
 
 def read_blocks(source: Source, block_bytes: int = 1 << 22, *, encoding: str = "utf-8") -> Iterator[tuple[bytes, int]]:
@@ -250,6 +278,34 @@ def _last_blank_line(data: bytes) -> int:
     for match in _BLANK_LINE.finditer(data):
         end = match.end()
     return end
+
+
+def _parsed(
+    data: bytes,
+    separator: str | None,
+    comments: str | None,
+    keep_docstart: bool,
+    name: str,
+    first_line: int = 1,
+    n_columns: int = 0,
+) -> _core.Columns:
+    try:
+        return _core.parse_columns(data, separator, comments, keep_docstart, name, first_line, n_columns)
+    except ValueError as error:
+        raise InvalidInput(str(error)) from None
+
+
+def _split(columns: _core.Columns, label_column: int) -> tuple[TokenTable, LabelTable]:
+    """The tokens without their labels, and the labels."""
+    place = _label_place(columns, label_column)
+    codes, names = columns.labels(place)
+    tokens = TokenTable(columns.without(place) if columns.n_rows else columns)
+    return tokens, LabelTable(codes, names, columns.lengths())
+
+
+def _check_label_column(label_column: int | None) -> None:
+    if label_column is not None and (not isinstance(label_column, int) or isinstance(label_column, bool)):
+        raise InvalidInput(f"label_column must be the position of a column or None, found {label_column!r}.")
 
 
 def _label_place(columns: _core.Columns, label: int) -> int:
