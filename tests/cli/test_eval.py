@@ -1,8 +1,16 @@
 """`trelliswork eval`: scores of a file that is tagged already, and of a model."""
 
 import json
+import subprocess
+import sys
+import tracemalloc
 
 import pytest
+
+import trelliswork as tw
+from trelliswork.cli import reading
+from trelliswork.cli.eval import evaluate_model, evaluate_tagged
+from trelliswork.cli.reading import Layout
 
 TAGGED = b"New B-LOC B-LOC\nYork I-LOC I-LOC\nrains O O\n\nParis B-LOC O\n"
 
@@ -28,6 +36,16 @@ def test_labels_that_spell_no_spans_are_scored_as_tokens(run):
     scores = json.loads(run("eval", "--tagged", "--json", stdin=b"Rain NOUN NOUN\nfell VERB NOUN\n").out)
     assert scores["span"] is None
     assert scores["token"]["accuracy"] == 0.5
+    assert scores["per_label"]["NOUN"] == {
+        "precision": 0.5,
+        "recall": 1.0,
+        "f1": pytest.approx(2 / 3),
+        "support": 1,
+        "found": 2,
+        "correct": 1,
+    }
+    table = run("eval", "--tagged", stdin=b"Rain NOUN NOUN\nfell VERB NOUN\n").out.splitlines()
+    assert table[-2:] == ["NOUN       50.00  100.00  66.67        1", "VERB        0.00    0.00   0.00        1"]
 
 
 def test_the_scheme_is_found_from_the_gold_labels(run):
@@ -67,3 +85,75 @@ def test_calibration_reads_its_file_twice(run, model):
     code, _, err = run("eval", model, "-", "--calibration", stdin=b"a O\n")
     assert code == 2
     assert "read twice" in err
+
+
+@pytest.mark.parametrize("layout", [Layout(), Layout(columns=("0",))], ids=["as a table", "as sentences"])
+def test_scores_block_by_block_are_those_of_the_whole_file(model, recipes, layout, monkeypatch):
+    _, _, X, y = tw.corpora.ingredients()
+    whole = tw.evaluation.evaluate(y, tw.load(model).predict(X)).as_dict()
+    assert evaluate_model(model, recipes[1], layout).as_dict() == whole
+    for size in (1, 300, 5000):
+        monkeypatch.setattr(reading, "BLOCK", size)
+        monkeypatch.setattr(reading, "BATCH", size)
+        assert evaluate_model(model, recipes[1], layout).as_dict() == whole
+
+
+def test_calibration_block_by_block_is_that_of_the_whole_file(run, model, recipes, monkeypatch):
+    def found():
+        return json.loads(run("eval", model, recipes[1], "--json", "--calibration").out)["calibration"]
+
+    whole = found()
+    monkeypatch.setattr(reading, "BLOCK", 500)
+    blocks = found()
+    for one, other in zip(whole.pop("bins"), blocks.pop("bins"), strict=True):  # marginals are rounded batch by batch
+        assert one == pytest.approx(other, rel=1e-9)
+    assert whole == pytest.approx(blocks, rel=1e-9)
+
+
+@pytest.mark.parametrize("text", [b"a O\n\nb O\nc O O\n", b"a O\n\nb O O\n"])
+def test_a_block_of_other_columns_is_refused_with_its_line(run, model, text, monkeypatch):
+    monkeypatch.setattr(reading, "BLOCK", 1)
+    code, out, err = run("eval", model, "-", stdin=text)
+    assert (code, out) == (2, "")
+    assert "expected 2 columns, found 3" in err
+    assert "<stdin>, line 4" in err or "<stdin>, line 3" in err
+
+
+def test_memory_for_a_tagged_file_does_not_grow_with_it(tmp_path):
+    def peak(n):
+        path = tmp_path / "tagged.txt"
+        path.write_bytes(b"New B-LOC B-LOC\nYork I-LOC O\nrains O O\n\n" * n)
+        tracemalloc.start()
+        try:
+            assert evaluate_tagged(str(path), Layout()).token.n_tokens == 3 * n
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(100)  # imports, caches
+    assert peak(10_000) < 1.5 * peak(1000)  # it was 10 times as much
+
+
+MEASURED = """
+import resource, sys
+from trelliswork.cli import reading
+from trelliswork.cli.eval import {what}
+from trelliswork.cli.reading import Layout
+reading.BLOCK = 1 << 16
+{what}(*sys.argv[1:3], Layout(), jobs=1)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+"""
+
+
+@pytest.mark.parametrize("what", ["evaluate_model", "calibration_of_model"])
+def test_memory_for_a_model_and_a_file_does_not_grow_with_it(what, model, recipes, tmp_path):
+    def peak(copies):
+        path = tmp_path / "test.txt"
+        with open(recipes[1], "rb") as file:
+            path.write_bytes((file.read().rstrip() + b"\n\n") * copies)
+        code = MEASURED.format(what=what)
+        done = subprocess.run([sys.executable, "-c", code, model, path], capture_output=True, text=True, check=True)
+        return int(done.stdout), path.stat().st_size
+
+    (few, small), (many, large) = peak(8), peak(80)
+    assert many - few < large - small  # it was more than six times as much

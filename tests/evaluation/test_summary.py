@@ -1,16 +1,18 @@
 """All scores at once, their text and their JSON."""
 
 import json
+import re
 import subprocess
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evaluation.strategies import corpora, corpora_of_a_scheme, labels_of
+from trelliswork.corpora import suggest_scheme
 from trelliswork.errors import InvalidInput
-from trelliswork.evaluation import confusion_table, evaluate, report, span_scores, token_scores
+from trelliswork.evaluation import Score, confusion_table, evaluate, report, span_scores, token_scores
 
 
 @given(corpora_of_a_scheme(), st.booleans())
@@ -45,7 +47,16 @@ def test_report_without_spans():
 
 def test_labels_that_spell_no_spans():
     result = evaluate([["DT", "NN"]], [["DT", "VB"]], scheme=None)
-    assert str(result) == result.report() == "processed 2 tokens; correct: 1.\naccuracy:  50.00%"
+    assert str(result) == result.report()
+    assert result.report().splitlines() == [
+        "processed 2 tokens; correct: 1.",
+        "accuracy:  50.00%",
+        "label  precision  recall      f1  support",
+        "DT        100.00  100.00  100.00        1",
+        "NN          0.00    0.00    0.00        1",
+        "VB          0.00    0.00    0.00        0",
+    ]
+    assert result.as_dict()["per_label"]["DT"] == Score(1, 1, 1).as_dict()
     assert result.as_dict()["span"] is None
     assert result.as_dict()["token"]["accuracy"] == 0.5
     with pytest.raises(InvalidInput, match=r"y_true\[0\]: labels\[0\]: 'DT' is not of the scheme BIO"):
@@ -61,3 +72,33 @@ def test_import_is_light():
     code = "import sys, trelliswork.evaluation; print(*{'sklearn', 'scipy', 'matplotlib'} & set(sys.modules))"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == ""
+
+
+LABELS = ["O", "B-X", "I-X", "E-X", "S-X", "L-X", "U-X", "M-X", "B-Y", "I-Y", "DT", "B-", "X"]
+any_labels = st.lists(
+    st.integers(0, 4).flatmap(
+        lambda n: st.tuples(*[st.lists(st.sampled_from(LABELS), min_size=n, max_size=n) for _ in range(2)])
+    ),
+    max_size=6,
+)
+
+
+def whole(gold, guess):
+    """What was done before anything was counted on the way: all gold labels first, then the scores."""
+    fitting = suggest_scheme(gold)
+    form = all(label == "O" or label[:2] in ("B-", "I-") for labels in gold for label in labels)
+    return fitting[0] if fitting else "BIO" if form else None
+
+
+@given(any_labels, st.booleans())
+@example([(["O"], ["O"]), (["I-X"], ["I-X"]), (["B-X"], ["B-X"])], True)  # none fits, but they have the form of BIO
+@example([(["O"], ["DT"]), (["B-X", "E-X"], ["O", "O"])], True)  # a wrong guess before the scheme is known
+def test_a_scheme_found_on_the_way_is_that_of_all_gold_labels(corpus, lenient):
+    gold, guess = [list(pair[0]) for pair in corpus], [list(pair[1]) for pair in corpus]
+    try:
+        expected = evaluate(gold, guess, whole(gold, guess), lenient).as_dict()
+    except InvalidInput as error:
+        with pytest.raises(InvalidInput, match=f"^{re.escape(str(error))}$"):
+            evaluate(gold, guess, "auto", lenient)
+    else:
+        assert evaluate(gold, guess, "auto", lenient).as_dict() == expected

@@ -56,9 +56,9 @@ def command(
     if test is None:
         if first == second == "-":
             raise click.UsageError("Only one of the two files can be the standard input.")
-        tagged, other = read_tagged(first, layout), read_tagged(second, layout)
-        _require_same(tagged[0], other[0], first, second)
-        gold, one, two = tagged[0], tagged[1], other[1]
+        gold, one = _columns_of(first, layout)
+        again, two = _columns_of(second, layout)
+        _require_same(gold, again, first, second)
     else:
         corpus = read_labelled(test, layout)
         one, two = (loaded_model(model, jobs).predict(corpus.X) for model in (first, second))
@@ -92,6 +92,12 @@ def compare(
     return mcnemar(gold, first, second), paired_bootstrap(
         gold, first, second, measure, n_samples=samples, random_state=seed
     )
+
+
+def _columns_of(source: str, layout: Layout) -> tuple[list[list[str]], list[list[str]]]:
+    """The gold labels and the guesses of a tagged file."""
+    pairs = list(read_tagged(source, layout))
+    return [gold for gold, _ in pairs], [guess for _, guess in pairs]
 
 
 def _require_same(one: list[list[str]], other: list[list[str]], first: str, second: str) -> None:

@@ -40,8 +40,8 @@ JSON_FORMS = ("tokens", "doccano", "doccano-entities", "prodigy")
 @click.option(
     "--json-form", type=click.Choice(JSON_FORMS), default="tokens", show_default=True, help="Which JSON lines to write."
 )
-@click.option("--to-columns", metavar="LIST", help="CoNLL-U columns for the columns of a token.  [form,upos,xpos,...]")
-@click.option("--to-label", metavar="COLUMN", help="The column that the labels get: a number, or a CoNLL-U name.")
+@click.option("--to-columns", metavar="LIST", help="Names for the columns of a token, of CoNLL-U or of CSV.  [form,upos,xpos,...]")
+@click.option("--to-label", metavar="COLUMN", help="The column that the labels get: a number, or a name (CoNLL-U, CSV).")
 @click.option("--unlabelled", is_flag=True, help="The input has no labels.")
 @layout_options(labels=True)
 def command(source: str, target: str, layout: Layout, to_scheme: str | None, lenient: bool, **how: object) -> None:
@@ -85,7 +85,7 @@ def convert(
     json_form : str
         As `form` of `trelliswork.corpora.write_jsonl`.
     to_columns, to_label : str or None
-        Where the columns and the label go: in CoNLL-U names, in columns the position of the label.
+        Where the columns and the label go: in CoNLL-U and CSV names, in columns the position of the label.
     unlabelled : bool
         Whether the source has no labels.
 
@@ -107,7 +107,12 @@ def convert(
         return _between_jsonl(source, target, layout, scheme, lenient, json_form)
     sentences = _rewritten(read_sentences(source, layout, labelled), source, layout, scheme, lenient)
     if kind == "columns":
-        return _to_columns(target, sentences, layout, to_label)
+        if to_columns is not None:
+            raise InvalidInput("--to-columns does not apply to the format columns, which has no names.")
+        as_read = layout if format_of(source, layout.format) == "columns" else Layout()
+        return _to_columns(target, sentences, as_read, to_label)
+    if kind == "csv":
+        return _to_csv(target, sentences, to_columns, to_label)
     if kind == "conllu":
         return _to_conllu(target, sentences, to_columns, to_label)
     if to_label is not None or to_columns is not None:
@@ -152,6 +157,13 @@ def _to_columns(target: str, sentences: Iterable[Sentence], layout: Layout, to_l
         raise InvalidInput(f"--to-label: {to_label!r} is not the number of a column. Count from 0, or from -1 back.")
     label = -1 if to_label is None else int(to_label)
     return write_columns(target, sentences, label, layout.separator, layout.comments)
+
+
+def _to_csv(target: str, sentences: Iterable[Sentence], to_columns: str | None, to_label: str | None) -> int:
+    from trelliswork.corpora.spreadsheets import write_csv
+
+    names = None if to_columns is None else [name.strip() for name in to_columns.split(",")]
+    return write_csv(target, sentences, names, to_label or "Tag")
 
 
 def _to_conllu(target: str, sentences: Iterable[Sentence], to_columns: str | None, to_label: str | None) -> int:

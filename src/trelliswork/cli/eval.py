@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import tee
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from trelliswork.cli.reading import Layout, format_of, layout_options, read_labelled
+from trelliswork.cli.reading import Labelled, Layout, format_of, labelled_blocks, layout_options, read_sentences
 from trelliswork.errors import InvalidInput
 from trelliswork.scheme_table import SCHEME_NAMES
 
 if TYPE_CHECKING:
     from trelliswork.evaluation import Calibration, Evaluation
+    from trelliswork.evaluation.summary import EvaluationCounts
 
 __all__ = ["calibration_of_model", "command", "evaluate_model", "evaluate_tagged", "loaded_model", "read_tagged"]
 
@@ -92,27 +97,27 @@ def evaluate_tagged(source: str, layout: Layout, scheme: str | None = None, stri
     ...     evaluate_tagged(str(path), Layout()).span.recall
     0.5
     """
-    gold, guess = read_tagged(source, layout)
-    return _scored(gold, guess, scheme, strict, source)
+    counts = _counts(scheme, strict)
+    with _placed(source):
+        for gold, guess in read_tagged(source, layout):
+            counts.add(gold, guess)
+        return counts.evaluation()
 
 
-def read_tagged(source: str, layout: Layout) -> tuple[list[list[str]], list[list[str]]]:
-    """Return the gold labels and the guesses of a column file whose last column is the guess; see `evaluate_tagged`."""
-    from trelliswork.corpora.columns import read_columns
+def read_tagged(source: str, layout: Layout) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield the gold labels and the guesses of each sentence of a tagged file; see `evaluate_tagged`."""
     from trelliswork.corpora.files import name_of
 
-    if format_of(source, layout.format) != "columns":
+    if format_of(source, layout.format) not in ("columns", "csv"):
         raise InvalidInput(f"{name_of(source)}: tagged files have columns. Convert it, or name a model to tag it with.")
-    gold: list[list[str]] = []
-    guess: list[list[str]] = []
-    label = -2 if layout.label is None else layout.label_position()
-    options: dict[str, Any] = {"separator": layout.separator, "comments": layout.comments, "encoding": layout.encoding}
-    for sentence in read_columns(source, label=label, keep=[-1], **options):
-        gold.append(sentence.labels or [])
-        guess.append([row[0] for row in sentence.tokens])
-    if not gold:
+    if layout.columns is not None:
+        raise InvalidInput("--columns does not apply to tagged files: only the gold label and the guess are read.")
+    layout = replace(layout, label="-2" if layout.label is None else layout.label, columns=("-1",))
+    sentence = None
+    for sentence in read_sentences(source, layout):
+        yield sentence.labels or [], [row[0] for row in sentence.tokens]
+    if sentence is None:
         raise InvalidInput(f"{name_of(source)}: found no sentence. There is nothing to score.")
-    return gold, guess
 
 
 def evaluate_model(
@@ -135,12 +140,12 @@ def evaluate_model(
         Threads; None is one for each processor.
     """
     labeler = loaded_model(model, jobs)
-    corpus = read_labelled(source, layout)
-    try:
-        guess = labeler.predict(corpus.X)
-    except InvalidInput as error:
-        raise corpus.placed(error) from error
-    return _scored(corpus.y, guess, scheme, strict, source)
+    counts = _counts(scheme, strict)
+    with _placed(source):
+        for block, guesses in _answered(source, layout, labeler.predict):
+            for gold, guess in zip(block.y, guesses, strict=True):
+                counts.add(gold, guess)
+        return counts.evaluation()
 
 
 def calibration_of_model(model: str, source: str, layout: Layout, jobs: int | None = None) -> Calibration:
@@ -148,8 +153,20 @@ def calibration_of_model(model: str, source: str, layout: Layout, jobs: int | No
     from trelliswork.evaluation import calibration
 
     labeler = loaded_model(model, jobs)
-    corpus = read_labelled(source, layout)
-    return calibration(labeler.predict_marginals(corpus.X), corpus.y, labeler.classes_)
+    found = _answered(source, layout, labeler.predict_marginals)
+    # Both are asked for in turn, so that one sequence is kept at a time.
+    first, second = tee(pair for block, tables in found for pair in zip(tables, block.y, strict=True))
+    return calibration((table for table, _ in first), (gold for _, gold in second), labeler.classes_)
+
+
+def _answered(source: str, layout: Layout, answer: Callable[[Any], Any]) -> Iterator[tuple[Labelled, Any]]:
+    """Blocks of a labelled file, with what a model says of them."""
+    for block in labelled_blocks(source, layout):
+        try:
+            answers = answer(block.X)
+        except InvalidInput as error:
+            raise block.placed(error) from error
+        yield block, answers
 
 
 def loaded_model(model: str, jobs: int | None) -> Any:
@@ -161,29 +178,21 @@ def loaded_model(model: str, jobs: int | None) -> Any:
     return labeler
 
 
-def _scored(gold: Any, guess: Any, scheme: str | None, strict: bool, source: str) -> Evaluation:
+def _counts(scheme: str | None, strict: bool) -> EvaluationCounts:
+    from trelliswork.evaluation.summary import EvaluationCounts
+
+    spelled = "auto" if scheme is None else None if scheme.lower() == "none" else scheme
+    return EvaluationCounts(spelled, lenient=not strict)
+
+
+@contextmanager
+def _placed(source: str) -> Iterator[None]:
+    """Name the file in errors about labels, which know only the number of a sequence."""
     from trelliswork.corpora.files import name_of
-    from trelliswork.evaluation import evaluate
 
-    spelled = found_scheme(gold) if scheme is None else None if scheme.lower() == "none" else scheme
     try:
-        return evaluate(gold, guess, scheme=spelled, lenient=not strict)
+        yield
     except InvalidInput as error:
+        if not str(error).startswith(("y_true", "y_pred")):
+            raise
         raise InvalidInput(f"{name_of(source)}: {error} Say --scheme none if labels spell no spans.") from error
-
-
-def found_scheme(gold: Any) -> str | None:
-    """Return the scheme in which all gold labels are valid; BIO for those that only conlleval can read; or None.
-
-    Examples
-    --------
-    >>> found_scheme([["B-NP", "I-NP", "O"]]), found_scheme([["O", "U-NP"]]), found_scheme([["DET", "NOUN"]])
-    ('BIO', 'BILOU', None)
-    """
-    from trelliswork.corpora.labels import suggest_scheme
-
-    fitting = suggest_scheme(gold)
-    if fitting:
-        return fitting[0]
-    distinct = {label for labels in gold for label in labels}
-    return "BIO" if all(label == "O" or label[:2] in ("B-", "I-") for label in distinct) else None

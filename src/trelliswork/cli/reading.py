@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
@@ -21,13 +22,31 @@ if TYPE_CHECKING:
     from trelliswork.corpora.conllu import ConlluSentence
     from trelliswork.corpora.jsonlines import Example
 
-__all__ = ["FORMATS", "Labelled", "Layout", "format_of", "layout_options", "read_labelled", "read_sentences"]
+__all__ = [
+    "FORMATS",
+    "Labelled",
+    "Layout",
+    "format_of",
+    "labelled_blocks",
+    "layout_options",
+    "read_labelled",
+    "read_sentences",
+]
 
-FORMATS = ("columns", "conllu", "jsonl", "text")
+BLOCK = 1 << 20  # bytes of column text in memory at a time
+BATCH = 2000  # sentences, of other formats
+FORMATS = ("columns", "conllu", "csv", "jsonl", "text")
 CONLLU_COLUMNS = ("form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 
-_SUFFIXES = {".conllu": "conllu", ".conll-u": "conllu", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
-_SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "any": None}
+_SUFFIXES = {
+    ".conllu": "conllu",
+    ".conll-u": "conllu",
+    ".csv": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+}
+_SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "any": None}
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -36,14 +55,26 @@ _OPTIONS = [
         "--format",
         "format",
         type=click.Choice(FORMATS),
-        help="How the input is laid out. By default its name decides: .conllu, .jsonl, and columns otherwise.",
+        help="How the input is laid out. By default its name decides: .conllu, .csv, .jsonl, .json, "
+        "and columns otherwise.",
     ),
     click.option(
         "--columns",
         metavar="LIST",
-        help="The columns of a token: numbers from 0 (columns) or names (CoNLL-U), as in 0,1 or form,upos.",
+        help="The columns of a token: numbers from 0 (columns, CSV) or names (CoNLL-U, CSV), as in 0,1 or form,upos.",
     ),
-    click.option("--separator", metavar="TEXT", help="What parts columns: tab, space, or any text.  [spaces and tabs]"),
+    click.option(
+        "--sentence-column",
+        "sentence",
+        metavar="COLUMN",
+        help="The column of a CSV file that names the sentence.  [Sentence #, sentence, sentence_id, if there is one]",
+    ),
+    click.option("--no-header", is_flag=True, help="The first row of a CSV file is a token, and has no names."),
+    click.option(
+        "--separator",
+        metavar="TEXT",
+        help="What parts columns: tab, space, comma, semicolon, or any text.  [spaces and tabs; of CSV a comma]",
+    ),
     click.option("--comments", metavar="TEXT", help="Skip lines of a column file that begin with this."),
     click.option("--encoding", default="utf-8", show_default=True, help="The encoding of the input."),
     click.option(
@@ -59,7 +90,7 @@ _LABEL_OPTIONS = [
         "--label-column",
         "label",
         metavar="COLUMN",
-        help="The column of the labels: a number, -1 being the last, or a CoNLL-U name.  [-1; upos]",
+        help="The column of the labels: a number, -1 being the last, or a name (CoNLL-U, CSV).  [-1; upos]",
     ),
 ]
 
@@ -73,9 +104,13 @@ class Layout:
     format : str or None
         One of `FORMATS`; None goes by the name of the file.
     columns : tuple of str or None
-        The columns of a token, positions or (CoNLL-U) names; None is all but the label, or the form.
+        The columns of a token, positions or (CoNLL-U, CSV) names; None is all but the label, or the form.
     label : str or None
         The column of the labels; None is the last one, or (CoNLL-U) ``upos``.
+    sentence : str or None
+        The column of a CSV file that names the sentence.
+    header : bool
+        Whether the first row of a CSV file has the names of its columns.
     separator, comments, encoding
         As for `trelliswork.corpora.read_columns`.
     tokenizer : str
@@ -90,6 +125,8 @@ class Layout:
     format: str | None = None
     columns: tuple[str, ...] | None = None
     label: str | None = None
+    sentence: str | None = None
+    header: bool = True
     separator: str | None = None
     comments: str | None = None
     encoding: str = "utf-8"
@@ -98,6 +135,10 @@ class Layout:
     def positions(self) -> list[int] | None:
         """The columns of a token as numbers, for the column format."""
         return None if self.columns is None else [_position(name, "--columns") for name in self.columns]
+
+    def how(self) -> dict[str, Any]:
+        """How column files are read, as arguments of `trelliswork.corpora.read_table`."""
+        return {"separator": self.separator, "comments": self.comments, "encoding": self.encoding}
 
     def label_position(self) -> int:
         """The column of the labels as a number, for the column format."""
@@ -125,6 +166,8 @@ def layout_options(labels: bool) -> Callable[[_Function], _Function]:
                 format=given.pop("format"),
                 columns=None if columns is None else tuple(name.strip() for name in columns.split(",")),
                 label=given.pop("label", None),
+                sentence=given.pop("sentence"),
+                header=not given.pop("no_header"),
                 separator=_SEPARATORS.get(separator, separator),
                 comments=given.pop("comments"),
                 encoding=given.pop("encoding"),
@@ -182,27 +225,63 @@ def read_labelled(source: str, layout: Layout) -> Labelled:
     layout : Layout
         How to read it.
     """
-    if format_of(source, layout.format) == "columns" and layout.columns is None:
+    if is_table(source, layout):
         found = _table(source, layout)
     else:
-        found = _lists(source, layout)
+        found = _of_sentences(list(read_sentences(source, layout)), source, layout)
     if not len(found.X):
-        raise InvalidInput(f"{_name(source)}: found no sentence. Sentences are lines of tokens, parted by blank lines.")
+        raise _nothing_in(source)
     return found
+
+
+def is_table(source: str, layout: Layout) -> bool:
+    """Whether a source is a column file that is read as it stands, by the core."""
+    if format_of(source, layout.format) != "columns":
+        return False
+    refuse_csv_options(layout, "columns")
+    return layout.columns is None
+
+
+def labelled_blocks(source: str, layout: Layout) -> Iterator[Labelled]:
+    """Yield all tokens and labels of a corpus as `read_labelled` would return them, some at a time.
+
+    Parameters
+    ----------
+    source, layout
+        As for `read_labelled`.
+    """
+    if is_table(source, layout):
+        from trelliswork.corpora.tables import read_table_blocks
+
+        tables = read_table_blocks(source, layout.label_position(), BLOCK, **layout.how())
+        found = (_of_table(X, y) for X, y in tables)
+    else:
+        sentences = read_sentences(source, layout)
+        found = (_of_sentences(batch, source, layout) for batch in iter(lambda: list(islice(sentences, BATCH)), []))
+    block = None
+    for block in found:
+        yield block
+    if block is None:
+        raise _nothing_in(source)
+
+
+def _nothing_in(source: str) -> InvalidInput:
+    return InvalidInput(f"{_name(source)}: found no sentence. Sentences are lines of tokens, parted by blank lines.")
 
 
 def _table(source: str, layout: Layout) -> Labelled:
     """A column file as it stands, without a Python object for each token."""
     from trelliswork.corpora.tables import read_table
 
-    how: dict[str, Any] = {"separator": layout.separator, "comments": layout.comments, "encoding": layout.encoding}
-    X, y = read_table(source, layout.label_position(), **how)
+    return _of_table(*read_table(source, layout.label_position(), **layout.how()))
+
+
+def _of_table(X: Any, y: Any) -> Labelled:
     return Labelled(X, y, lambda i, t: X.columns.where(int(X.lengths()[:i].sum()) + t))
 
 
-def _lists(source: str, layout: Layout) -> Labelled:
+def _of_sentences(sentences: list[Sentence], source: str, layout: Layout) -> Labelled:
     """Sentences of any format."""
-    sentences = list(read_sentences(source, layout))
     words = all(len(row) == 1 for sentence in sentences[:1] for row in sentence.tokens)
     X = [[row[0] for row in sentence.tokens] if words else sentence.tokens for sentence in sentences]
     by_line = format_of(source, layout.format) == "columns" and layout.comments is None
@@ -233,6 +312,9 @@ def read_sentences(source: str, layout: Layout, labelled: bool = True) -> Iterat
     Sentence(tokens=[('Rain',), ('fell',)], labels=['B-NP', 'B-VP'], line=1)
     """
     kind = format_of(source, layout.format)
+    if kind == "csv":
+        return _from_csv(source, layout, labelled)
+    refuse_csv_options(layout, kind)
     if kind == "columns":
         return _from_columns(source, layout, labelled)
     if kind == "conllu":
@@ -252,6 +334,28 @@ def _from_columns(source: str, layout: Layout, labelled: bool) -> Iterator[Sente
         comments=layout.comments,
         encoding=layout.encoding,
     )
+
+
+def _from_csv(source: str, layout: Layout, labelled: bool) -> Iterator[Sentence]:
+    from trelliswork.corpora.spreadsheets import read_csv
+
+    if layout.comments is not None:
+        raise InvalidInput("--comments does not apply to the format csv: it has none.")
+    label = None if not labelled else -1 if layout.label is None else _column(layout.label)
+    yield from read_csv(
+        source,
+        label=label,
+        keep=None if layout.columns is None else [_column(name) for name in layout.columns],
+        sentence=None if layout.sentence is None else _column(layout.sentence),
+        header=layout.header,
+        separator="," if layout.separator is None else layout.separator,
+        encoding=layout.encoding,
+    )
+
+
+def _column(name: str) -> int | str:
+    """A column by its number, or else by its name."""
+    return int(name) if re.fullmatch(r"[-+]?\d+", name) else name
 
 
 def _from_conllu(source: str, layout: Layout, labelled: bool) -> Iterator[Sentence]:
@@ -276,7 +380,8 @@ def _from_jsonl(source: str, layout: Layout, labelled: bool) -> Iterator[Sentenc
     from trelliswork.corpora.jsonlines import read_jsonl
 
     example: Example
-    for example in read_jsonl(source, tokenizer=layout.tokenizer, encoding=layout.encoding):
+    answers = ("accept",) if labelled else None  # text to be tagged needs nobody's consent
+    for example in read_jsonl(source, tokenizer=layout.tokenizer, answers=answers, encoding=layout.encoding):
         if labelled and example.labels is None:
             raise InvalidInput(f"{_name(source)}, line {example.line}: found no labels. Label it, or leave it out.")
         for wrong in example.misaligned if labelled else ():
@@ -297,6 +402,12 @@ def _from_text(source: str, layout: Layout, labelled: bool) -> Iterator[Sentence
         raise InvalidInput("plain text has no labels. Choose another --format.")
     for line in read_text(source, tokenizer=layout.tokenizer, encoding=layout.encoding):
         yield Sentence([(token,) for token in line.tokens], None, line.line)
+
+
+def refuse_csv_options(layout: Layout, kind: str) -> None:
+    """Refuse options that mean nothing in another format than CSV."""
+    if layout.sentence is not None or not layout.header:
+        raise InvalidInput(f"--sentence-column and --no-header apply to the format csv, not to {kind}.")
 
 
 def _refuse_columns(layout: Layout, kind: str) -> None:

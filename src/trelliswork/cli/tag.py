@@ -17,7 +17,7 @@ import click
 
 from trelliswork.cli.blocks import blocks
 from trelliswork.cli.progress import ByteProgress, on_terminal
-from trelliswork.cli.reading import Layout, format_of, layout_options, read_sentences
+from trelliswork.cli.reading import Layout, is_table, layout_options, read_sentences
 from trelliswork.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ class ColumnTagger:
         from trelliswork.corpora.files import name_of
 
         layout, name = layout or Layout(), name_of(source)
-        if format_of(source, layout.format) == "columns" and layout.columns is None:
+        if is_table(source, layout):
             with _progress(source) as progress:
                 for block, line in blocks(source, self._block_size(), layout.encoding):
                     _write(target, self.tagged(block, layout.separator, layout.comments, name, line))

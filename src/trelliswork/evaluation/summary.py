@@ -7,13 +7,16 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
+from trelliswork.corpora.labels import is_valid
+from trelliswork.errors import InvalidInput
 from trelliswork.evaluation.confusions import Confusion, confusion_of
 from trelliswork.evaluation.pairs import LabelLists, PairCounts, labelled, paired
 from trelliswork.evaluation.scores import Score
 from trelliswork.evaluation.spans import SpanCounts, SpanScores
 from trelliswork.evaluation.tokens import TokenScores, token_scores_of
+from trelliswork.scheme_table import SCHEME_NAMES, scheme_of
 
-__all__ = ["Evaluation", "evaluate", "report"]
+__all__ = ["Evaluation", "EvaluationCounts", "evaluate", "report"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,10 +41,13 @@ class Evaluation:
     lenient: bool
 
     def report(self) -> str:
-        """Return what conlleval prints: the same lines, rounded alike, without the last line end."""
+        """Return what conlleval prints: the same lines, rounded alike, without the last line end.
+
+        Where labels spell no spans, which conlleval does not know, a line for each label.
+        """
         if self.span is None:
             lines = [f"processed {self.token.n_tokens} tokens; correct: {self.token.n_correct}."]
-            return "\n".join([*lines, self._accuracy()] if self.token.n_tokens else lines)
+            return "\n".join([*lines, self._accuracy(), self.token.table()] if self.token.n_tokens else lines)
         overall = self.span.overall
         lines = [
             f"processed {self.token.n_tokens} tokens with {overall.support} phrases; "
@@ -54,12 +60,24 @@ class Evaluation:
         return "\n".join(lines)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the scores, ready for JSON: ``span``, ``token`` and ``per_type``, and how spans were read."""
+        """Return the scores, ready for JSON.
+
+        ``span`` and ``token`` are of all; ``per_type`` is of the spans of each type, ``per_label`` of the tokens of each
+        label; ``scheme`` and ``lenient`` say how spans were read. Without spans, ``span`` is None and ``per_type``
+        empty.
+        """
         span = None if self.span is None else self.span.as_dict()
         per_type = {} if span is None else span.pop("per_type")
         token = self.token.as_dict()
-        del token["per_label"]
-        return {"span": span, "token": token, "per_type": per_type, "scheme": self.scheme, "lenient": self.lenient}
+        per_label = token.pop("per_label")
+        return {
+            "span": span,
+            "token": token,
+            "per_type": per_type,
+            "per_label": per_label,
+            "scheme": self.scheme,
+            "lenient": self.lenient,
+        }
 
     def __str__(self) -> str:
         inside = f"{'tokens in spans':>17}: {_percentages(self.token.inside)}  {self.token.inside.found}"
@@ -83,7 +101,9 @@ def evaluate(
     y_true, y_pred : iterables of n sequences of labels
         Gold and guessed labels.
     scheme : str or None
-        How labels spell spans, as in `span_scores`; None if they do not, as part-of-speech tags.
+        How labels spell spans, as in `span_scores`; None if they do not, as part-of-speech tags. ``"auto"`` finds out:
+        the first scheme in which all gold labels are valid; BIO for labels of its form that are not valid in any; or
+        None.
     lenient : bool
         Whether an invalid sequence is read by conlleval's rules, as in `span_scores`.
     outside : label
@@ -109,20 +129,76 @@ def evaluate(
     >>> result.confusion.most_frequent()
     [Confused(gold='B-NP', guess='O', tokens=1)]
     """
-    spans = None if scheme is None else SpanCounts(scheme, lenient)
-    counts: PairCounts = Counter()
+    counts = EvaluationCounts(scheme, lenient)
     for gold, guess in paired(y_true, y_pred):
-        counts.update(zip(gold, guess, strict=True))
-        if spans is not None:
-            spans.add(gold, guess)
-    counts = labelled(counts)
-    return Evaluation(
-        span=None if spans is None else spans.scores(),
-        token=token_scores_of(counts, outside),
-        confusion=confusion_of(counts),
-        scheme=scheme,
-        lenient=bool(lenient),
-    )
+        counts.add(gold, guess)
+    return counts.evaluation(outside)
+
+
+class EvaluationCounts:
+    """What an evaluation counts, collected sequence by sequence: memory does not grow with the number of sequences.
+
+    Parameters
+    ----------
+    scheme, lenient
+        As for `evaluate`.
+
+    Examples
+    --------
+    >>> counts = EvaluationCounts("auto")
+    >>> counts.add(["O", "U-NP"], ["O", "U-NP"])
+    >>> counts.evaluation().scheme
+    'BILOU'
+    """
+
+    def __init__(self, scheme: str | None = "BIO", lenient: bool = True) -> None:
+        self._scheme, self._lenient = scheme, lenient
+        names = list(SCHEME_NAMES) if scheme == "auto" else [] if scheme is None else [scheme]
+        # By scheme: what was counted in it, or why it could not be.
+        self._spans: dict[str, SpanCounts | InvalidInput] = {name: SpanCounts(name, lenient) for name in names}
+        self._fitting = list(self._spans)  # those in which all gold labels so far are valid
+        self._pairs: PairCounts = Counter()
+
+    def add(self, gold: list[Any], guess: list[Any]) -> None:
+        """Count the next sequence: its gold labels and the guessed ones, as many."""
+        if self._scheme == "auto":
+            self._narrow(gold)
+        self._pairs.update(zip(gold, guess, strict=True))
+        for name, spans in self._spans.items():
+            if isinstance(spans, SpanCounts):
+                try:
+                    spans.add(gold, guess)
+                except InvalidInput as error:
+                    if self._scheme != "auto":
+                        raise
+                    self._spans[name] = error  # told if this is the scheme in the end
+
+    def evaluation(self, outside: Hashable = "O") -> Evaluation:
+        """Return the scores of the sequences so far; ``outside`` is as in `evaluate`."""
+        scheme = self._scheme if self._scheme != "auto" else next(iter([*self._fitting, *self._spans]), None)
+        spans = None if scheme is None else self._spans[scheme]
+        if isinstance(spans, InvalidInput):
+            raise spans
+        counts = labelled(self._pairs)
+        return Evaluation(
+            span=None if spans is None else spans.scores(),
+            token=token_scores_of(counts, outside),
+            confusion=confusion_of(counts),
+            scheme=scheme,
+            lenient=bool(self._lenient),
+        )
+
+    def _narrow(self, gold: list[Any]) -> None:
+        """Drop the schemes that these labels exclude; BIO remains as long as they have its form."""
+        texts = all(isinstance(label, str) for label in gold)
+        self._fitting = [name for name in self._fitting if texts and is_valid(gold, scheme_of(name))]
+        kept = {*self._fitting, *(["BIO"] if "BIO" in self._spans and all(map(_like_bio, gold)) else [])}
+        if len(kept) < len(self._spans):
+            self._spans = {name: spans for name, spans in self._spans.items() if name in kept}
+
+
+def _like_bio(label: Any) -> bool:
+    return label == "O" or (isinstance(label, str) and label[:2] in ("B-", "I-"))
 
 
 def report(y_true: LabelLists, y_pred: LabelLists, scheme: str | None = "BIO", lenient: bool = True) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from trelliswork.evaluation.pairs import LabelLists, PairCounts, in_order, pair_counts, paired
 from trelliswork.evaluation.scores import Score
+from trelliswork.evaluation.text import aligned
 
 __all__ = ["TokenScores", "token_scores", "token_scores_of"]
 
@@ -71,13 +72,15 @@ class TokenScores:
         per_label = {str(label): score.as_dict() for label, score in self.per_label.items()}
         return {"accuracy": self.accuracy, "tokens": self.n_tokens, **self.inside.as_dict(), "per_label": per_label}
 
-    def __str__(self) -> str:
-        width = max(5, *(len(str(label)) for label in self.per_label)) if self.per_label else 5
-        lines = [f"{'label':<{width}}  precision  recall      f1  support"]
+    def table(self) -> str:
+        """Return precision, recall, F1 and support of every label as text, a line for each."""
+        rows = [["label", "precision", "recall", "f1", "support"]]
         for label, score in self.per_label.items():
-            precision, recall, f1 = score.percentages
-            lines.append(f"{label!s:<{width}}  {precision:9.2f}  {recall:6.2f}  {f1:6.2f}  {score.support:7d}")
-        return "\n".join([*lines, f"accuracy {100 * self.accuracy:.2f}% of {self.n_tokens} tokens"])
+            rows.append([str(label), *(f"{figure:.2f}" for figure in score.percentages), str(score.support)])
+        return "\n".join(aligned(rows))
+
+    def __str__(self) -> str:
+        return f"{self.table()}\naccuracy {100 * self.accuracy:.2f}% of {self.n_tokens} tokens"
 
 
 def token_scores(y_true: LabelLists, y_pred: LabelLists, outside: Hashable = "O") -> TokenScores:
