@@ -45,6 +45,14 @@ def test_parameters_go_to_the_learners_that_have_them(run, few):
     ]
 
 
+def test_epochs_are_of_the_learners_that_make_epochs(run, few):
+    """crf has its stochastic passes under another name: its number of iterations is max_iter."""
+    code, out, err = run("cv", few[0], "--learner", "crf", "--set", "epochs=1,2")
+    assert (code, out) == (2, "")
+    assert "no learner has the parameter 'epochs'. They have crf: " in err
+    assert "max_iter" in err
+
+
 def test_nested_tells_the_choices(run, few):
     out = run("cv", few[0], "--learner", "pa", "--set", "epochs=1,2", "--folds", 2, "--nested", 2).out
     assert out.startswith("2 outer folds; of 2 settings the best f1 in each\n")

@@ -105,9 +105,9 @@ def test_calibration_block_by_block_is_that_of_the_whole_file(run, model, recipe
     whole = found()
     monkeypatch.setattr(reading, "BLOCK", 500)
     blocks = found()
-    for one, other in zip(whole.pop("bins"), blocks.pop("bins"), strict=True):  # marginals are rounded batch by batch
-        assert one == pytest.approx(other, rel=1e-9)
-    assert whole == pytest.approx(blocks, rel=1e-9)
+    for one, other in zip(whole.pop("bins"), blocks.pop("bins"), strict=True):
+        assert one == (pytest.approx(other, rel=1e-9) if other["count"] else other)
+    assert whole == pytest.approx(blocks, rel=1e-9)  # marginals are rounded batch by batch
 
 
 @pytest.mark.parametrize("text", [b"a O\n\nb O\nc O O\n", b"a O\n\nb O O\n"])

@@ -419,7 +419,7 @@ class TestStopping:
     @pytest.mark.parametrize("dev", [True, False])
     def test_a_resumed_run_ends_with_the_identical_model(self, solver, dev):
         data = self.PART if dev else self.PART[:2]
-        labeler = tw.SequenceLabeler(tw.CRF(solver=solver, epochs=2))
+        labeler = tw.SequenceLabeler(tw.CRF(solver=solver, sgd_epochs=2))
         states = {}
 
         def keep(progress):
@@ -428,7 +428,7 @@ class TestStopping:
         whole = labeler.fit(*data, callback=keep)
         weights, history = whole.weights(), whole.history_
         for number in (1, 3, len(history) - 1):
-            again = tw.SequenceLabeler(tw.CRF(solver=solver, epochs=2)).fit(*data, resume=states[number])
+            again = tw.SequenceLabeler(tw.CRF(solver=solver, sgd_epochs=2)).fit(*data, resume=states[number])
             assert again.weights() == weights
             assert [r["objective"] for r in again.history_] == [r["objective"] for r in history]
             assert [r["dev_score"] for r in again.history_] == [r["dev_score"] for r in history]

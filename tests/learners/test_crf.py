@@ -163,7 +163,7 @@ def test_sgd_comes_close():
 
 
 def test_iterations_are_counted_over_all_phases():
-    found, seen = recorded(CRF(solver="sgd-lbfgs", epochs=3), text_like_oracle())
+    found, seen = recorded(CRF(solver="sgd-lbfgs", sgd_epochs=3), text_like_oracle())
     assert [iteration.number for iteration, *_ in seen] == list(range(1, found.n_iter + 1))
     assert [iteration.phase for iteration, *_ in seen][:4] == ["sgd", "sgd", "sgd", "lbfgs"]
     passes = [iteration.facts["passes"] for iteration, *_ in seen]
@@ -224,9 +224,9 @@ def test_no_penalty_at_all_is_possible():
         {"solver": "lbfgs"},
         {"solver": "owlqn", "l1": 0.3},
         {"solver": "sgd", "max_iter": 6},
-        {"solver": "sgd-lbfgs", "epochs": 3},
-        {"solver": "sgd-lbfgs", "epochs": 3, "shards": 2},
-        {"solver": "sgd-owlqn", "epochs": 2, "l1": 0.3},
+        {"solver": "sgd-lbfgs", "sgd_epochs": 3},
+        {"solver": "sgd-lbfgs", "sgd_epochs": 3, "shards": 2},
+        {"solver": "sgd-owlqn", "sgd_epochs": 2, "l1": 0.3},
         {"solver": "lbfgs", "tol": 1e-12, "memory": 3},
     ],
     ids=str,
@@ -311,7 +311,7 @@ def test_a_warm_start_does_not_change_the_weights_given():
         ({"margin": float("nan")}, "margin"),
         ({"margin": -1.0}, "margin"),
         ({"memory": 0}, "memory"),
-        ({"epochs": -1}, "epochs"),
+        ({"sgd_epochs": -1}, "sgd_epochs"),
         ({"batch_size": 0}, "batch_size"),
         ({"shards": 0}, "shards"),
         ({"step_size": 0.0}, "step_size must be a finite number above 0"),

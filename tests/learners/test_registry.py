@@ -64,6 +64,14 @@ def test_the_defaults_are_those_of_the_learner(name):
     assert {each.name: each.default for each in learners.parameters_of(name)} == learners.by_name(name).get_params()
 
 
+@pytest.mark.parametrize("name", learners.names())
+def test_one_name_says_how_long_training_goes_on(name):
+    """Somebody who sets ``epochs`` of several learners sets the same thing of all: where there is another name, it is none."""
+    known = {each.name for each in learners.parameters_of(name)}
+    assert len(known & {"epochs", "max_iter"}) == 1
+    assert learners.by_name(name).duration in {*known & {"epochs", "max_iter"}, None}
+
+
 @pytest.mark.usefixtures("sleeper")
 def test_documentation_is_read_as_numpydoc_writes_it():
     assert learners.names() == [*learners.names()[:-1], "sleeper"]

@@ -62,7 +62,7 @@ class CRF(Parameters):
         ``nu``, the factor of the cost in softmax-margin; 0 is the plain CRF.
     memory : int, default 6
         Steps that L-BFGS and OWL-QN remember.
-    epochs : int, default 5
+    sgd_epochs : int, default 5
         Stochastic passes at the start of ``"sgd-lbfgs"`` and ``"sgd-owlqn"``.
     batch_size : int, default 4
         Examples of one stochastic step.
@@ -100,7 +100,7 @@ class CRF(Parameters):
         tol: float = 1e-3,
         margin: float = 0.0,
         memory: int = 6,
-        epochs: int = 5,
+        sgd_epochs: int = 5,
         batch_size: int = 4,
         step_size: float | None = None,
         shards: int = 1,
@@ -112,7 +112,7 @@ class CRF(Parameters):
         self.tol = tol
         self.margin = margin
         self.memory = memory
-        self.epochs = epochs
+        self.sgd_epochs = sgd_epochs
         self.batch_size = batch_size
         self.step_size = step_size
         self.shards = shards
@@ -183,7 +183,7 @@ class CRF(Parameters):
         checked_number("tol", self.tol, least=0.0)
         checked_number("margin", self.margin, least=0.0)
         checked_integer("memory", self.memory, least=1, most=1000)
-        checked_integer("epochs", self.epochs, least=0)
+        checked_integer("sgd_epochs", self.sgd_epochs, least=0)
         checked_integer("batch_size", self.batch_size, least=1)
         checked_integer("shards", self.shards, least=1, most=1000)
         if self.step_size is not None:
@@ -306,7 +306,7 @@ class _Run:
     def _settings(self) -> FloatArray:
         """All that must be the same in a resumed run."""
         it = self.learner
-        numbers = [it.l2, it.l1, it.margin, it.memory, it.epochs, it.batch_size, it.step_size or 0.0, it.shards]
+        numbers = [it.l2, it.l1, it.margin, it.memory, it.sgd_epochs, it.batch_size, it.step_size or 0.0, it.shards]
         return np.array([_SOLVERS.index(it.solver), *numbers, self.seed], dtype=np.float64)
 
     def _trained(self, stopped: bool) -> Trained:
@@ -350,7 +350,7 @@ def _plan(learner: CRF, oracle: _core.Oracle, warm: bool) -> _Plan:
     two = learner.solver.startswith("sgd-")
     if learner.solver == "auto":
         two = not warm and oracle.n_examples >= _WORTH_SGD and learner.l2 >= learner.l1
-        return _Plan(epochs=learner.epochs if two else 0, scaled=warm or (two and learner.epochs > 0))
+        return _Plan(epochs=learner.sgd_epochs if two else 0, scaled=warm or (two and learner.sgd_epochs > 0))
     if learner.solver == "sgd":
         return _Plan(epochs=-1, scaled=False)
-    return _Plan(epochs=learner.epochs if two else 0, scaled=two)
+    return _Plan(epochs=learner.sgd_epochs if two else 0, scaled=two)

@@ -47,7 +47,7 @@ class MEMM(CRF):
         Factor of the cost that is added to the score of a wrong label (softmax-margin); 0 for none.
     memory : int, default 6
         Steps that L-BFGS and OWL-QN remember.
-    epochs : int, default 5
+    sgd_epochs : int, default 5
         Stochastic passes at the start of ``"sgd-lbfgs"`` and ``"sgd-owlqn"``.
     batch_size : int, default 4
         Examples of one stochastic step.
