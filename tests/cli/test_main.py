@@ -54,7 +54,7 @@ def test_a_folder_in_the_place_of_a_file_is_named(program, tmp_path):
 
 def test_advice_is_in_terms_of_options(run):
     err = run("convert", stdin=b"\xe9 O\n").err
-    assert "If it is Latin-1, pass --encoding latin-1 (from Windows: 'cp1252')" in err
+    assert "If it is Latin-1, pass --encoding latin-1 (from Windows: cp1252)" in err
     assert "pass --separator tab" in run("convert", stdin=b"a O\nb c\tO\n").err
 
 

@@ -15,6 +15,8 @@ from typing import Any
 
 import click
 
+from trelliswork.cli.streams import say
+
 __all__ = ["bench", "command"]
 
 COPIES = 5
@@ -73,7 +75,7 @@ def bench(jobs: int = 1) -> dict[str, dict[str, float]]:
             try:
                 results[name] = peer(attributes, y, tests, corpus.y_test, Path(folder) / name)
             except ImportError:
-                click.echo(f"{name} is not installed", err=True)
+                say(f"{name} is not installed")
     return results
 
 

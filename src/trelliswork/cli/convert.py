@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trelliswork.cli.reading import CONLLU_COLUMNS, FORMATS, Layout, format_of, layout_options, read_sentences
+from trelliswork.cli.streams import say
 from trelliswork.errors import InvalidInput
 from trelliswork.scheme_table import SCHEME_NAMES
 
@@ -53,7 +54,7 @@ def command(source: str, target: str, layout: Layout, to_scheme: str | None, len
     from_scheme = how.pop("from_scheme")
     scheme = None if to_scheme is None and from_scheme is None else (from_scheme or "BIO", to_scheme or from_scheme)
     count = convert(source, target, layout, scheme, lenient, **how)  # type: ignore[arg-type]
-    click.echo(f"{count:,} sentences", err=True)
+    say(f"{count:,} sentences")
 
 
 def convert(
@@ -219,12 +220,14 @@ def _between_jsonl(
 
 
 def _report_misaligned(example: Example, source: str) -> None:
+    import warnings
+
     from trelliswork.corpora.files import name_of
 
     for wrong in example.misaligned:
         where = f"{name_of(source)}, line {example.line}"
-        click.echo(
-            f"warning: {where}: the span {tuple(wrong.span)} {wrong.reason}, and is not in the labels.", err=True
+        warnings.warn(
+            f"{where}: the span {tuple(wrong.span)} {wrong.reason}, and is not in the labels.", stacklevel=2
         )
 
 

@@ -6,17 +6,18 @@ failed, 2 the command or its input was wrong, 130 interrupted, 141 nobody reads 
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 import click
 
+from trelliswork.cli import messages
+from trelliswork.cli.streams import forget_output, prepare_streams, say
 from trelliswork.errors import TrellisworkError
 
 __all__ = ["cli", "main"]
@@ -50,14 +51,21 @@ class _Verbs(click.Group):
         command: click.Command = importlib.import_module(f"trelliswork.cli.{name}").command
         return command
 
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        with _ending_with_its_reader():  # --help and --version are answered here
+            return super().make_context(*args, **extra)
+
     def invoke(self, context: click.Context) -> Any:
-        try:
+        with _ending_with_its_reader():
             result = super().invoke(context)
             sys.stdout.flush()
-        except BrokenPipeError:  # here already: click would make it exit code 1
-            _forget_output()
-            raise click.exceptions.Exit(BROKEN_PIPE) from None
-        return result
+            return result
+
+    def resolve_command(self, context: click.Context, args: list[str]) -> Any:
+        if args and args[0] not in VERBS and not args[0].startswith("-"):
+            hint = messages.did_you_mean(args[0], VERBS)
+            raise click.UsageError(f"There is no command {args[0]!r}.{hint}", context)
+        return super().resolve_command(context, args)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -88,16 +96,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     trelliswork 0.1.0
     0
     """
+    prepare_streams()
     with warnings.catch_warnings(), _noticing_interrupts() as interrupts:
         if not sys.warnoptions:  # what the user said with -W counts
             warnings.simplefilter("default")
-        warnings.showwarning = _show_warning  # type: ignore[assignment]
+        warnings.showwarning = _Warnings()  # type: ignore[assignment]
+        words = sys.argv[1:] if arguments is None else list(arguments)
         try:
-            code = cli.main(args=None if arguments is None else list(arguments), prog_name="trelliswork", **_QUIETLY)
+            code = cli.main(args=words, prog_name="trelliswork", **_QUIETLY)
             sys.stdout.flush()  # here, where a full disk is an error with a name, and not when the interpreter ends
         except BaseException as error:
             # An interrupt while modules are loaded may come out as an ImportError, or worse.
-            return _exit_code(KeyboardInterrupt() if interrupts else error)
+            verb = words[0] if words else None
+            return _exit_code(KeyboardInterrupt() if interrupts else error, verb)
         return code if isinstance(code, int) else 0
 
 
@@ -124,75 +135,50 @@ def _noticing_interrupts() -> Iterator[list[int]]:
 _QUIETLY: dict[str, Any] = {"standalone_mode": False}  # errors come here instead of ending the process
 
 
-def _exit_code(error: BaseException) -> int:
+def _exit_code(error: BaseException, verb: str | None) -> int:
     """Say what went wrong, and return the exit code for it; what nobody foresaw is raised again."""
     if isinstance(error, click.exceptions.Exit):
         return error.exit_code
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else 1
     if isinstance(error, click.ClickException):
-        error.show()
+        say(f"error: {messages.of_click(error)}")
         return error.exit_code
     if isinstance(error, KeyboardInterrupt | click.Abort):
-        _say("interrupted")
+        say("interrupted")
         return INTERRUPTED
     if isinstance(error, TrellisworkError):
-        _say(f"error: {_for_shell(str(error))}")
-        return 2
-    if isinstance(error, FileNotFoundError | IsADirectoryError | NotADirectoryError | PermissionError):
-        _say(f"error: {_of_file(error)}")
+        say(f"error: {messages.of_library(str(error), verb)}")
         return 2
     if isinstance(error, OSError):
-        _say(f"error: {_of_file(error)}")
-        _give_output_up()
-        return 1
+        forget_output()
+        say(f"error: {messages.of_file(error)}")
+        wrong = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
+        return 2 if isinstance(error, wrong) else 1
     if isinstance(error, MemoryError):
-        _say(f"error: out of memory{': ' + str(error) if str(error) else ''}. Train on less, or use --hash-bits.")
+        say(f"error: out of memory{': ' + str(error) if str(error) else ''}. Train on less, or use --hash-bits.")
         return 1
     raise error
 
 
-def _give_output_up() -> None:
-    """Let what cannot be written go: the interpreter would try again when it ends, and end with another code."""
+@contextmanager
+def _ending_with_its_reader() -> Iterator[None]:
+    """End with the exit code of a broken pipe when nobody reads the output any more; click would make it 1."""
     try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        yield
+    except BrokenPipeError:
+        forget_output()
+        raise click.exceptions.Exit(BROKEN_PIPE) from None
 
 
-# What errors advise in terms of arguments, in terms of options.
-_OPTIONS = {
-    r"encoding='([\w-]+)'": r"--encoding \1",
-    r"separator='\\t'": "--separator tab",
-    r"pass separator=None": "leave --separator out",
-}
+class _Warnings:
+    """Warnings as lines, each once: what is said of the first block of a file need not be said of the next."""
 
+    def __init__(self) -> None:
+        self._shown: set[str] = set()
 
-def _for_shell(message: str) -> str:
-    import re
-
-    for argument, option in _OPTIONS.items():
-        message = re.sub(argument, option, message)
-    return message
-
-
-def _of_file(error: OSError) -> str:
-    reason = error.strerror or str(error)
-    names = [os.fspath(name) for name in (error.filename, error.filename2) if isinstance(name, str | os.PathLike)]
-    return f"{' -> '.join(names)}: {reason}" if names else reason
-
-
-def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> None:
-    if not issubclass(category, DeprecationWarning | PendingDeprecationWarning):
-        _say(f"warning: {message}")
-
-
-def _say(line: str) -> None:
-    with suppress(OSError, ValueError):  # the reader of the messages may be gone, too
-        print(line, file=sys.stderr, flush=True)
-
-
-def _forget_output() -> None:
-    """Let the interpreter's last flush go nowhere, or it would complain about the broken pipe again."""
-    with suppress(OSError, ValueError, AttributeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    def __call__(self, message: Warning | str, category: type[Warning], *_: Any) -> None:
+        line = f"warning: {messages.of_library(str(message))}"
+        if not issubclass(category, DeprecationWarning | PendingDeprecationWarning) and line not in self._shown:
+            self._shown.add(line)
+            say(line)

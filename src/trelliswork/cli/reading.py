@@ -65,7 +65,6 @@ _OPTIONS = [
     ),
     click.option(
         "--sentence-column",
-        "sentence",
         metavar="COLUMN",
         help="The column of a CSV file that names the sentence.  [Sentence #, sentence, sentence_id, if there is one]",
     ),
@@ -166,7 +165,7 @@ def layout_options(labels: bool) -> Callable[[_Function], _Function]:
                 format=given.pop("format"),
                 columns=None if columns is None else tuple(name.strip() for name in columns.split(",")),
                 label=given.pop("label", None),
-                sentence=given.pop("sentence"),
+                sentence=given.pop("sentence_column"),
                 header=not given.pop("no_header"),
                 separator=_SEPARATORS.get(separator, separator),
                 comments=given.pop("comments"),

@@ -10,7 +10,6 @@ import ast
 import json
 import math
 import os
-import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from trelliswork.cli.checkpoint import Checkpoint, fingerprint
 from trelliswork.cli.interrupt import interruptible
 from trelliswork.cli.progress import TrainingProgress, on_terminal
 from trelliswork.cli.reading import Labelled, Layout, layout_options, read_labelled
+from trelliswork.cli.streams import say
 from trelliswork.errors import InvalidInput
 from trelliswork.scheme_table import SCHEME_NAMES
 
@@ -112,14 +112,14 @@ def command(source: str, model: str, as_json: bool, quiet: bool, **how: Any) -> 
     try:
         facts = train(source, model, quiet=quiet, **how)
     except KeyboardInterrupt:
-        click.echo("interrupted before a model was written", err=True)
+        say("interrupted before a model was written")
         raise click.exceptions.Exit(130) from None
     if as_json:
         click.echo(json.dumps(facts, ensure_ascii=False))
     elif not quiet:
         click.echo(_told(facts))
     if facts["interrupted"]:
-        click.echo(f"interrupted: the best model so far is in {model}", err=True)
+        say(f"interrupted: the best model so far is in {model}")
         raise click.exceptions.Exit(130)
 
 
@@ -354,7 +354,7 @@ def _run_of(labeler: Any, source: str, dev: str | None) -> dict[str, Any]:
 def _resumed(keeper: Checkpoint, path: str | None, quiet: bool) -> dict[str, Any] | None:
     state = keeper.load()
     if state is None and not quiet:
-        print(f"there is no checkpoint {path} yet: training starts at the beginning", file=sys.stderr)
+        say(f"there is no checkpoint {path} yet: training starts at the beginning")
     return state
 
 

@@ -173,6 +173,8 @@ def _opened(source: Source) -> Iterator[IO[Any]]:
             raise InvalidInput(f"expected a path, an open file or '-', found {source!r}.")
         yield source
     elif os.fspath(source) == "-":
+        if sys.stdin is None:
+            raise InvalidInput("<stdin>: the standard input is closed. Name a file to read.")
         yield getattr(sys.stdin, "buffer", sys.stdin)
     else:
         with open(source, "rb") as file:
@@ -317,6 +319,8 @@ def _writable(target: Target, encoding: str) -> Iterator[IO[str]]:
         with _encoding(target, encoding) as file:
             yield file
     elif os.fspath(target) == "-":
+        if sys.stdout is None:
+            raise InvalidInput("<stdout>: the standard output is closed. Name a file to write.")
         sys.stdout.flush()  # what was printed before comes before
         with _encoding(getattr(sys.stdout, "buffer", sys.stdout), encoding) as file:
             yield file
