@@ -415,6 +415,18 @@ class TestStopping:
         assert "objective" in err
         assert "dev" in err
 
+    def test_iterations_are_records_for_whoever_listens(self, caplog, capsys):
+        with caplog.at_level("INFO", logger="trelliswork"):
+            model = tw.SequenceLabeler(verbose=1).fit(*self.PART)
+        records = [record for record in caplog.records if record.name == "trelliswork"]
+        assert [record.levelname for record in records] == ["INFO"] * model.n_iter_
+        assert all("objective" in record.getMessage() for record in records)
+        assert capsys.readouterr().err == ""  # not twice
+        caplog.clear()
+        tw.SequenceLabeler().fit(*self.PART)
+        assert caplog.records == []
+        assert capsys.readouterr().err == ""
+
     @pytest.mark.parametrize("solver", ["lbfgs", "sgd-lbfgs"])
     @pytest.mark.parametrize("dev", [True, False])
     def test_a_resumed_run_ends_with_the_identical_model(self, solver, dev):

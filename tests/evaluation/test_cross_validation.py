@@ -362,6 +362,12 @@ def test_progress_is_told_on_the_standard_error(capsys):
     assert said.err.splitlines()[0].startswith("run 1/2: learner__C=1, split 1: f1 ")
 
 
+def test_runs_are_records_for_whoever_listens(caplog):
+    with caplog.at_level("INFO", logger="trelliswork"):
+        cross_validate(tw.SequenceLabeler("pa"), X, Y, folds=2, grid={"learner__C": [1.0]}, n_jobs=1)
+    assert [text.partition(":")[0] for text in caplog.messages if text.startswith("run")] == ["run 1/2", "run 2/2"]
+
+
 def test_the_estimator_is_neither_fitted_nor_changed():
     tagger = tw.SequenceLabeler("pa", n_jobs=1)
     before = tagger.get_params()

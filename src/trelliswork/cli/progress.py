@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import math
 import sys
+import threading
 import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from trelliswork.cli.streams import say
+
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-__all__ = ["ByteProgress", "TrainingProgress", "on_terminal", "time_left"]
+__all__ = ["ByteProgress", "TrainingProgress", "on_terminal"]
+
+HEARTBEAT = 5.0  # seconds of silence after which a log is told that work goes on
 
 
 def on_terminal() -> bool:
@@ -25,25 +30,29 @@ def on_terminal() -> bool:
 
 
 class TrainingProgress:
-    """Iterations of training: objective, score on the development data, tokens per second, time left.
+    """Iterations of training: objective, score on the development data, tokens per second, what is left.
+
+    How long it will take is told only of learners that make a fixed number of passes, as the longest it can be. Those
+    that go on until the objective is near its minimum tell how near it is believed to be: nobody knows how many
+    iterations that will take, and guesses were wrong by factors of ten.
 
     Parameters
     ----------
     n_tokens : int
         Tokens in the training data.
     learner : learner
-        Its ``max_iter`` (or ``epochs``) and ``tol``, where it has them, say when training ends.
+        Its ``epochs`` and its ``tol``, where it has them, say when training ends.
     bar, lines : bool
-        Whether to draw a bar, and whether to write a line for each iteration.
+        Whether to draw a bar; and whether to write a line for each iteration, and one every few seconds while there is
+        no other to write.
     """
 
     def __init__(self, n_tokens: int, learner: Any, bar: bool, lines: bool) -> None:
         self._n_tokens = n_tokens
-        self._most: int | None = getattr(learner, "max_iter", getattr(learner, "epochs", None))
+        self._most: int | None = getattr(learner, "epochs", None)
         self._tolerance: float = getattr(learner, "tol", 0.0)
         self._bar = bar
-        self._lines = lines
-        self._gaps: deque[float] = deque(maxlen=12)
+        self._lines = _Lines() if lines else None
         self._stamps: deque[tuple[float, float]] = deque(maxlen=12)  # when, and passes over the data by then
         self._progress: Progress | None = None
         self._task: TaskID | None = None
@@ -51,6 +60,10 @@ class TrainingProgress:
     @contextmanager
     def showing(self) -> Iterator[None]:
         """Show it while the block runs."""
+        if self._lines is not None:
+            with self._lines.never_silent("indexing"):
+                yield
+            return
         if not self._bar:
             yield
             return
@@ -63,17 +76,11 @@ class TrainingProgress:
 
     def update(self, iteration: Any) -> None:
         """Tell of one finished iteration, as `SequenceLabeler.fit` tells its callback."""
-        number, objective, facts = iteration.number, iteration.objective, iteration.facts
+        number, facts = iteration.number, iteration.facts
         self._stamps.append((time.perf_counter(), facts.get("passes", number)))
-        self._gaps.append(facts.get("gap", math.inf) / max(abs(objective), 1e-300))
-        each, rate = self._pace()
-        left = time_left(list(self._gaps), each, number, self._most, self._tolerance)
-        said = [f"objective {objective:,.6g}"]
-        said += [] if iteration.dev_score is None else [f"dev {100 * iteration.dev_score:.2f}"]
-        said += [] if rate is None else [f"{_short(rate)} tokens/s"]
-        said += [] if left is None else [f"about {_duration(left)} left"]
+        said = self._said(iteration)
         if self._progress is not None and self._task is not None:
-            share = None if left is None or not each else number / (number + left / each)
+            share = None if self._most is None else min(1.0, number / self._most)
             self._progress.update(
                 self._task,
                 description=f"{iteration.phase} {number}",
@@ -81,8 +88,22 @@ class TrainingProgress:
                 completed=share or 0.0,
                 facts=", ".join(said),
             )
-        if self._lines:
-            print(f"{iteration.phase} {number}: {', '.join(said)}", file=sys.stderr, flush=True)
+        if self._lines is not None:
+            self._lines.write(f"{iteration.phase} {number}: {', '.join(said)}", f"after {iteration.phase} {number}")
+
+    def _said(self, iteration: Any) -> list[str]:
+        """What is told of an iteration."""
+        objective = iteration.objective
+        each, rate = self._pace()
+        said = [f"objective {objective:,.6g}"]
+        said += [] if iteration.dev_score is None else [f"dev {100 * iteration.dev_score:.2f}"]
+        said += [] if rate is None else [f"{_short(rate)} tokens/s"]
+        gap = iteration.facts.get("gap", math.inf) / max(abs(objective), 1e-300)
+        if self._tolerance > 0 and math.isfinite(gap):
+            said.append(f"within {gap:.2g} of the minimum, ends at {self._tolerance:g}")
+        if self._most is not None and each is not None and self._most > iteration.number:
+            said.append(f"at most {_duration((self._most - iteration.number) * each)} left")
+        return said
 
     def _pace(self) -> tuple[float | None, float | None]:
         """Seconds for an iteration, and tokens in a second, of the last few."""
@@ -92,42 +113,37 @@ class TrainingProgress:
         return (end - begin) / (len(self._stamps) - 1), self._n_tokens * (after - before) / (end - begin)
 
 
-def time_left(gaps: list[float], each: float | None, number: int, most: int | None, tolerance: float) -> float | None:
-    """Return about how many seconds of training are left, or None when there is no telling yet.
+class _Lines:
+    """Lines on the standard error, the next never long after the last."""
 
-    What is still to be gained shrinks about geometrically; training ends when it is below the tolerance, or after the
-    largest number of iterations.
+    def __init__(self) -> None:
+        self._began = self._last = time.perf_counter()
+        self._doing = ""
 
-    Parameters
-    ----------
-    gaps : list of float
-        What was still to be gained, relative to the objective, after the last iterations; infinite if not known.
-    each : float or None
-        Seconds of one iteration.
-    number : int
-        Iterations done.
-    most : int or None
-        The largest number of iterations.
-    tolerance : float
-        The gap that ends training.
+    def write(self, line: str, doing: str) -> None:
+        """Write a line, and remember what is being done next."""
+        self._last, self._doing = time.perf_counter(), doing
+        say(line)
 
-    Examples
-    --------
-    >>> time_left([0.5**n for n in range(8)], each=2.0, number=8, most=1000, tolerance=0.5**10)
-    6.0
-    >>> time_left([], each=2.0, number=4, most=10, tolerance=0.0)
-    12.0
-    """
-    if each is None:
-        return None
-    ahead = math.inf if most is None else float(most - number)
-    known = [gap for gap in gaps if 0 < gap < math.inf]
-    if tolerance > 0:
-        if len(known) < 4 or known[-1] >= known[0]:
-            return None
-        shrinking = math.log(known[-1] / known[0]) / (len(known) - 1)
-        ahead = min(ahead, math.ceil(round(max(0.0, math.log(tolerance / known[-1]) / shrinking), 6)))
-    return None if math.isinf(ahead) else max(0.0, ahead) * each
+    @contextmanager
+    def never_silent(self, doing: str) -> Iterator[None]:
+        """While the block runs, say every few seconds that it does, unless something else was said."""
+        ended = threading.Event()
+        self._doing = doing
+
+        def beat() -> None:
+            while not ended.wait(HEARTBEAT / 5):
+                now = time.perf_counter()
+                if now - self._last >= HEARTBEAT:
+                    self.write(f"{self._doing}: still at work, {_duration(now - self._began)}", self._doing)
+
+        thread = threading.Thread(target=beat, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
 
 
 class ByteProgress:

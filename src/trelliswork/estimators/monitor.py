@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +13,7 @@ import numpy.typing as npt
 
 from trelliswork.errors import InvalidInput
 from trelliswork.learners.training import FloatArray, Iteration, Trained
+from trelliswork.log import tell
 
 __all__ = ["Callback", "Monitor", "Progress"]
 
@@ -73,7 +73,7 @@ class Monitor:
     callback : callable or None
         Told of every iteration; training stops when it returns True.
     verbose : int
-        Whether to print a line for each iteration.
+        Whether to write a line for each iteration to the standard error, if nobody listens to `trelliswork.log`.
     """
 
     def __init__(
@@ -99,10 +99,9 @@ class Monitor:
         record = {"iteration": iteration.number, "objective": iteration.objective, "dev_score": score}
         seconds = self._seconds_before + iteration.seconds
         self.history.append({**record, "seconds": seconds, "phase": iteration.phase, **iteration.facts})
-        if self._verbose:
-            shown = "" if score is None else f"  dev {100 * score:.2f}"
-            line = f"{iteration.phase} {iteration.number}: objective {iteration.objective:.8g}{shown}  {seconds:.2f} s"
-            print(line, file=sys.stderr, flush=True)
+        shown = "" if score is None else f"  dev {100 * score:.2f}"
+        line = f"{iteration.phase} {iteration.number}: objective {iteration.objective:.8g}{shown}  {seconds:.2f} s"
+        tell(line, bool(self._verbose))
         if self._callback is not None and self._callback(self._progress(iteration, score, seconds)):
             self.stopped = f"stopped by the callback after {iteration.number} iterations"
         elif self._patience is not None and iteration.number - self.best_iteration >= self._patience:

@@ -6,7 +6,6 @@ differ only in how long it is trained: the short run is the beginning of the lon
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -23,6 +22,7 @@ from trelliswork.evaluation.coding import CodedLabels, coded
 from trelliswork.evaluation.folds import Split, splits_of
 from trelliswork.evaluation.grids import Setting, text_of_value
 from trelliswork.evaluation.pairs import shown
+from trelliswork.log import tell
 
 __all__ = ["Corpus", "Outcome", "run_all"]
 
@@ -194,8 +194,7 @@ def run_all(
                 family, number, found = future.result()
                 for i, outcome in zip(family, found, strict=True):
                     outcomes[i][number] = outcome
-                    if verbose:
-                        _tell(f"{done}/{n_runs}", settings[i], number, outcome)
+                    tell(_line(f"{done}/{n_runs}", settings[i], number, outcome), bool(verbose))
         except BaseException:  # Ctrl-C as well: the others end after their iteration
             stopping.set()
             for future in futures:
@@ -261,11 +260,10 @@ def _guess(snapshot: Snapshot, gold: CodedLabels) -> CodedLabels:
     return CodedLabels(list(numbers), codes[snapshot.labels], gold.offsets)
 
 
-def _tell(progress: str, setting: Setting, number: int, outcome: Outcome) -> None:
+def _line(progress: str, setting: Setting, number: int, outcome: Outcome) -> str:
     params = ", ".join(f"{name}={text_of_value(value)}" for name, value in setting.params.items())
     scores = ", ".join(f"{name} {100 * value:.2f}" for name, value in outcome.scores.items())
-    line = f"run {progress}: {params or 'as given'}, split {number + 1}: {scores}, {outcome.seconds:.1f} s"
-    print(line, file=sys.stderr, flush=True)
+    return f"run {progress}: {params or 'as given'}, split {number + 1}: {scores}, {outcome.seconds:.1f} s"
 
 
 def _some(items: Any, sequences: npt.NDArray[np.intp]) -> Any:
