@@ -31,4 +31,16 @@ class ConvergenceWarning(UserWarning):
 
 
 class UnknownAttributes(UserWarning):
-    """Most attributes of the input are unknown to the model: it was trained on other features."""
+    """Most attributes of the input are unknown to the model: it was trained on other features.
+
+    The text has no counts, so that Python shows it once, however many sequences are predicted one by one.
+
+    Attributes
+    ----------
+    known, total : int
+        How many attributes of the first sequences the model knows, and how many they have.
+    """
+
+    def __init__(self, message: str = "", known: int = 0, total: int = 0) -> None:
+        super().__init__(message)
+        self.known, self.total = known, total

@@ -19,7 +19,7 @@ from trelliswork.cli.main import main
 from trelliswork.cli.progress import TrainingProgress
 from trelliswork.estimators.job import Job
 from trelliswork.estimators.monitor import Monitor
-from trelliswork.estimators.sequence_labeler import Labeler
+from trelliswork.estimators.sequence_labeler import SequenceLabeler
 
 
 def interrupt_at(monkeypatch, owner, name, call=1, times=1):
@@ -44,9 +44,9 @@ WITH_A_MODEL = {
     "a later iteration is told": (TrainingProgress, "update", 4),
     "an iteration is scored": (Monitor, "_judge", 3),
     "a checkpoint is written": (Checkpoint, "offer", 2),
-    "training has ended": (Labeler, "_keep", 1),
+    "training has ended": (SequenceLabeler, "_keep", 1),
     "the model is made": (Job, "model", 1),
-    "the model is written": (Labeler, "save", 1),
+    "the model is written": (SequenceLabeler, "save", 1),
     "the checkpoint is removed": (Checkpoint, "remove", 1),
 }
 
@@ -68,8 +68,8 @@ def test_an_interrupt_keeps_the_model_when(run, monkeypatch, small, tmp_path, mo
 WITHOUT_A_MODEL = {
     "the corpus is read": (train_module, "read_labelled"),
     "the examples are numbered": (Job, "oracle"),
-    "the development data are read": (Labeler, "_dev_score"),
-    "the learner is made": (Labeler, "_learner"),
+    "the development data are read": (SequenceLabeler, "_dev_score"),
+    "the learner is made": (SequenceLabeler, "_learner"),
 }
 
 
@@ -108,7 +108,7 @@ def test_an_interrupt_in_the_midst_of_a_print_is_an_interrupt(monkeypatch, small
 
 
 def test_the_third_interrupt_does_not_wait(run, monkeypatch, small, tmp_path):
-    interrupt_at(monkeypatch, Labeler, "save", times=3)
+    interrupt_at(monkeypatch, SequenceLabeler, "save", times=3)
     code, _, err = run("train", small, "-o", tmp_path / "m.tw")
     assert code == 130
     assert err.splitlines() == [

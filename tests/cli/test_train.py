@@ -14,7 +14,7 @@ import trelliswork as tw
 from trelliswork import learners, store
 from trelliswork.cli import train as train_module
 from trelliswork.cli.train import learner_from, train
-from trelliswork.estimators.sequence_labeler import Labeler
+from trelliswork.estimators.sequence_labeler import SequenceLabeler
 from trelliswork.learners import crf
 
 
@@ -156,7 +156,7 @@ def test_labels_of_the_development_data_that_training_has_not(run, small, tmp_pa
         (("--features", "magic"), "neither a file nor one of the ready sets words"),
         (("--resume",), "--resume needs --checkpoint"),
         (("--min-count", "0"), "--min-count"),
-        (("--label-column", "9"), "label is column 9"),
+        (("--label-column", "9"), "--label-column is 9"),
     ],
 )
 def test_wrong_options_are_refused(run, small, tmp_path, options, said):
@@ -316,7 +316,7 @@ def test_a_full_disk_is_an_error_of_the_work(run, monkeypatch, small, tmp_path):
     def full(*_):
         raise OSError(28, "No space left on device", str(tmp_path / "m.tw"))
 
-    monkeypatch.setattr(Labeler, "save", full)
+    monkeypatch.setattr(SequenceLabeler, "save", full)
     code, out, err = run("train", small, "-o", tmp_path / "m.tw")
     assert (code, out) == (1, "")
     assert err == f"error: {tmp_path / 'm.tw'}: No space left on device\n"
@@ -343,7 +343,7 @@ def test_running_out_of_memory_is_an_error_of_the_work(run, monkeypatch, small, 
     def empty(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr(Labeler, "fit", empty)
+    monkeypatch.setattr(SequenceLabeler, "fit", empty)
     code, _, err = run("train", small, "-o", tmp_path / "m.tw")
     assert code == 1
     assert err.startswith("error: out of memory")

@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -268,7 +269,7 @@ class TestChain:
         assert labeler(0).chain([]).marginals().shape == (0, 3)
 
     def test_other_features_warn(self):
-        with pytest.warns(UnknownAttributes, match="the model knows 0 of"):
+        with pytest.warns(UnknownAttributes, match="the model knows none of"):
             labeler(0).chain([["never-seen"]])
 
     def test_there_is_none_before_training_nor_of_a_set(self):
@@ -350,8 +351,18 @@ class TestUnknownAttributes:
     def test_other_features_warn(self):
         model = tw.SequenceLabeler().fit(ANIMALS, TAGS)
         other = [[[f"word={w}", f"lower={w.lower()}"] for w in ["The", "dog", "saw", "the", "cat"]] * 10]
-        with pytest.warns(UnknownAttributes, match="the model knows 0 of the first 100 attributes of X"):
+        with pytest.warns(UnknownAttributes, match="the model knows none of the attributes of X") as caught:
             model.predict(other)
+        assert (caught[0].message.known, caught[0].message.total) == (0, 100)
+
+    def test_it_is_shown_once_however_often_something_is_predicted(self):
+        """Counts in the text made it another warning each time, which Python shows again."""
+        model = tw.SequenceLabeler().fit(ANIMALS, TAGS)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("default")
+            for i in range(25):
+                model.predict([[[f"other={i}"]] * (60 + i), [["bias"]]])
+        assert [warning.category for warning in caught] == [UnknownAttributes]
 
     def test_the_warning_points_at_the_caller(self):
         model = tw.SequenceLabeler().fit(ANIMALS, TAGS)

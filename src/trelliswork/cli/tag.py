@@ -246,12 +246,12 @@ class ColumnTagger:
             return
         usual = self._training.get("known_share", 1.0)
         if known < 0.5 * usual * everything and (everything >= 50 or known == 0):
-            warnings.warn(
-                f"{name}: the model knows {known} of the first {everything} attributes. Was it trained on other text "
-                "or columns? They must be the same, and in the same order.",
-                UnknownAttributes,
-                stacklevel=2,
+            few = "few" if known else "none"
+            message = (
+                f"{name}: the model knows {few} of the attributes. Was it trained on other text or columns? They must "
+                "be the same, and in the same order."
             )
+            warnings.warn(UnknownAttributes(message, known, everything), stacklevel=2)
 
 
 def _progress(source: str) -> ByteProgress:

@@ -177,11 +177,11 @@ def train(
     dict
         Ready for JSON: what was trained on, how training ended, scores, sizes.
     """
-    from trelliswork.estimators.sequence_labeler import Labeler  # without scikit-learn: 84 MiB and 0.8 s less
+    from trelliswork.estimators.sequence_labeler import SequenceLabeler  # without scikit-learn: 84 MiB and 0.8 s less
 
     layout = layout or Layout()
     _check_paths(model, checkpoint, resume)
-    labeler = Labeler(
+    labeler = SequenceLabeler(
         learner_from(learner, settings),
         templates_from(features),
         min_count=min_count,

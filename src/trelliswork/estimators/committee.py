@@ -7,13 +7,13 @@ from typing import Any, Self
 
 from sklearn.base import BaseEstimator, clone
 
-from trelliswork.estimators.two_models import TwoModels
+from trelliswork.estimators import two_models
 
 __all__ = ["Committee"]
 
 
-class Committee(TwoModels, BaseEstimator):  # type: ignore[misc]
-    __doc__ = TwoModels.__doc__
+class Committee(two_models.Committee, BaseEstimator):  # type: ignore[misc]
+    __doc__ = two_models.Committee.__doc__
 
     @classmethod
     def restored(cls, tensors: Mapping[str, Any], settings: Mapping[str, Any], restore: Callable[..., Any]) -> Self:

@@ -19,7 +19,7 @@ from trelliswork.estimators.weighting import Weighting
 from trelliswork.structures import checks
 
 if TYPE_CHECKING:
-    from trelliswork.estimators.sequence_labeler import Labeler
+    from trelliswork.estimators.sequence_labeler import SequenceLabeler
 
 __all__ = ["Job"]
 
@@ -31,7 +31,7 @@ class Job:
 
     def __init__(
         self,
-        labeler: Labeler,
+        labeler: SequenceLabeler,
         inputs: Inputs,
         gold: Gold,
         weighting: Weighting,

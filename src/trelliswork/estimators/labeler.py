@@ -11,13 +11,13 @@ from typing import Any, Self
 from sklearn.base import BaseEstimator
 
 from trelliswork import learners
-from trelliswork.estimators.sequence_labeler import Labeler
+from trelliswork.estimators import sequence_labeler
 
 __all__ = ["SequenceLabeler"]
 
 
-class SequenceLabeler(Labeler, BaseEstimator):  # type: ignore[misc]
-    __doc__ = Labeler.__doc__
+class SequenceLabeler(sequence_labeler.SequenceLabeler, BaseEstimator):  # type: ignore[misc]
+    __doc__ = sequence_labeler.SequenceLabeler.__doc__
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name; ``learner__l2=0.5`` also where the learner is given by its name."""

@@ -26,7 +26,7 @@ from trelliswork.learners.training import Iteration
 from trelliswork.structures import checks
 
 if TYPE_CHECKING:
-    from trelliswork.estimators.sequence_labeler import Labeler
+    from trelliswork.estimators.sequence_labeler import SequenceLabeler
 
 __all__ = ["PreparedSequences"]
 
@@ -45,7 +45,7 @@ class PreparedSequences:
         As for `SequenceLabeler.fit`; every token needs one label.
     """
 
-    def __init__(self, labeler: Labeler, X: Any, y: Any) -> None:
+    def __init__(self, labeler: SequenceLabeler, X: Any, y: Any) -> None:
         self._features = labeler.features
         inputs, X = inputs_of(X, labeler.features)
         sources = list(inputs.sources(X))
@@ -62,7 +62,7 @@ class PreparedSequences:
         )
 
     @staticmethod
-    def possible(labeler: Labeler) -> bool:
+    def possible(labeler: SequenceLabeler) -> bool:
         """Whether runs do what `fit` and `predict` of a labeler would."""
         return labeler.decoder == "argmax" and labeler.patience is None and not labeler.warm_start
 
@@ -71,14 +71,14 @@ class PreparedSequences:
         same = hasattr(estimator, "_prepared") and estimator.features == self._features
         return same and self.possible(estimator)
 
-    def duration(self, labeler: Labeler) -> str | None:
+    def duration(self, labeler: SequenceLabeler) -> str | None:
         """Return the parameter of a labeler that only says how long training goes on, or None."""
         duration = getattr(labeler._learner(), "duration", None)
         return None if duration is None else f"learner__{duration}"
 
     def run(
         self,
-        labeler: Labeler,
+        labeler: SequenceLabeler,
         train: Indices,
         test: Indices,
         wanted: Callable[[int], bool],

@@ -15,8 +15,8 @@ __all__ = ["load", "loaded"]
 
 # The kind that a file names -> the class that scikit-learn knows, and the one that does without.
 _KINDS = {
-    "sequence-labeler": ("labeler.SequenceLabeler", "sequence_labeler.Labeler"),
-    "committee": ("committee.Committee", "two_models.TwoModels"),
+    "sequence-labeler": ("labeler.SequenceLabeler", "sequence_labeler.SequenceLabeler"),
+    "committee": ("committee.Committee", "two_models.Committee"),
 }
 
 

@@ -34,13 +34,13 @@ from trelliswork.structures.schemes import SchemeConstraints
 if TYPE_CHECKING:
     from trelliswork.estimators.prepared import PreparedSequences
 
-__all__ = ["Labeler", "PredictedSpan"]
+__all__ = ["SequenceLabeler", "PredictedSpan"]
 
 _SEQUENCES_ASKED = 2048  # whose scores are in memory at a time
 _STEP_BYTES = 1 << 26  # of scores of label pairs that are in memory at a time
 
 
-class Labeler:
+class SequenceLabeler:
     """Learns to label sequences, token by token, and labels new ones.
 
     Parameters
@@ -713,12 +713,12 @@ class Labeler:
         known, everything = counts.sum(axis=0).tolist()
         usual = self._model.settings["training"].get("known_share", 1.0)
         if known < 0.5 * usual * everything and (everything >= 50 or known == 0):
-            warnings.warn(
-                f"the model knows {known} of the first {everything} attributes of X. Was it trained on other features? "
-                "Names, columns and their order must be the same.",
-                UnknownAttributes,
-                stacklevel=callers_level(),
+            few = "few" if known else "none"
+            message = (
+                f"the model knows {few} of the attributes of X. Was it trained on other features? Names, columns and "
+                "their order must be the same."
             )
+            warnings.warn(UnknownAttributes(message, known, everything), stacklevel=callers_level())
 
     def _decode(
         self, X: Any, allowed: Any = None, fixed: Any = None, bias: Any = None

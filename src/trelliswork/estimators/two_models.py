@@ -24,7 +24,7 @@ from trelliswork.estimators.sequences import listed, shown
 from trelliswork.evaluation.folds import splits_of
 from trelliswork.structures import checks
 
-__all__ = ["TwoModels"]
+__all__ = ["Committee"]
 
 KIND = "committee"
 
@@ -32,7 +32,7 @@ Indices = npt.NDArray[np.intp]
 Tensors = dict[str, Any]
 
 
-class TwoModels:
+class Committee:
     """Two models in a row: the second learns from the first one's predictions and from their confidence.
 
     A model's answers are better on the sequences it learned from than on others. So the second model learns from

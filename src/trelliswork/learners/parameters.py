@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from numbers import Integral, Real
+from types import FunctionType
 from typing import Any, Self
 
 from trelliswork.errors import InvalidInput
@@ -14,6 +15,11 @@ __all__ = ["Parameters", "checked_choice", "checked_flag", "checked_integer", "c
 
 class Parameters:
     """A class whose ``__init__`` stores each of its arguments under its own name and does nothing else."""
+
+    def __init_subclass__(cls, **how: Any) -> None:
+        super().__init_subclass__(**how)
+        if "__init__" not in vars(cls):  # a copy under its own name: errors name the class that was called
+            cls.__init__ = _copied(cls.__init__, f"{cls.__qualname__}.__init__")  # type: ignore[misc]
 
     @classmethod
     def _defaults(cls) -> dict[str, Any]:
@@ -46,6 +52,16 @@ class Parameters:
         return all(_same(value, theirs[name]) for name, value in self.get_params().items())
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def _copied(function: Any, name: str) -> Any:
+    """The same function by another name."""
+    if not isinstance(function, FunctionType):
+        return function
+    copy = FunctionType(function.__code__, function.__globals__, function.__name__, None, function.__closure__)
+    copy.__defaults__, copy.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+    copy.__annotations__, copy.__doc__, copy.__qualname__ = function.__annotations__, function.__doc__, name
+    return copy
 
 
 def checked_number(name: str, value: Any, *, least: float = -math.inf, above: float = -math.inf) -> float:
