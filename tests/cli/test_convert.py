@@ -72,9 +72,9 @@ def test_spans_that_cut_a_token_are_reported_and_kept(run):
         (b"a O\n\nb I-X\n", ("--to-scheme", "BILOU"), "line 3: 'I-X' is a span of one token here"),
         (b"a O\nb U-X\n", ("--to-scheme", "IOB1"), "line 2: 'U-X' is not of the scheme BIO"),
         (b"a O\n", ("--columns", "zero"), "--columns: 'zero' is not the number of a column"),
-        (b"a O\n", ("--columns", "7"), "keep is column 7, but there are 2 columns"),
+        (b"a O\n", ("--columns", "7"), "--columns has 7, but there are 2 columns"),
         (b"{}\n", ("--format", "jsonl"), "line 1: found neither 'tokens' nor 'text'"),
-        (b"a O\n", ("--encoding", "klingon"), "encoding 'klingon' is not known"),
+        (b"a O\n", ("--encoding", "klingon"), "--encoding klingon: this encoding is not known"),
     ],
 )
 def test_bad_input_is_named_by_its_line(run, text, arguments, said):

@@ -208,7 +208,7 @@ def test_a_full_disk_is_an_error_of_the_work(model, options):
     with open("/dev/full", "wb") as full:
         done = subprocess.run(command, input=b"2\n", stdout=full, stderr=subprocess.PIPE, check=False)
     assert done.returncode == 1
-    assert done.stderr == b"error: No space left on device\n"
+    assert done.stderr == b"error: <stdout>: No space left on device\n"
 
 
 def test_a_missing_model_is_named(run):

@@ -224,7 +224,9 @@ for record in ANSWERED:
 
 def test_what_an_annotator_rejected_or_ignored_is_no_gold():
     lines = "\n".join(map(json.dumps, ANSWERED))
-    with pytest.warns(UserWarning, match="^<input>: left out 1 with the answer 'ignore' and 2 with the answer 'reject'"):
+    with pytest.warns(
+        UserWarning, match="^<input>: left out 1 with the answer 'ignore' and 2 with the answer 'reject'"
+    ):
         assert [example.tokens for example in read_jsonl(io.StringIO(lines))] == [["0"], ["4"], ["5"]]
     assert len(list(read_jsonl(io.StringIO(lines), answers=None))) == 6
     with pytest.warns(UserWarning, match="left out 3 with the answer 'accept'"):
@@ -251,7 +253,11 @@ def test_tasks_of_label_studio_that_were_skipped_are_no_gold_and_new_ones_are_un
 @pytest.mark.parametrize("indent", [None, 0, 2])
 @pytest.mark.parametrize("form", FORMS)
 def test_a_list_is_read_as_its_objects_are_line_by_line(form, indent):
-    records = [FORMS[form], {"tokens": ["],[", '}{"\\', "\n"], "labels": ["O", ",", "["]}, {"text": "a [b", "spans": []}]
+    records = [
+        FORMS[form],
+        {"tokens": ["],[", '}{"\\', "\n"], "labels": ["O", ",", "["]},
+        {"text": "a [b", "spans": []},
+    ]
     names = ["O", "B-PER"]
     lines = list(read_jsonl(io.StringIO("\n".join(map(json.dumps, records))), names=names))
     listed = list(read_jsonl(io.StringIO(json.dumps(records, indent=indent)), names=names))

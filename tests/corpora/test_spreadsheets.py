@@ -10,7 +10,7 @@ from trelliswork.corpora import Sentence, read_csv, write_csv
 from trelliswork.errors import InvalidInput
 
 EXPECTED = [
-    ([("Rain", "NN"), ("fell, \"hard\"", "VBD")], ["B-NP", "B-VP"]),
+    ([("Rain", "NN"), ('fell, "hard"', "VBD")], ["B-NP", "B-VP"]),
     ([("Stop", "VB")], ["B-VP"]),
 ]
 LAYOUTS = {
@@ -55,7 +55,7 @@ def test_a_cell_over_several_lines_counts_them():
     text = 'word,tag\n"a\nb",X\nc,Y\n\n,Z\n'
     reader = read_csv(io.StringIO(text))
     assert next(reader) == Sentence([("a\nb",), ("c",)], ["X", "Y"], 2)
-    with pytest.raises(InvalidInput, match="^<input>, line 6: the cell of the token is empty"):
+    with pytest.raises(InvalidInput, match=r"^<input>, line 6: the cell of the token is empty"):
         next(reader)
 
 

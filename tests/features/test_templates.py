@@ -183,7 +183,12 @@ def test_a_line_of_any_length_is_refused_in_linear_time(piece, format):
 
 @pytest.mark.parametrize(
     ("line", "kind"),
-    [("U:%x[0,0]#", "wapiti"), ("U#:%x[0,0]", "crfpp"), ("U:%x[0,0]%x[1,0]/#/%x[2,0]", "wapiti"), ("U:%x[0,0]", "crfpp")],
+    [
+        ("U:%x[0,0]#", "wapiti"),
+        ("U#:%x[0,0]", "crfpp"),
+        ("U:%x[0,0]%x[1,0]/#/%x[2,0]", "wapiti"),
+        ("U:%x[0,0]", "crfpp"),
+    ],
 )
 def test_a_comment_behind_a_macro_is_wapitis(line, kind):
     assert foreign.detect([line]) == kind

@@ -66,7 +66,7 @@ def test_the_defaults_are_those_of_the_learner(name):
 
 @pytest.mark.parametrize("name", learners.names())
 def test_one_name_says_how_long_training_goes_on(name):
-    """Somebody who sets ``epochs`` of several learners sets the same thing of all: where there is another name, it is none."""
+    """Whoever sets ``epochs`` of several learners sets the same thing of all of them."""
     known = {each.name for each in learners.parameters_of(name)}
     assert len(known & {"epochs", "max_iter"}) == 1
     assert learners.by_name(name).duration in {*known & {"epochs", "max_iter"}, None}

@@ -41,8 +41,12 @@ JSON_FORMS = ("tokens", "doccano", "doccano-entities", "prodigy")
 @click.option(
     "--json-form", type=click.Choice(JSON_FORMS), default="tokens", show_default=True, help="Which JSON lines to write."
 )
-@click.option("--to-columns", metavar="LIST", help="Names for the columns of a token, of CoNLL-U or of CSV.  [form,upos,xpos,...]")
-@click.option("--to-label", metavar="COLUMN", help="The column that the labels get: a number, or a name (CoNLL-U, CSV).")
+@click.option(
+    "--to-columns", metavar="LIST", help="Names for the columns of a token, of CoNLL-U or of CSV.  [form,upos,xpos,...]"
+)
+@click.option(
+    "--to-label", metavar="COLUMN", help="The column that the labels get: a number, or a name (CoNLL-U, CSV)."
+)
 @click.option("--unlabelled", is_flag=True, help="The input has no labels.")
 @layout_options(labels=True)
 def command(source: str, target: str, layout: Layout, to_scheme: str | None, lenient: bool, **how: object) -> None:
@@ -226,9 +230,7 @@ def _report_misaligned(example: Example, source: str) -> None:
 
     for wrong in example.misaligned:
         where = f"{name_of(source)}, line {example.line}"
-        warnings.warn(
-            f"{where}: the span {tuple(wrong.span)} {wrong.reason}, and is not in the labels.", stacklevel=2
-        )
+        warnings.warn(f"{where}: the span {tuple(wrong.span)} {wrong.reason}, and is not in the labels.", stacklevel=2)
 
 
 def _to_text(target: str, sentences: Iterable[Sentence]) -> int:

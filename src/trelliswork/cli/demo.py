@@ -41,6 +41,7 @@ def main(arguments: list[str]) -> int:
     import trelliswork as tw
 
     folder = Path(arguments[0] if arguments else "demo")
+    folder.mkdir(parents=True, exist_ok=True)
     corpus = tw.corpora.ingredients()
     hmm = tw.HMM().fit(corpus.X_train, corpus.y_train)
     crf = train(corpus)
@@ -111,7 +112,6 @@ def draw(crf: tw.SequenceLabeler, folder: Path) -> None:
         marginals=True,
         title="The best labelling, and every label's probability",
     )
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / "trellis.png"
     axes.figure.savefig(path, dpi=150)  # type: ignore[union-attr]
     print(f"\nThe trellis of the second line is in {path}.")

@@ -149,6 +149,7 @@ def explained(
     top : int
         How many contributions to show.
     """
+    from trelliswork.corpora.files import name_of
     from trelliswork.estimators.saved import loaded
 
     labeler = loaded(model, light=True)
@@ -159,7 +160,8 @@ def explained(
     else:
         sequences = [item.tokens for item in read_sentences(source or "-", layout or Layout(), labelled=False)]
     if not any(sequences):
-        raise InvalidInput("there is no token to explain. Give a sentence, or a file that has one.")
+        where = "--sentence" if sentence is not None else name_of(source or "-")
+        raise InvalidInput(f"{where}: there is no token to explain. Give a sentence, or a file that has one.")
     found = []
     for sequence in sequences:
         tokens = [row[0] if len(row) == 1 else tuple(row) for row in sequence]

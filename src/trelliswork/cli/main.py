@@ -153,7 +153,7 @@ def _exit_code(error: BaseException, verb: str | None) -> int:
     if isinstance(error, OSError):
         forget_output()
         say(f"error: {messages.of_file(error)}")
-        wrong = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
+        wrong = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
         return 2 if isinstance(error, wrong) else 1
     if isinstance(error, MemoryError):
         say(f"error: out of memory{': ' + str(error) if str(error) else ''}. Train on less, or use --hash-bits.")

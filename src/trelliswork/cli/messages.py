@@ -27,6 +27,7 @@ _OPTIONS = {
     r"\blabel is column (-?\d+)": r"--label-column is \1",
     r"\bkeep is column (-?\d+)": r"--columns has \1",
     r"\bcolumns names (\d+)": r"--to-columns names \1",
+    r"pass lenient=True": "pass --lenient",
     r"Pass comments=None here and there": "Leave --comments out",
     r"would be skipped in reading\. Pass keep_docstart=True here and there": "would be skipped in reading. Replace it",
     r"Pass the names of the keys as tokens and labels, or as text": "Rename the keys",
@@ -68,8 +69,12 @@ def of_library(message: str, command: str | None = None) -> str:
 
 def of_click(error: click.ClickException) -> str:
     """Return what is wrong with a command line, and where to read on."""
-    message = _one_line(error.format_message())
     context = getattr(error, "ctx", None)
+    if isinstance(error, click.NoSuchOption) and context is not None:
+        known = [name for parameter in context.command.get_params(context) for name in parameter.opts]
+        message = f"There is no option {error.option_name!r}.{did_you_mean(error.option_name, known)}"
+    else:
+        message = _one_line(error.format_message())
     if not isinstance(error, click.UsageError) or context is None:
         return message
     return f"{message if message.endswith(('.', '?', '!')) else message + '.'} See {context.command_path} --help."

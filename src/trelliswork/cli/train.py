@@ -225,7 +225,7 @@ def learner_from(name: str, settings: Sequence[str] = ()) -> Any:
             params[parameter] = parameter_value(value)
         return learners.by_name(name, **params)  # checked now, not after the corpus has been read
     except InvalidInput as error:
-        listed = ", ".join(f"{parameter}={default!r}" for parameter, default in known.items())
+        listed = ", ".join(f"{parameter}={_value_text(default)}" for parameter, default in known.items())
         raise InvalidInput(f"{str(error).rstrip('.')}. Its parameters are {listed}.") from error
 
 
@@ -274,8 +274,12 @@ def _learner_in(args: Sequence[str]) -> str:
 def _as_option(parameter: Parameter) -> tuple[str, str]:
     """A parameter as `--help` shows it, with its default behind what it does."""
     head = f"{parameter.name}: {parameter.type}" if parameter.type else parameter.name
-    default = "none" if parameter.default is None else parameter.default
-    return head, f"{parameter.description}  [{default}]".lstrip()
+    return head, f"{parameter.description}  [{_value_text(parameter.default)}]".lstrip()
+
+
+def _value_text(value: Any) -> str:
+    """The text of a parameter's value, as `parameter_value` reads it."""
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 
 def _check_paths(model: str, checkpoint: str | None, resume: bool) -> None:

@@ -4,7 +4,8 @@ Readers are generators that hold one sentence at a time. They take a path, an op
 and name the file and the line of whatever is wrong. Importing this package reads no file and needs no NumPy.
 
 ========================  ================================================================================
-CoNLL columns             `read_columns`, `write_columns`; whole files in the core: `read_table`, `read_table_blocks`, `read_blocks`
+CoNLL columns             `read_columns`, `write_columns`
+the same, in the core     `read_table`, all at once; `read_table_blocks`; `read_blocks`
 CoNLL-U                   `read_conllu`, `write_conllu`
 JSON lines, JSON lists    `read_jsonl`, `write_jsonl`
 CSV of spreadsheets       `read_csv`, `write_csv`

@@ -1,4 +1,4 @@
-"""The items of a file of JSON: one on each line, or those of one list over any number of lines; one in memory at a time."""
+"""The items of a file of JSON, one at a time: one on each line, or those of one list over any number of lines."""
 
 from __future__ import annotations
 
@@ -82,7 +82,9 @@ class _List:
         """Refuse a list that was not closed."""
         if self._depth:
             begun = self._begun or self._last
-            raise InvalidInput(f"{self._name}, line {begun}: the list that begins the file is not closed. Is it cut off?")
+            raise InvalidInput(
+                f"{self._name}, line {begun}: the list that begins the file is not closed. Is it cut off?"
+            )
 
     def _keep(self, number: int, part: str) -> None:
         if not self._parts and part.strip():

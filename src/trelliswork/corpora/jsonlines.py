@@ -332,7 +332,9 @@ def _loaded(line: str) -> _Object:
             f"this is not JSON ({error}). Write one whole object on each line, or all in one list."
         ) from error
     if not isinstance(record, dict):
-        raise InvalidInput(f"expected an object in braces, found {_shown(record)}. A list of objects must be the whole file.")
+        raise InvalidInput(
+            f"expected an object in braces, found {_shown(record)}. A list of objects must be the whole file."
+        )
     return record
 
 
@@ -341,7 +343,7 @@ def _answer(record: _Object) -> str | None:
     answer, annotations = record.get("answer"), record.get("annotations")
     if isinstance(answer, str) and answer in _ANSWERS:
         return answer
-    if not _is_label_studio(annotations):
+    if not isinstance(annotations, list) or not _is_label_studio(annotations):
         return None
     return "ignore" if all(isinstance(item, dict) and item.get("was_cancelled") for item in annotations) else "accept"
 

@@ -7,7 +7,7 @@ only (the layout of the public NER sets with the columns ``Sentence #,Word,POS,T
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from trelliswork.corpora.columns import Sentence, rows_of
@@ -43,8 +43,8 @@ def read_csv(
         columns without a name, such as the row numbers of a data frame, are left out.
     sentence : int, str or None
         Which column names the sentence: a new name begins a new one, and an empty cell goes on with it. With None, a
-        column called ``Sentence #``, ``sentence``, ``sentence_id``, ``sentence_idx`` or ``sent_id``, if there is one. An
-        empty row ends a sentence in any case.
+        column called ``Sentence #``, ``sentence``, ``sentence_id``, ``sentence_idx`` or ``sent_id``, if there is one.
+        An empty row ends a sentence in any case.
     header : bool
         Whether the first row has the names of the columns.
     separator : str
@@ -65,7 +65,7 @@ def read_csv(
     Examples
     --------
     >>> import io
-    >>> file = io.StringIO('Sentence #,Word,POS,Tag\\nSentence: 1,Rain,NN,B-NP\\n,"fell, hard",VBD,O\\nSentence: 2,Stop,VB,O\\n')
+    >>> file = io.StringIO('Sentence #,Word,POS,Tag\\n1,Rain,NN,B-NP\\n,"fell, hard",VBD,O\\n2,Stop,VB,O\\n')
     >>> for sentence in read_csv(file):
     ...     print(sentence.line, sentence.tokens, sentence.labels)
     2 [('Rain', 'NN'), ('fell, hard', 'VBD')] ['B-NP', 'O']
@@ -141,7 +141,7 @@ def write_csv(
 class _Lines:
     """A file for `csv.writer`, which needs nothing but ``write``."""
 
-    def __init__(self, write: object) -> None:
+    def __init__(self, write: Callable[[str], object]) -> None:
         self.write = write
 
 
@@ -195,9 +195,7 @@ class _Wanted:
         return column % self.width
 
 
-def _sentences(
-    source: Source, wanted: _Wanted, header: bool, separator: str, encoding: str
-) -> Iterator[Sentence]:
+def _sentences(source: Source, wanted: _Wanted, header: bool, separator: str, encoding: str) -> Iterator[Sentence]:
     name = name_of(source)
     tokens: list[tuple[str, ...]] = []
     labels: list[str] = []
@@ -231,7 +229,8 @@ def _rows(source: Source, separator: str, encoding: str) -> Iterator[tuple[int, 
 
     def lines() -> Iterator[str]:
         nonlocal last
-        for last, line in numbered_lines(source, encoding):
+        for number, line in numbered_lines(source, encoding):
+            last = number
             yield line + "\n"
 
     try:

@@ -34,7 +34,7 @@ from trelliswork.structures.schemes import SchemeConstraints
 if TYPE_CHECKING:
     from trelliswork.estimators.prepared import PreparedSequences
 
-__all__ = ["SequenceLabeler", "PredictedSpan"]
+__all__ = ["PredictedSpan", "SequenceLabeler"]
 
 _SEQUENCES_ASKED = 2048  # whose scores are in memory at a time
 _STEP_BYTES = 1 << 26  # of scores of label pairs that are in memory at a time

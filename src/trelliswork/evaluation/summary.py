@@ -62,9 +62,9 @@ class Evaluation:
     def as_dict(self) -> dict[str, Any]:
         """Return the scores, ready for JSON.
 
-        ``span`` and ``token`` are of all; ``per_type`` is of the spans of each type, ``per_label`` of the tokens of each
-        label; ``scheme`` and ``lenient`` say how spans were read. Without spans, ``span`` is None and ``per_type``
-        empty.
+        ``span`` and ``token`` are of all; ``per_type`` is of the spans of each type, ``per_label`` of the tokens of
+        each label; ``scheme`` and ``lenient`` say how spans were read. Without spans, ``span`` is None and
+        ``per_type`` empty.
         """
         span = None if self.span is None else self.span.as_dict()
         per_type = {} if span is None else span.pop("per_type")

@@ -19,7 +19,7 @@ class Parameters:
     def __init_subclass__(cls, **how: Any) -> None:
         super().__init_subclass__(**how)
         if "__init__" not in vars(cls):  # a copy under its own name: errors name the class that was called
-            cls.__init__ = _copied(cls.__init__, f"{cls.__qualname__}.__init__")  # type: ignore[misc]
+            cls.__init__ = _copied(cls.__init__, f"{cls.__qualname__}.__init__")  # type: ignore[method-assign]
 
     @classmethod
     def _defaults(cls) -> dict[str, Any]:
