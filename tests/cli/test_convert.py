@@ -95,3 +95,63 @@ def test_after_an_error_the_old_file_is_there_and_nothing_else(run, tmp_path):
     assert run("convert", "-", target, stdin=b"a O\nb\n").code == 2
     assert target.read_text() == "what was there"
     assert [path.name for path in tmp_path.iterdir()] == ["kept.txt"]
+
+
+SHEET = 'Sentence #,Word,POS,Tag\nSentence: 1,New,NNP,B-LOC\n,York,NNP,I-LOC\n,"rains, hard",VBZ,O\nSentence: 2,Paris,NNP,B-LOC\n'
+
+
+def test_spreadsheets_and_back(run, tmp_path):
+    sheet, again = tmp_path / "sheet.csv", tmp_path / "again.csv"
+    sheet.write_text(SHEET)
+    code, out, err = run("convert", sheet, "-", "--to", "jsonl")
+    assert (code, err) == (0, "2 sentences\n")
+    assert json.loads(out.splitlines()[0])["tokens"] == ["New", "York", "rains, hard"]
+    assert run("convert", sheet, again, "--to-columns", "Word,POS").code == 0
+    assert again.read_text() == SHEET
+
+
+def test_columns_of_a_spreadsheet_are_chosen_by_name(run):
+    text = b"id;tag;token\na;N;Rain\na;V;fell\nb;V;Stop\n"
+    how = (
+        "--format",
+        "csv",
+        "--separator",
+        "semicolon",
+        "--to",
+        "columns",
+        "--label-column",
+        "tag",
+        "--columns",
+        "token",
+    )
+    expected = "Rain\tN\nfell\tV\n\nStop\tV\n\n"
+    assert run("convert", *how, "--sentence-column", "id", stdin=text).out == expected
+    bare = text.partition(b"\n")[2]
+    by_number = ("--no-header", "--label-column", "1", "--columns", "2", "--sentence-column", "0")
+    assert run("convert", *how[:6], *by_number, stdin=bare).out == expected
+
+
+def test_a_list_of_label_studio_is_read_by_its_name(run, tmp_path):
+    value = {"start": 0, "end": 4, "text": "Anna", "labels": ["PER"]}
+    tasks = [
+        {"id": 1, "data": {"text": "Anna left"}, "annotations": [{"result": [{"type": "labels", "value": value}]}]},
+        {"id": 2, "data": {"text": "Bob left"}, "annotations": [{"was_cancelled": True, "result": []}]},
+    ]
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps(tasks, indent=2))
+    code, out, err = run("convert", path)
+    assert (code, out) == (0, "Anna\tB-PER\nleft\tO\n\n")
+    assert err == f"warning: {path}: left out 1 with the answer 'ignore', which is not gold.\n1 sentences\n"
+
+
+def test_what_an_annotator_rejected_is_not_learned_from(run, tmp_path):
+    records = [{"tokens": ["Anna"], "labels": ["B-PER"], "answer": answer} for answer in ("accept", "reject", "ignore")]
+    path = tmp_path / "prodigy.jsonl"
+    path.write_text("\n".join(map(json.dumps, [*records, records[1]])))
+    code, out, err = run("train", path, "-o", tmp_path / "m.tw", "--json")
+    assert code == 0
+    assert json.loads(out)["sequences"] == 1
+    assert err == (
+        f"warning: {path}: left out 1 with the answer 'ignore' and 2 with the answer 'reject', which is not gold.\n"
+    )
+    assert run("tag", tmp_path / "m.tw", path, "--json").out.count("\n") == 4  # text to be tagged is another matter

@@ -157,3 +157,17 @@ def test_memory_for_a_model_and_a_file_does_not_grow_with_it(what, model, recipe
 
     (few, small), (many, large) = peak(8), peak(80)
     assert many - few < large - small  # it was more than six times as much
+
+
+def test_a_tagged_spreadsheet_is_scored(run):
+    sheet = b'Sentence #,Word,Tag,Guess\n1,New,B-LOC,B-LOC\n,York,I-LOC,I-LOC\n,"rains, hard",O,O\n2,Paris,B-LOC,O\n'
+    assert run("eval", "--tagged", "--format", "csv", stdin=sheet).out == run("eval", "--tagged", stdin=TAGGED).out
+
+
+def test_other_text_than_trained_on_is_told_once_for_all_blocks(run, model, monkeypatch):
+    monkeypatch.setattr(reading, "BLOCK", 100)
+    text = "".join(f"unheard{i} O\n\n" for i in range(200)).encode()
+    code, _, err = run("eval", model, "-", stdin=text)
+    assert code == 0
+    assert err.count("\n") == 1
+    assert "of the attributes of the input" in err

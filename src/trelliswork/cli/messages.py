@@ -33,6 +33,7 @@ _OPTIONS = {
     r"Pass the names of the keys as tokens and labels, or as text": "Rename the keys",
     r"Pass the list of label names as names": "Write them as names",
     r", but names has the labels 0 to \d+": "",
+    r"the attributes of X\b": "the attributes of the input",
     r"or pass its lines as resources": "or name another",
     r"patience needs development data: pass X_dev and y_dev, or leave patience out": (
         "--patience needs development data: pass --dev FILE, or leave it out"
