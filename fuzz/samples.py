@@ -9,7 +9,7 @@ import numpy as np
 from trelliswork import _core, store
 from trelliswork.features.templates import Templates
 
-__all__ = ["COLUMNS", "CONLLU", "JSONL", "LABELS", "MODEL", "TEMPLATES", "TEXT", "WORDS", "hashed_model"]
+__all__ = ["COLUMNS", "CONLLU", "CSV", "JSONL", "LABELS", "MODEL", "TEMPLATES", "TEXT", "WORDS", "hashed_model"]
 
 LABELS = ["O", "B-X", "I-X"]
 COLUMNS = [
@@ -21,10 +21,15 @@ CONLLU = [
     "# sent_id = 1\n# text = It's.\n1-2\tIt's\t_\t_\t_\t_\t_\t_\t_\t_\n1\tIt\tit\tPRON\tPRP\tCase=Nom\t2\tnsubj\t_\t_\n"
     "2\t's\tbe\tAUX\tVBZ\t_\t0\troot\t0:root\tSpaceAfter=No\n2.1\te\te\tX\t_\t_\t_\t_\t2:dep\t_\n3\t.\t.\tPUNCT\t.\t_\t2\tpunct\t_\t_\n\n"
 ]
+CSV = [
+    'Sentence #,Word,POS,Tag\n1,Rain,NN,B-NP\n,"fell, ""hard""",VBD,B-VP\n2,Stop,VB,B-VP\n',
+    "word,tag\r\na,X\r\n\r\nb,Y\r\n",
+]
 JSONL = [
     '{"tokens": ["Rain", "fell"], "labels": ["B-X", "O"]}\n{"text": "Rain fell", "spans": [[0, 4, "X"]]}\n',
     '{"text": "In New York", "entities": [{"start": 3, "end": 11, "label": "LOC"}]}\n',
     '{"data": {"text": "a b"}, "annotations": [{"result": [{"value": {"start": 0, "end": 1, "labels": ["X"]}}]}]}\n',
+    '[\n {"tokens": ["a"], "labels": ["O"], "answer": "reject"},\n {"text": "],[", "label": []}\n]\n',
 ]
 TEXT = ["Rain fell. It's late, isn't it?\nTwo lines.\n\n", "no end", "tabs\tand\u2028separators\x0cin it\n"]
 TEMPLATES = [

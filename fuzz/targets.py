@@ -10,15 +10,16 @@ import gzip
 import io
 import json
 import random
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 from mutations import mutated
-from samples import COLUMNS, CONLLU, JSONL, LABELS, MODEL, TEMPLATES, TEXT, WORDS, hashed_model
+from samples import COLUMNS, CONLLU, CSV, JSONL, LABELS, MODEL, TEMPLATES, TEXT, WORDS, hashed_model
 
 from trelliswork import _core, store
-from trelliswork.corpora import read_columns, read_conllu, read_jsonl, read_text
+from trelliswork.corpora import read_columns, read_conllu, read_csv, read_jsonl, read_text
 from trelliswork.errors import InvalidInput
 from trelliswork.features.templates import Templates
 
@@ -165,10 +166,11 @@ READERS: dict[str, list[Callable[[io.BytesIO], object]]] = {
         lambda file: read_columns(file, encoding="utf-16"),
     ],
     "conllu": [read_conllu],
+    "csv": [read_csv, lambda file: read_csv(file, 0, [1], separator="\t", header=False)],
     "jsonl": [read_jsonl, lambda file: read_jsonl(file, names=["O", "B-X"], policy="expand", scheme="BILOU")],
     "text": [read_text],
 }
-SAMPLES = {"columns": COLUMNS, "conllu": CONLLU, "jsonl": JSONL, "text": TEXT}
+SAMPLES = {"columns": COLUMNS, "conllu": CONLLU, "csv": CSV, "jsonl": JSONL, "text": TEXT}
 
 
 def corpus(rng: random.Random) -> bytes:
@@ -182,8 +184,9 @@ def corpus(rng: random.Random) -> bytes:
 def check_corpus(data: bytes, rng: random.Random) -> None:
     for reader in READERS[rng.choice(list(READERS))]:
         try:
-            for found in reader(io.BytesIO(data)):
-                assert found.line >= 1
+            with warnings.catch_warnings(action="ignore"):  # of what was left out
+                for found in reader(io.BytesIO(data)):
+                    assert found.line >= 1
         except InvalidInput as error:
             if not str(error).startswith("<input>, "):
                 raise

@@ -30,7 +30,7 @@ def tell(line: str, verbose: bool) -> None:
     >>> logger.setLevel(logging.NOTSET)
     """
     logger.info(line)
-    if verbose and not _is_heard():
+    if verbose and sys.stderr is not None and not _is_heard():  # print would take None for the standard output
         print(line, file=sys.stderr, flush=True)
 
 

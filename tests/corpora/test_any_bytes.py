@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from trelliswork.corpora import read_columns, read_conllu, read_jsonl, read_text
+from trelliswork.corpora import read_columns, read_conllu, read_csv, read_jsonl, read_text
 from trelliswork.errors import InvalidInput
 
 READERS = {
@@ -16,6 +16,8 @@ READERS = {
     "columns, options": lambda file: read_columns(file, columns=["a", "b"], label="a", separator="\t", comments="#"),
     "columns, UTF-16": lambda file: read_columns(file, encoding="utf-16"),
     "conllu": read_conllu,
+    "csv": read_csv,
+    "csv, options": lambda file: read_csv(file, 1, [0], separator="\t", header=False, encoding="latin-1"),
     "jsonl": read_jsonl,
     "jsonl, options": lambda file: read_jsonl(file, names=["O", "B-X"], policy="expand", scheme="BILOU"),
     "text": read_text,
@@ -34,7 +36,11 @@ _values = st.recursive(
     max_leaves=12,
 )
 _keys = st.sampled_from(["text", "tokens", "labels", "label", "spans", "entities", "annotations", "data", "tags"])
-_like_json = st.lists(st.dictionaries(_keys, _values), max_size=3).map(lambda rows: "\n".join(map(json.dumps, rows)))
+_records = st.dictionaries(_keys, _values) | st.fixed_dictionaries(
+    {"answer": st.sampled_from(["reject", "accept", "?"])}
+)
+_like_json = st.lists(_records, max_size=3).map(lambda rows: "\n".join(map(json.dumps, rows)))
+_like_json |= st.builds(json.dumps, st.lists(_records | _values, max_size=3), indent=st.sampled_from([None, 1]))
 
 anything = (
     st.binary(max_size=200)
@@ -46,6 +52,7 @@ anything = (
 )
 
 
+@pytest.mark.filterwarnings("ignore:.*left out")
 @pytest.mark.parametrize("reader", READERS)
 @given(data=anything)
 @example(data=b"\x1f\x8b")
