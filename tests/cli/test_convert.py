@@ -97,7 +97,12 @@ def test_after_an_error_the_old_file_is_there_and_nothing_else(run, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["kept.txt"]
 
 
-SHEET = 'Sentence #,Word,POS,Tag\nSentence: 1,New,NNP,B-LOC\n,York,NNP,I-LOC\n,"rains, hard",VBZ,O\nSentence: 2,Paris,NNP,B-LOC\n'
+SHEET = """Sentence #,Word,POS,Tag
+Sentence: 1,New,NNP,B-LOC
+,York,NNP,I-LOC
+,"rains, hard",VBZ,O
+Sentence: 2,Paris,NNP,B-LOC
+"""
 
 
 def test_spreadsheets_and_back(run, tmp_path):
