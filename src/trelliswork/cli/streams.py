@@ -26,7 +26,7 @@ def prepare_streams() -> None:
     if sys.stdout is None:
         _take(1, os.O_RDONLY)
         sys.stdout = _output("utf-8", "strict", line_buffering=False)
-    elif sys.stdout is sys.__stdout__ and isinstance(sys.stdout, io.TextIOWrapper):
+    elif os.name == "posix" and sys.stdout is sys.__stdout__ and isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.flush()
         sys.stdout = _output(sys.stdout.encoding, sys.stdout.errors or "strict", sys.stdout.line_buffering)
     if sys.stderr is None:
