@@ -22,9 +22,12 @@ double sum_over_shards(std::size_t n_examples, std::span<double> sums, std::size
     parallel_for(n_shards, n_jobs, [&](std::size_t shard, std::size_t) {
         of_shard[shard].assign(sums.size(), 0.0);
         auto visit = make();
+        InterruptCheck check;
         const std::size_t end = (shard + 1) * n_examples / n_shards;
-        for (std::size_t example = shard * n_examples / n_shards; example < end; ++example)
+        for (std::size_t example = shard * n_examples / n_shards; example < end; ++example) {
+            check();
             numbers[shard] += visit(example, of_shard[shard].data());
+        }
     });
     std::fill(sums.begin(), sums.end(), 0.0);
     double total = 0.0;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "../kernels/kernels.hpp"
+#include "unlocked.hpp"
 
 namespace nb = nanobind;
 
@@ -62,6 +63,7 @@ nb::ndarray<nb::numpy, T> to_numpy(const std::vector<T>& values, std::initialize
     return to_numpy(std::move(copy), shape);
 }
 
+void bind_unlocked(nb::module_& m);  // how threads are told to end
 void bind_chain(nb::module_& m);
 void bind_structures(nb::module_& m);
 void bind_semirings(nb::module_& m);

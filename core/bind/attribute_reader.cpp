@@ -9,6 +9,8 @@
 #include <optional>
 #include <string_view>
 
+#include "unlocked.hpp"
+
 namespace tw::bind {
 
 namespace {
@@ -334,11 +336,14 @@ std::shared_ptr<AttributeSource> read_attributes(nb::handle X, bool keep_names, 
     auto source = std::make_shared<AttributeSource>(keep_names);
     Reader reader(*source, where);
     const nb::list sequences = copied_sequence(X, where, "a list of sequences of tokens");
+    const Interruptible interruptible;
+    InterruptCheck check;
     for (std::size_t i = 0; i < nb::len(sequences); ++i) {
         const nb::object given = sequences[i];
         const nb::list tokens =
             copied_sequence(given, where + "[" + std::to_string(first + i) + "]", "a sequence of tokens");
         for (std::size_t t = 0; t < nb::len(tokens); ++t) {
+            check();
             const nb::object token = tokens[t];
             reader.read_token(token.ptr(), first + i, t);
         }

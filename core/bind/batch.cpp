@@ -62,14 +62,14 @@ void make_exponentiated_gradient(ExponentiatedGradient* self, Oracle& oracle, co
 
 template <class Learner>
 void evaluate(Learner& learner, std::size_t n_jobs) {
-    nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     learner.evaluate(n_jobs);
 }
 
 double hinge_sum(Oracle& oracle, const Vector& weights, std::size_t n_jobs, const std::string& rescaling) {
     const Rescaling how = rescaling_named(rescaling);
     learners::AveragedWeights w(start_of(oracle, weights));
-    nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     return learners::hinge_sum(oracle, w, n_jobs, how);
 }
 

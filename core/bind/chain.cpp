@@ -87,7 +87,7 @@ namespace {
 // One question whose answer fills one array: the pointers are made first, then the lock is released.
 template <class Question>
 void answer(Question question) {
-    nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     question();
 }
 

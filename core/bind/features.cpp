@@ -28,7 +28,7 @@ std::shared_ptr<const void> keep_alive(nb::object object) {
 std::shared_ptr<Columns> parse(nb::bytes data, ColumnsFormat format) {
     const std::string_view text(data.c_str(), data.size());
     auto owner = keep_alive(nb::borrow(data));
-    nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     return std::make_shared<Columns>(parse_columns(text, format, std::move(owner)));
 }
 
@@ -38,6 +38,7 @@ nb::object fast_sequence(nb::handle object, const std::string& where, const char
     const bool text = PyUnicode_Check(object.ptr()) || PyBytes_Check(object.ptr()) || PyDict_Check(object.ptr());
     if (!text) fast = PySequence_List(object.ptr());
     if (!fast) {
+        if (!text && !PyErr_ExceptionMatches(PyExc_Exception)) nb::raise_python_error();  // an interrupt
         if (!text) PyErr_Clear();
         throw std::invalid_argument(where + " is " + std::string(nb::repr(nb::handle(object)).c_str()).substr(0, 80) +
                                     ", but must be " + expected + ".");
@@ -127,8 +128,12 @@ std::shared_ptr<Columns> columns_from_lists(nb::handle X) {
     const nb::object sequences = fast_sequence(X, "X", "a list of sequences of tokens");
     Gatherer gatherer;
     const Py_ssize_t n = PyList_Size(sequences.ptr());
-    for (Py_ssize_t i = 0; i < n; ++i)
+    const Interruptible interruptible;
+    InterruptCheck check;
+    for (Py_ssize_t i = 0; i < n; ++i) {
+        check();
         gatherer.add_sequence(nb::handle(PyList_GetItem(sequences.ptr(), i)), static_cast<std::size_t>(i));
+    }
     return gatherer.finish();
 }
 
@@ -181,7 +186,7 @@ void bind_columns(nb::module_& m) {
             [](const Columns& columns, std::size_t column, std::vector<std::string> known) {
                 std::vector<std::int32_t> codes;
                 {
-                    nb::gil_scoped_release unlocked;
+                    const Unlocked unlocked;
                     codes = column_codes(columns, column, known);
                 }
                 nb::list table;
@@ -304,7 +309,7 @@ nb::tuple attribute_arrays(const ColumnSource& source, std::size_t first, std::s
     require(first <= last && last <= source.n_sequences(), "there are no such sequences");
     Attributes attributes;
     {
-        nb::gil_scoped_release unlocked;
+        const Unlocked unlocked;
         source.attributes(first, last, attributes);
     }
     const AttributeList& list = pair ? attributes.pair : attributes.label;

@@ -173,7 +173,7 @@ void bind_learners(nb::module_& m) {
         .def(
             "step",
             [](Solver& solver, std::size_t n_jobs) {
-                nb::gil_scoped_release unlocked;
+                const Unlocked unlocked;
                 solver.step(n_jobs);
             },
             nb::arg("n_jobs") = 1, "One iteration; nothing happens once the outcome is known.")
@@ -216,7 +216,7 @@ void bind_learners(nb::module_& m) {
         [](Oracle& oracle, const Vector& weights, double l2, double l1, std::size_t n_jobs) {
             const auto at = start_of(oracle, weights);
             const Penalty penalty = checked_penalty(l2, l1);
-            nb::gil_scoped_release unlocked;
+            const Unlocked unlocked;
             return learners::exact_objective(oracle, penalty, at, n_jobs);
         },
         nb::arg("oracle"), nb::arg("weights"), nb::arg("l2"), nb::arg("l1") = 0.0, nb::arg("n_jobs") = 1,

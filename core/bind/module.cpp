@@ -4,6 +4,7 @@
 NB_MODULE(_core, m) {
     nb::set_leak_warnings(false);  // objects that outlive the interpreter's shutdown are no concern of a user's
     m.doc() = "The compiled core of trelliswork; use the public names of the package instead.";
+    tw::bind::bind_unlocked(m);
     tw::bind::bind_chain(m);
     tw::bind::bind_structures(m);
     tw::bind::bind_semirings(m);
@@ -35,7 +36,7 @@ NB_MODULE(_core, m) {
     m.def(
         "probe",
         [](const std::string& what, std::size_t rounds) {
-            nb::gil_scoped_release unlocked;
+            const tw::bind::Unlocked unlocked;
             if (what == "multiply-add") return tw::kernels().probe_multiply_add(rounds);
             if (what == "exponential") return tw::kernels().probe_exponential(rounds);
             if (what == "max-plus") return tw::kernels().probe_max_plus(rounds);

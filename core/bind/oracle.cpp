@@ -115,7 +115,7 @@ void bind_oracle(nb::module_& m) {
                 require(weights.size() == oracle.n_weights(), "weights has the wrong size");
                 require_size(gradient, oracle.n_weights());
                 require_scores(weights, "weights must be finite numbers");
-                nb::gil_scoped_release unlocked;
+                const Unlocked unlocked;
                 return oracle.loss({weights.data(), weights.size()}, {gradient.data(), gradient.size()}, n_jobs,
                                    precise);
             },
@@ -126,7 +126,7 @@ void bind_oracle(nb::module_& m) {
             [](Oracle& oracle, const Vector& weights, Output diagonal, std::size_t n_jobs) {
                 require(weights.size() == oracle.n_weights(), "weights has the wrong size");
                 require_size(diagonal, oracle.n_weights());
-                nb::gil_scoped_release unlocked;
+                const Unlocked unlocked;
                 oracle.curvature({weights.data(), weights.size()}, {diagonal.data(), diagonal.size()}, n_jobs);
             },
             nb::arg("weights"), nb::arg("diagonal"), nb::arg("n_jobs") = 1,

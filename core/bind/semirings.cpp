@@ -51,7 +51,7 @@ nb::list python_vectors(const ChainBatch& self, nb::callable plus, nb::callable 
 
 template <class S>
 std::vector<typename S::Value> vectors(const S& semiring, const ChainBatch& self, bool reverse) {
-    nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     const ChainGraph graph = only_chain(self);
     return reverse ? lattice::chain_backward(semiring, graph) : lattice::chain_forward(semiring, graph);
 }

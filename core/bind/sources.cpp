@@ -25,14 +25,14 @@ template <class T>
 std::shared_ptr<MatrixSource> dense(const Rows<T>& rows, const Indices& offsets) {
     require(offsets.size() > 0 && offsets.data()[offsets.size() - 1] == static_cast<std::int64_t>(rows.shape(0)),
             "offsets must rise from 0 to the number of rows");
-    nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     return std::make_shared<MatrixSource>(MatrixSource::dense<T>(span_of(rows), rows.shape(1), span_of(offsets)));
 }
 
 template <class T, class Index>
 std::shared_ptr<MatrixSource> sparse(const Line<Index>& indptr, const Line<Index>& indices, const Line<T>& values,
                                      std::size_t n_columns, const Indices& offsets) {
-    nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     return std::make_shared<MatrixSource>(MatrixSource::sparse<T, Index>(span_of(indptr), span_of(indices),
                                                                          span_of(values), n_columns, span_of(offsets)));
 }
@@ -46,7 +46,7 @@ nb::tuple attributes_of(const Source& source, std::size_t first, std::size_t las
     require(first <= last && last <= source.n_sequences(), "there are no such sequences");
     Attributes out;
     {
-        nb::gil_scoped_release unlocked;
+        const Unlocked unlocked;
         source.attributes(first, last, out);
     }
     const auto parts = [](const AttributeList& list) {

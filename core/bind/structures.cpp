@@ -89,7 +89,7 @@ nb::list kbest(const Structure& self, std::size_t k, bool astar) {
     require(k >= 1, "k must be at least 1");
     std::vector<std::pair<std::vector<std::int32_t>, double>> found;
     {
-        nb::gil_scoped_release unlocked;
+        const Unlocked unlocked;
         const auto graph = self.graph();
         for (const lattice::ScoredPath& path : lattice::kbest_paths(graph, k, astar))
             found.emplace_back(decode(graph, path.nodes), path.score);
@@ -106,7 +106,7 @@ template <class Structure>
 nb::list sample(const Structure& self, std::size_t n, Vector uniforms) {
     std::vector<std::vector<std::int32_t>> drawn;
     {
-        nb::gil_scoped_release unlocked;
+        const Unlocked unlocked;
         const auto graph = self.graph();
         for (const auto& path : lattice::sample_paths(graph, n, {uniforms.data(), uniforms.size()}))
             drawn.push_back(decode(graph, path));
@@ -121,7 +121,7 @@ nb::list sample(const Structure& self, std::size_t n, Vector uniforms) {
 
 template <class Structure, class Answer>
 auto unlocked(const Structure& self, Answer answer) {
-    nb::gil_scoped_release released;
+    const Unlocked released;
     return answer(self.graph());
 }
 
@@ -144,7 +144,7 @@ void bind_common(Class& bound) {
              [](const Structure& self, Output out) {
                  const auto graph = self.graph();
                  require_size(out, graph.n_positions() * graph.n_labels());
-                 nb::gil_scoped_release released;
+                 const Unlocked released;
                  lattice::max_marginals(graph, out.data());
              })
         .def("kbest", kbest<Structure>, nb::arg("k"), nb::arg("astar"))
@@ -165,7 +165,7 @@ void bind_structures(nb::module_& m) {
             require_size(edges, (T - 1) * K * K);
             require_size(ngrams, T > M ? (T - M) * g.n_states(T - 1) * K : 0);
             zero(unary), zero(edges), zero(ngrams);
-            nb::gil_scoped_release released;
+            const Unlocked released;
             lattice::marginals(g, unary.data(), edges.data(), ngrams.data());
         });
     bind_common<NGramChain>(ngram);
@@ -181,7 +181,7 @@ void bind_structures(nb::module_& m) {
             require_size(boundaries, (T - 1) * K * K);
             require_size(segment_marginals, T * g.longest() * K);
             zero(unary), zero(boundaries), zero(segment_marginals);
-            nb::gil_scoped_release released;
+            const Unlocked released;
             lattice::marginals(g, unary.data(), boundaries.data(), segment_marginals.data());
         });
     bind_common<SegmentChain>(segments);

@@ -81,7 +81,7 @@ public:
             require(nb::isinstance<nb::str>(name), "the names of tensors must be str");
             views.insert_or_assign(nb::cast<std::string>(name), tensor(nb::cast<std::string>(name), object));
         }
-        nb::gil_scoped_release unlocked;
+        const Unlocked unlocked;
         model_.emplace(views, n_labels, hash_bits,
                        expand == "auto"  ? Expand::kWhenWorthwhile
                        : expand == "now" ? Expand::kNow
@@ -96,7 +96,7 @@ public:
         const std::size_t n_moves = model_->pairs() ? n * K * K : 0;
         auto moves = std::make_unique_for_overwrite<double[]>(n_moves);
         {
-            nb::gil_scoped_release unlocked;
+            const Unlocked unlocked;
             chain::scores(*model_, source, n_jobs, unary.get(), moves.get());
         }
         if (!model_->pairs()) return nb::make_tuple(to_numpy(std::move(unary), {n, K}), transitions());
@@ -107,7 +107,7 @@ public:
         const std::size_t n = chain::n_tokens(source);
         auto labels = std::make_unique_for_overwrite<std::int32_t[]>(n);
         {
-            nb::gil_scoped_release unlocked;
+            const Unlocked unlocked;
             chain::argmax(*model_, source, n_jobs, labels.get());
         }
         return to_numpy(std::move(labels), {n});
@@ -117,14 +117,14 @@ public:
         const std::size_t n = chain::n_tokens(source), K = model_->n_labels();
         auto out = std::make_unique_for_overwrite<double[]>(n * K);
         {
-            nb::gil_scoped_release unlocked;
+            const Unlocked unlocked;
             chain::marginals(*model_, source, n_jobs, out.get());
         }
         return to_numpy(std::move(out), {n, K});
     }
 
     std::pair<std::size_t, std::size_t> known(const Source& source, std::size_t n_jobs) const {
-        nb::gil_scoped_release unlocked;
+        const Unlocked unlocked;
         const chain::Known count = chain::known(*model_, source, n_jobs);
         return {count.known, count.all};
     }
@@ -159,7 +159,7 @@ public:
         options.n_jobs = n_jobs;
         std::vector<chain::Piece> pieces;
         {
-            nb::gil_scoped_release unlocked;
+            const Unlocked unlocked;
             pieces = chain::tag_columns(*model_, extractor, buffer.bytes(), labels, options);
         }
         std::size_t size = 0;
@@ -228,7 +228,7 @@ void bind_tagging(nb::module_& m) {
         "checksum",
         [](nb::object data) {
             const Buffer buffer(data);
-            nb::gil_scoped_release unlocked;
+            const Unlocked unlocked;
             return checksum(buffer.bytes());
         },
         nb::arg("data"), "64 bits that change when the bytes do; part of the model file's format.");

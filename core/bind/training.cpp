@@ -96,7 +96,7 @@ void add(Examples& examples, const Source& source, const Labels& codes, const st
     require(!label_starts || !gold.starts.empty(), "label_starts must have one entry more than there are tokens");
     require(!sequence_weight || !gold.sequence_weight.empty() || source.n_sequences() == 0,
             "sequence_weight must have one entry per sequence");
-    nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     examples.add(source, gold, n_jobs);
 }
 
@@ -183,7 +183,7 @@ void make_oracle(ChainOracle* self, Examples& examples, std::size_t n_labels, co
     const chain::ModelView view = arrays.view();
     if (earlier) settings.earlier = &view;
     settings.keep_known = earlier && keep_known;
-    nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     new (self) ChainOracle(std::move(examples), std::move(settings), n_jobs, use_named(use));
 }
 
@@ -216,7 +216,7 @@ void put(nb::dict& out, const std::string& prefix, const chain::AttributeTensors
 nb::dict export_tensors(const ChainOracle& oracle, const Vector& weights, std::size_t n_labels) {
     chain::ModelTensors model;
     {
-        nb::gil_scoped_release unlocked;
+        const Unlocked unlocked;
         model = oracle.export_tensors(as_span(weights));
     }
     nb::dict out;
@@ -235,7 +235,7 @@ auto weights_from(ChainOracle& oracle, const nb::dict& tensors) {
     const ModelArrays arrays(tensors);
     std::vector<double> weights;
     {
-        nb::gil_scoped_release unlocked;
+        const Unlocked unlocked;
         weights = oracle.weights_from(arrays.view());
     }
     return to_numpy(weights, {weights.size()});
@@ -256,7 +256,7 @@ public:
         return to_numpy(out, {out.size()});
     }
     double descend(const Numbers& examples, double step) {
-        nb::gil_scoped_release unlocked;
+        const Unlocked unlocked;
         return oracle_.descend(*weights_, as_span(examples), step);
     }
     double scale() const { return weights_->scale(); }
@@ -276,7 +276,7 @@ auto argmax(const DevSet& dev, const Vector& weights, std::size_t n_jobs, bool l
     require_scores(weights, "weights must be finite numbers");
     auto labels = std::make_unique_for_overwrite<std::int32_t[]>(dev.n_tokens());
     {
-        nb::gil_scoped_release unlocked;
+        const Unlocked unlocked;
         dev.argmax(as_span(weights), {labels.get(), dev.n_tokens()}, n_jobs, local);
     }
     return to_numpy(std::move(labels), {dev.n_tokens()});
@@ -331,7 +331,7 @@ void bind_training(nb::module_& m) {
         .def(
             "dev",
             [](const ChainOracle& oracle, const Source& source, std::size_t n_jobs) {
-                nb::gil_scoped_release unlocked;
+                const Unlocked unlocked;
                 return std::make_unique<DevSet>(oracle.dev(source, n_jobs));
             },
             nb::arg("source"), nb::arg("n_jobs") = 1)

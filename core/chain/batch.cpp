@@ -504,7 +504,9 @@ double path_score(const Potentials& p, const Sequence& s, const std::int32_t* la
 }  // namespace
 
 void score(const Batch& batch, std::span<const std::int32_t* const> labels, double* out) {
+    InterruptCheck check;
     for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
+        check();
         const Sequence& s = batch.sequences[i];
         out[i] = s.length == 0 ? 0.0 : path_score(batch.potentials, s, labels[i]);
     }
@@ -625,7 +627,9 @@ KBestResult best_first(const ChainGraph& graph, double* scores, double top, cons
     const auto& paths = search.paths();
     result.labels = std::make_unique_for_overwrite<std::int32_t[]>(paths.size() * length);
     std::copy(best.begin(), best.end(), result.labels.get());
+    InterruptCheck check;
     for (std::size_t i = 0; i < paths.size(); ++i) {
+        check();
         result.scores.push_back(top - paths[i].loss);
         if (i == 0) continue;
         std::int32_t* row = result.labels.get() + i * length;
@@ -695,8 +699,20 @@ ExpectationPass::ExpectationPass(const Potentials& potentials, std::size_t n_att
       terms_(k_) {}
 
 void ExpectationPass::feed(const double* unary, const double* attributes, std::size_t length, bool last) {
-    for (std::size_t t = 0; t < length; ++t)
-        step(unary + t * k_, attributes ? attributes + t * f_ : nullptr, last && t + 1 == length);
+    const std::size_t fed = fed_;  // what a feed that is interrupted goes back to
+    std::vector<double> alpha = alpha_, counts = counts_;
+    InterruptCheck check;
+    try {
+        for (std::size_t t = 0; t < length; ++t) {
+            check();
+            step(unary + t * k_, attributes ? attributes + t * f_ : nullptr, last && t + 1 == length);
+        }
+    } catch (...) {
+        fed_ = fed;
+        alpha_.swap(alpha);
+        counts_.swap(counts);
+        throw;
+    }
 }
 
 // The pair (z, h) of Table 2.2 is kept as (log z, h / z): expected counts given the label here. Then

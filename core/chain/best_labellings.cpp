@@ -7,6 +7,7 @@
 #include <map>
 #include <stdexcept>
 
+#include "../interrupt.hpp"
 #include "../prefetch.hpp"
 #include "../semiring.hpp"
 #include "few_best.hpp"
@@ -194,7 +195,9 @@ void BestLabellings::place_units() {
 void BestLabellings::list_units() {
     const Occurrences& o = set_.occurrences;
     const bool valued = set_.valued();
+    InterruptCheck check;
     for (std::uint32_t t = 0; t + 1 < o.starts.size(); ++t) {
+        check();
         for (std::uint32_t i = o.starts[t]; i < o.starts[t + 1]; ++i) {
             const std::uint32_t unit = o.numbers[i];
             const Place& place = places_[unit];
@@ -433,9 +436,11 @@ bool BestLabellings::slack_argmax(const ScaledWeights& weights, std::size_t s, F
     std::vector<std::uint16_t> from(best.size(), 0);
     const auto at = [&](std::size_t t, std::size_t wrong, std::size_t y) { return (t * n_counts + wrong) * K_ + y; };
     for (std::size_t y = 0; y < K_; ++y) best[at(0, y != gold[0], y)] = start_[y] + space.unary[y];
+    InterruptCheck check;
     for (std::size_t t = 1; t < length; ++t) {
         const double* moves = space.moves.data() + (set_.has_pair_attributes() ? (t - 1) * K_ * K_ : 0);
         for (std::size_t y = 0; y < K_; ++y) {
+            check();
             const std::size_t more = y != gold[t];
             for (std::size_t wrong = more; wrong <= t + 1; ++wrong) {
                 double& top = best[at(t, wrong, y)];

@@ -91,7 +91,9 @@ void DevSet::add(const AttributeList& list, bool pairs, std::span<const Key> key
     }
     if (list.n_tokens() != n_tokens)
         throw std::logic_error("a source gave attributes for another number of tokens than it has");
+    InterruptCheck check;
     for (std::size_t t = 0; t < n_tokens; ++t) {
+        check();
         const std::size_t begin = terms.units.size();
         for (std::size_t i = list.starts[t]; i < list.starts[t + 1]; ++i) {
             const std::uint32_t number = set_->hash_bits

@@ -115,7 +115,9 @@ private:
         const WeightTable& table = set_.unit_weights;
         std::vector<std::uint32_t> of_pair(set_.n_labels() * set_.n_labels(), kNoAttribute);
         for (std::uint32_t i = 0; i < set_.transition_pairs.size(); ++i) of_pair[set_.transition_pairs[i]] = i;
+        InterruptCheck check;
         for (std::size_t s = set_.first_sequence(first_group); s < set_.first_sequence(last_group); ++s) {
+            check();
             const double weight = set_.weight(s);
             for (std::size_t t = set_.starts[s]; t < set_.starts[s + 1]; ++t) {
                 const std::uint32_t gold = set_.gold[t];

@@ -25,7 +25,9 @@ FlatLayout::FlatLayout(const TrainingSet& set, const RowLayout& layout, std::siz
 void FlatLayout::count_tokens(std::size_t begin, std::size_t end) {
     const RowLayout::Tokens& from = layout_.tokens;
     const Lists &cr = layout_.composite_rows, &ce = layout_.composite_entries;
+    InterruptCheck check;
     for (std::size_t t = begin; t < end; ++t) {
+        check();
         std::uint32_t n_rows = 0, n_entries = from.entries.starts[t + 1] - from.entries.starts[t];
         for (std::uint32_t i = from.rows.starts[t]; i < from.rows.starts[t + 1]; ++i) {
             if (from.rows.items[i] < layout_.n_unit_rows) {
@@ -44,8 +46,10 @@ void FlatLayout::count_tokens(std::size_t begin, std::size_t end) {
 void FlatLayout::list_groups(std::size_t first, std::size_t last) {
     const RowLayout::Tokens& from = layout_.tokens;
     const Lists &cr = layout_.composite_rows, &ce = layout_.composite_entries;
+    InterruptCheck check;
     for (std::size_t s = set_.first_sequence(first); s < set_.first_sequence(last); ++s)
         for (std::size_t t = set_.starts[s]; t < set_.starts[s + 1]; ++t) {
+            check();
             const auto token = static_cast<std::uint32_t>(t - set_.starts[s]) << kLabelBits;
             std::uint32_t* row = rows_.data() + row_starts_[t];
             std::uint32_t *entry = entries_.data() + entry_starts_[t], *place = entry_places_.data() + entry_starts_[t];

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "../features/key_table.hpp"
+#include "../interrupt.hpp"
 
 namespace tw::chain {
 namespace {
@@ -14,7 +15,9 @@ AttributeTensors expand(const Units& units, const WeightTable& table, const std:
     AttributeTensors out;
     out.starts.push_back(0);
     std::vector<Key> kept;
+    InterruptCheck check;
     for (std::size_t a = 0; a < units.of_attribute.size(); ++a) {
+        check();
         const std::uint32_t unit = units.of_attribute[a];
         if (unit == kNoAttribute) {
             if (hashed) out.starts.push_back(static_cast<std::uint32_t>(out.labels.size()));

@@ -91,7 +91,9 @@ private:
                        [&](std::uint32_t t, const Present& present) { narrow(t, present, parts[part]); });
         });
         std::vector<std::uint32_t> common;
+        InterruptCheck check;
         for (std::uint32_t unit = 0; unit < n_leading_; ++unit) {
+            check();
             common.clear();
             bool any = false;
             for (const Implications& part : parts) {
@@ -117,7 +119,9 @@ private:
         const bool values = !o.values.empty();
         Present present;
         present.marks.assign(n_repeated_, Mark{kNoAttribute, 0});
+        InterruptCheck check;
         for (std::uint32_t t = begin; t < end; ++t) {
+            check();
             present.units.clear();
             for (std::size_t i = o.starts[t]; i < o.starts[t + 1]; ++i) {
                 if (i + 32 < o.numbers.size() && o.numbers[i + 32] < n_repeated_) {
@@ -342,7 +346,9 @@ void RowLayout::list_groups(std::size_t first, std::size_t last, const std::vect
         for (const std::uint16_t label : labels) out.entry_places.push_back(in_group << kLabelBits | label);
         for (Lists* lists : {&out.rows, &out.entries, &out.valued_rows, &out.valued_entries}) lists->end();
     };
+    InterruptCheck check;
     for (std::size_t g = first; g < last; ++g) {
+        check();
         const auto begin = static_cast<std::uint32_t>(set_.first_token(g));
         const auto end = static_cast<std::uint32_t>(set_.first_token(g + 1));
         for (std::uint32_t t = begin; t < end; ++t) list(t, t - begin);

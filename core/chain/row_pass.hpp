@@ -153,7 +153,9 @@ private:
         GroupRunner runner(set_, transitions, twice);
         GroupRows<Real>& rows = rows_[shard];
         std::uint32_t sequences[kSideBySide];
+        InterruptCheck check;
         for (std::size_t g = set_.shards[shard]; g < set_.shards[shard + 1]; ++g) {
+            check();
             const Group group = set_.groups[g];
             for (std::uint32_t n = 0; n < group.size; ++n) sequences[n] = group.first + n;
             const std::span<const std::uint32_t> members(sequences, group.size);

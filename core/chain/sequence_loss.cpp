@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "../interrupt.hpp"
 #include "../kernels/kernels.hpp"
 #include "../semiring.hpp"
 
@@ -50,6 +51,7 @@ void SequenceLoss::backward(const SequenceScores& s) {
     const std::size_t K = s.n_labels;
     std::copy(s.end, s.end + K, beta_.end() - static_cast<std::ptrdiff_t>(K));
     for (std::size_t t = s.length - 1; t-- > 0;) {
+        check_interrupt();
         const double* moves = matrix(s, t);
         for (std::size_t y = 0; y < K; ++y) next_[y] = s.unary[(t + 1) * K + y] + beta_[(t + 1) * K + y];
         for (std::size_t y = 0; y < K; ++y) {
@@ -62,6 +64,7 @@ void SequenceLoss::backward(const SequenceScores& s) {
 void SequenceLoss::forward(const SequenceScores& s) {
     const std::size_t K = s.n_labels;
     for (std::size_t t = 0; t < s.length; ++t) {
+        check_interrupt();
         for (std::size_t z = 0; z < K; ++z) {
             double& out = alpha_[t * K + z];
             if (!s.allowed[t * K + z]) {
@@ -90,6 +93,7 @@ void SequenceLoss::flow_from_beta(const SequenceScores& s, std::span<const doubl
     kernels().softmax(flow_.data(), K);
     for (std::size_t y = 0; y < K; ++y) nodes[y] += flow_[y] *= coefficients[0];
     for (std::size_t t = 0; t + 1 < s.length; ++t) {
+        check_interrupt();
         if (coefficients[t + 1] != 0.0) {
             posterior(t, K);
             for (std::size_t y = 0; y < K; ++y) flow_[y] += coefficients[t + 1] * posterior_[y];
@@ -120,6 +124,7 @@ void SequenceLoss::flow_from_alpha(const SequenceScores& s, std::span<const doub
     const std::size_t K = s.n_labels;
     std::ranges::fill(flow_, 0.0);
     for (std::size_t t = s.length; t-- > 0;) {
+        check_interrupt();
         if (coefficients[t + 1] != 0.0) {
             posterior(t, K);
             for (std::size_t z = 0; z < K; ++z) flow_[z] += coefficients[t + 1] * posterior_[z];

@@ -21,9 +21,12 @@ double over_shards(const TrainingSet& set, std::span<double> out, std::size_t n_
     parallel_for(n_shards, n_jobs, [&](std::size_t shard, std::size_t) {
         sums[shard].assign(out.size(), 0.0);
         Space space;
+        InterruptCheck check;
         for (std::size_t g = set.shards[shard]; g < set.shards[shard + 1]; ++g)
-            for (std::size_t s = set.groups[g].first; s < set.groups[g].first + set.groups[g].size; ++s)
+            for (std::size_t s = set.groups[g].first; s < set.groups[g].first + set.groups[g].size; ++s) {
+                check();
                 losses[shard] += visit(s, space, sums[shard].data());
+            }
     });
     std::ranges::fill(out, 0.0);
     double total = 0.0;

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "../interrupt.hpp"
 #include "../kernels/kernels.hpp"
 #include "../parallel.hpp"
 #include "../prefetch.hpp"
@@ -160,8 +161,10 @@ void TrainingSet::check_constraints() const {
     std::vector<std::uint16_t> everything(K);
     std::iota(everything.begin(), everything.end(), std::uint16_t{0});
     std::vector<std::uint8_t> reached(K), next(K);
+    InterruptCheck check;
     for (std::size_t s = 0; s < n_sequences(); ++s) {
         for (std::uint64_t t = starts[s]; t < starts[s + 1]; ++t) {
+            check();
             const auto labels = allowed(t).empty() ? std::span<const std::uint16_t>(everything) : allowed(t);
             std::ranges::fill(next, std::uint8_t{0});
             bool any = false;
@@ -237,22 +240,28 @@ void TrainingSet::find_weights() {
     table.starts.reserve(units.size() + 1);
     if (settings.combinations == Combinations::kAll) {
         check_weight_count(static_cast<double>(units.size()) * static_cast<double>(K));
+        InterruptCheck check;
         for (std::size_t u = 0; u < units.size(); ++u) {
+            check();
             for (std::uint32_t y = 0; y < K; ++y) table.labels.push_back(y);
             table.starts.push_back(static_cast<std::uint32_t>(table.labels.size()));
         }
         return;
     }
     LabelSets seen(units.size(), K);
-    for (std::size_t t = 0; t + 1 < occurrences.starts.size(); ++t)
+    InterruptCheck check;
+    for (std::size_t t = 0; t + 1 < occurrences.starts.size(); ++t) {
+        check();
         for (const std::uint16_t y : allowed(t))
             for (std::size_t i = occurrences.starts[t]; i < occurrences.starts[t + 1]; ++i) {
                 if (i + 32 < occurrences.numbers.size()) seen.fetch(occurrences.numbers[i + 32]);
                 seen.add(occurrences.numbers[i], y);
             }
+    }
     each_known(&ModelView::attribute, units, keys, K, [&](std::uint32_t u, std::uint32_t y) { seen.add(u, y); });
     const bool grown = settings.combinations == Combinations::kGrown;
     for (std::size_t u = 0; u < units.size(); ++u) {
+        check();
         const std::size_t before = table.labels.size();
         seen.each(u, [&](std::uint32_t y) { table.labels.push_back(y); });
         if (grown && (table.labels.size() - before > K / kFullRow || units.counts[u] * kOften >= K)) {
@@ -266,10 +275,13 @@ void TrainingSet::find_weights() {
 // Calls visit(token, pair) for every pair of labels that may stand at a token and the one before it.
 template <class Visit>
 void TrainingSet::each_label_pair(Visit visit) const {
+    InterruptCheck check;
     for (std::size_t s = 0; s < n_sequences(); ++s)
-        for (std::uint64_t t = starts[s] + 1; t < starts[s + 1]; ++t)
+        for (std::uint64_t t = starts[s] + 1; t < starts[s + 1]; ++t) {
+            check();
             for (const std::uint16_t a : allowed(t - 1))
                 for (const std::uint16_t b : allowed(t)) visit(t, static_cast<std::uint32_t>(a * n_labels() + b));
+        }
 }
 
 bool TrainingSet::possible(std::uint32_t pair) const {
@@ -284,9 +296,12 @@ void TrainingSet::find_pair_weights() {
     std::vector<std::uint64_t> seen;
     if (settings.combinations == Combinations::kAll) {
         check_weight_count(static_cast<double>(pair_units.size()) * n_pairs);
-        for (std::uint64_t u = 0; u < pair_units.size(); ++u)
+        InterruptCheck check;
+        for (std::uint64_t u = 0; u < pair_units.size(); ++u) {
+            check();
             for (std::uint32_t pair = 0; pair < n_pairs; ++pair)
                 if (possible(pair)) seen.push_back(u << 32 | pair);
+        }
     } else {
         each_label_pair([&](std::size_t t, std::uint32_t pair) {
             if (!possible(pair)) return;

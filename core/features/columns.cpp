@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <unordered_map>
 
+#include "../interrupt.hpp"
+
 namespace tw {
 
 namespace {
@@ -63,7 +65,9 @@ public:
 
     Columns read() {
         number_ = format_.first_line;
+        InterruptCheck check;
         for (std::size_t at = 0; at < data_.size(); ++number_) {
+            check();
             const void* found = std::memchr(data_.data() + at, '\n', data_.size() - at);
             const std::size_t end = found ? static_cast<const char*>(found) - data_.data() : data_.size();
             take(at, end, found != nullptr);
@@ -221,7 +225,9 @@ std::vector<std::int32_t> column_codes(const Columns& columns, std::size_t colum
     std::vector<std::int32_t> codes;
     codes.reserve(columns.n_rows());
     std::string value;
+    InterruptCheck check;
     for (std::size_t row = 0; row < columns.n_rows(); ++row) {
+        check();
         value.assign(columns.cell(row, column));
         const auto [found, is_new] = code_of.emplace(value, static_cast<std::int32_t>(code_of.size()));
         if (is_new) {

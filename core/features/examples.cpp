@@ -131,7 +131,9 @@ void Examples::add_attributes(const Source& source, std::size_t tokens, std::siz
                 source.attributes(block.first, block.last, coming[item - 1]);
                 return;
             }
+            InterruptCheck check;
             for (std::size_t i = 0; i < n_ready; ++i) {
+                check();
                 const Block block = all[begin - per_round + i];
                 std::size_t n = 0;
                 for (std::size_t s = block.first; s < block.last; ++s) n += source.length(s);
@@ -206,8 +208,11 @@ void Examples::add_names(const Source& source, bool pairs, std::size_t n_jobs) {
     std::vector<Names> parts(std::clamp<std::size_t>(unnamed.size() / kNamesPerWorker, 1, n_jobs));
     parallel_for(parts.size(), n_jobs, [&](std::size_t part, std::size_t) {
         const std::size_t end = (part + 1) * unnamed.size() / parts.size();
-        for (std::size_t j = part * unnamed.size() / parts.size(); j < end; ++j)
+        InterruptCheck check;
+        for (std::size_t j = part * unnamed.size() / parts.size(); j < end; ++j) {
+            check();
             parts[part].add(source.name(unnamed[j].sequence, unnamed[j].token, unnamed[j].i, pairs));
+        }
     });
     for (const Names& part : parts) (pairs ? pair_names : label_names).append(part);
     unnamed.clear();

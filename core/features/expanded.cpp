@@ -396,7 +396,9 @@ void ExpandedRows::Buckets::reserve(std::size_t n_keys) {
 }
 
 void ExpandedRows::Buckets::insert(Key key, std::uint64_t row) {
-    for (std::size_t b = key >> shift_;; b = (b + 1) & (buckets_.size() - 1))
+    // One round at most: there is room unless the table, in a mapped file, was overwritten since it was counted.
+    std::size_t left = buckets_.size();
+    for (std::size_t b = key >> shift_; left > 0; b = (b + 1) & (buckets_.size() - 1), --left)
         for (std::size_t i = 0; i < kWays; ++i) {
             if (buckets_[b].rows[i] != 0 && buckets_[b].keys[i] == key) return;
             if (buckets_[b].rows[i] != 0) continue;

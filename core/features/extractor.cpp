@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "../interrupt.hpp"
+
 namespace tw {
 
 namespace {
@@ -136,7 +138,9 @@ public:
     void run(const std::vector<Compiled>& templates, bool skip_first, AttributeList& out, std::size_t& n_keys) {
         const std::size_t n_templates = templates.size();
         scratch_.resize(kChunk * n_templates);
+        InterruptCheck check;
         for (std::size_t from = 0; from < length_; from += kChunk) {
+            check();
             const std::size_t to = std::min(from + kChunk, length_);
             for (std::size_t j = 0; j < n_templates; ++j)
                 run_template(templates[j], from, to, scratch_.data() + j, n_templates);

@@ -2,7 +2,8 @@
 //
 // `slots[i]` is the number of the attribute with key `keys[i]`, or kNoAttribute where the place is empty. The home of a
 // key is its top bits; the search goes on to the next place, around the end, until the key or an empty place is met.
-// At least one place is empty, so a search always ends; `valid` checks that of a table from outside.
+// At least one place is empty; `valid` checks that of a table from outside. A search ends even where that is no longer
+// so, after one round: the file that a table lies in may be overwritten while it is mapped.
 #pragma once
 
 #include <algorithm>
@@ -26,11 +27,14 @@ struct KeyTable {
         return capacity == 1 ? 0 : key >> (64 - std::countr_zero(capacity));
     }
     std::uint32_t find(Key key) const noexcept {
-        const std::size_t mask = slots.size() - 1;
-        for (std::size_t i = home(key, slots.size());; i = (i + 1) & mask) {
+        const std::size_t mask = slots.size() - 1, first = home(key, slots.size());
+        std::size_t i = first;
+        do {
             if (slots[i] == kNoAttribute) return kNoAttribute;
             if (keys[i] == key) return slots[i];
-        }
+            i = (i + 1) & mask;
+        } while (i != first);
+        return kNoAttribute;
     }
 };
 

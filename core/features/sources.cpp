@@ -6,6 +6,8 @@
 #include <limits>
 #include <stdexcept>
 
+#include "../interrupt.hpp"
+
 namespace tw {
 
 namespace {
@@ -114,7 +116,9 @@ MatrixSource MatrixSource::dense(std::span<const T> values, std::size_t n_column
     if (n_columns ? values.size() / n_columns != n_rows || values.size() % n_columns : !values.empty())
         throw std::invalid_argument("offsets must rise from 0 to the number of rows");
     MatrixSource source(n_rows, n_columns, offsets);
+    InterruptCheck check;
     for (std::size_t row = 0; row < n_rows; ++row) {
+        check();
         for (std::size_t j = 0; j < n_columns; ++j) source.add(j, static_cast<double>(values[row * n_columns + j]));
         source.row_ends_.push_back(source.columns_.size());
     }
@@ -129,7 +133,9 @@ MatrixSource MatrixSource::sparse(std::span<const Index> indptr, std::span<const
         static_cast<std::size_t>(indptr.back()) > std::min(indices.size(), values.size()))
         throw std::invalid_argument("indptr must rise from 0 to at most the number of stored values");
     MatrixSource source(indptr.size() - 1, n_columns, offsets);
+    InterruptCheck check;
     for (std::size_t row = 0; row + 1 < indptr.size(); ++row) {
+        check();
         for (auto at = static_cast<std::size_t>(indptr[row]); at < static_cast<std::size_t>(indptr[row + 1]); ++at) {
             if (indices[at] < 0 || static_cast<std::size_t>(indices[at]) >= n_columns)
                 throw std::invalid_argument("a column index of the sparse matrix is out of range");

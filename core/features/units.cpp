@@ -4,6 +4,7 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "../interrupt.hpp"
 #include "../prefetch.hpp"
 #include "key_table.hpp"
 
@@ -134,7 +135,9 @@ Units merge(const Occurrences& occurrences, const Candidates& candidates) {
     Refinement refinement(candidates.counts.size());
     std::vector<std::uint32_t> members;
     std::vector<char> valued;
+    InterruptCheck check;
     for (std::size_t t = 0; t + 1 < occurrences.starts.size(); ++t) {
+        check();
         members.clear();
         valued.clear();
         for (std::size_t i = occurrences.starts[t]; i < occurrences.starts[t + 1]; ++i) {
@@ -167,8 +170,10 @@ Occurrences unit_occurrences(const Occurrences& attributes, Units& units,
     out.starts.reserve(attributes.starts.size());
     out.numbers.reserve(attributes.numbers.size());
     std::uint32_t token = 0;
+    InterruptCheck check;
     for (const std::uint32_t sequence : sequences) {
         for (std::uint64_t t = sequence_starts[sequence]; t < sequence_starts[sequence + 1]; ++t, ++token) {
+            check();
             for (std::size_t i = attributes.starts[t]; i < attributes.starts[t + 1]; ++i) {
                 if (i + 2 * kAhead < attributes.numbers.size()) {
                     fetch_ahead(&units.of_attribute[attributes.numbers[i + 2 * kAhead]]);

@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "../semiring.hpp"
+#include "at_position.hpp"
 #include "simd.hpp"
 
 #define TW_JOIN2(a, b) a##b
@@ -329,6 +330,7 @@ void sum_forward_range(const Potentials& p, PackedTransitions& moves, size_t pad
     Pack scales[N];
     for (size_t n = 0; n < N; ++n) scales[n] = fill(1.0);
     for (size_t t = begin; t < end; ++t) {
+        at_position(t, p.n_labels);
         if (p.per_step) {
             pack_sum(p, t - 1, padded, moves);
             s[0].tiny |= moves.tiny;
@@ -457,6 +459,7 @@ void sum_backward_range(const Potentials& p, PackedTransitions& moves, size_t pa
     const size_t K = p.n_labels;
     Range range;
     for (size_t t = from; t > to; --t) {
+        at_position(t, K);
         if (p.per_step) pack_sum(p, t - 1, padded, moves);
         const double* gammas[N];
         double* betas[N];
@@ -520,6 +523,7 @@ template <size_t N>
 void max_forward_range(const Potentials& p, PackedTransitions& moves, size_t padded, const Sequence* s,
                        const Rows* scores, size_t begin, size_t end) {
     for (size_t t = begin; t < end; ++t) {
+        at_position(t, p.n_labels);
         if (p.per_step) pack_max_forward(p, t - 1, padded, moves);
         const double* from[N];
         double* to[N];
@@ -667,6 +671,7 @@ double max_meet(const Potentials& p, const PackedTransitions& moves, size_t padd
     }
     const double* const both[2] = {moves.forward, moves.backward};
     for (size_t i = 1; i < middle; ++i) {
+        at_position(i, K);
         const double* const from[2] = {row(i - 1), row(last - i + 1)};
         const size_t at[2] = {i, last - i};
         advance_two(from, both, padded, K, [&](size_t n, size_t k, Pack best) TW_INLINE_LAMBDA {
@@ -747,6 +752,7 @@ void max_backward(const Potentials& p, PackedTransitions& moves, size_t padded, 
         const double* row = scores + t * padded;
         for (size_t k = 0; k < K; ++k) out[t * K + k] = row[k] + beta[k];
         if (t == 0) break;
+        at_position(t, K);
         for (size_t k = 0; k < padded; k += W) store(gamma + k, load(beta + k) + local_scores(p, s, t, k));
         if (p.per_step) pack_max(p, t - 1, padded, moves);
         const double* from[1] = {gamma};

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "at_position.hpp"
 #include "simd.hpp"
 
 #define TW_JOIN2(a, b) a##b
@@ -514,6 +515,7 @@ TW_INLINE void forward(const Moves<Real>& moves, const TrainingGroup<Real>& g, T
                        size_t end, Watcher& watch) {
     using L = Lanes<Real>;
     for (size_t t = begin; t < end; ++t) {
+        at_position(t, g.n_labels);
         const Real* from[N];
         Real* to[N];
         const Real* locals[N];
@@ -559,6 +561,7 @@ TW_INLINE void backward(const Moves<Real>& moves, const TrainingGroup<Real>& g, 
                         Real* betas) {
     using L = Lanes<Real>;
     for (size_t t = end; t-- > begin;) {
+        if (t > 0) at_position(t, g.n_labels);
         const Real* from[N];
         Real* to[N];
         const Real* locals[N];
@@ -621,6 +624,7 @@ void edge_sums(const Real* alpha, const Real* gamma, size_t n, size_t n_labels, 
     constexpr size_t w = Lanes<Real>::width, kRows = W == 8 ? 11 : 5;  // with two packs each, within the registers
     const Real* next = gamma + stride;
     for (size_t a = 0; a < n_labels;) {
+        if (n > 4096) check_interrupt();
         const bool many = a + kRows <= n_labels;
         for (size_t b = 0; b < stride;) {
             const bool two = b + 2 * w <= stride;

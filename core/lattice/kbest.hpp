@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "../interrupt.hpp"
 #include "../semiring.hpp"
 #include "recursions.hpp"
 
@@ -42,7 +43,9 @@ std::vector<ScoredPath> kbest_viterbi(const Graph& graph, std::size_t k) {
     best[0].push_back({0.0, 0, 0});
     std::vector<std::pair<std::size_t, double>> edges;
     std::vector<Candidate> heap;
+    InterruptCheck check;
     for (std::size_t v = 1; v < graph.n_nodes(); ++v) {
+        check();
         edges.clear();
         heap.clear();
         graph.incoming(v, [&](std::size_t u, double score) {
@@ -66,6 +69,7 @@ std::vector<ScoredPath> kbest_viterbi(const Graph& graph, std::size_t k) {
     }
     std::vector<ScoredPath> paths;
     for (std::size_t i = 0; i < best.back().size(); ++i) {
+        check();
         ScoredPath path{best.back()[i].score, {}};
         for (std::size_t v = graph.n_nodes() - 1, rank = i;;) {
             path.nodes.push_back(v);
@@ -101,7 +105,11 @@ public:
         paths_.push_back({0.0, 0, 0, 0, 0, 0});
         collect_shared_detours();
         offer_shared(0, 0);
-        while (paths_.size() < k_ && !heap_.empty()) follow_best_detour();
+        InterruptCheck check;
+        while (paths_.size() < k_ && !heap_.empty()) {
+            check();
+            follow_best_detour();
+        }
     }
 
     const std::vector<Path>& paths() const { return paths_; }
@@ -194,7 +202,9 @@ private:
     void collect_shared_detours() {
         const auto earlier = [this](const Detour& a, const Detour& b) { return earlier_on_best_path(a, b); };
         const std::size_t limit = k_ < (std::size_t{1} << 40) ? 4 * k_ + 64 : k_;
+        InterruptCheck check;
         for (std::size_t i = 0; i + 1 < best_.size(); ++i) {
+            check();
             const double top = value_(best_[i]);
             const std::size_t usual = best_[i + 1];
             // Most nodes offer nothing once the bound is low. Counting first has no branch, so it vectorises.
@@ -370,7 +380,9 @@ std::vector<ScoredPath> kbest_astar(const Graph& graph, std::size_t k) {
     const auto value = [&](std::size_t v) { return viterbi[v]; };
     const BestFirst search(graph, value, std::move(best), k);
     std::vector<ScoredPath> paths;
+    InterruptCheck check;
     for (std::size_t i = 0; i < search.paths().size(); ++i) {
+        check();
         const auto nodes = search.nodes(i);
         paths.push_back({viterbi.back() - search.paths()[i].loss, {nodes.begin(), nodes.end()}});
     }

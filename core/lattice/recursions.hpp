@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "../interrupt.hpp"
 #include "../semiring.hpp"
 
 namespace tw::lattice {
@@ -20,7 +21,9 @@ std::vector<typename S::Value> forward(const S& semiring, const Graph& graph) {
     std::vector<typename S::Value> alpha(graph.n_nodes(), semiring.zero());
     std::vector<typename S::Value> terms;
     alpha[0] = semiring.one();
+    InterruptCheck check;
     for (std::size_t v = 1; v < graph.n_nodes(); ++v) {
+        check();
         terms.clear();
         graph.incoming(v, [&](std::size_t u, double score) {
             terms.push_back(semiring.times(alpha[u], semiring.lift(score, u, v)));
@@ -35,10 +38,13 @@ template <class S, class Graph>
 std::vector<typename S::Value> backward(const S& semiring, const Graph& graph) {
     std::vector<typename S::Value> beta(graph.n_nodes(), semiring.zero());
     beta.back() = semiring.one();
-    for (std::size_t v = graph.n_nodes(); v-- > 1;)
+    InterruptCheck check;
+    for (std::size_t v = graph.n_nodes(); v-- > 1;) {
+        check();
         graph.incoming(v, [&](std::size_t u, double score) {
             beta[u] = semiring.plus(beta[u], semiring.times(semiring.lift(score, u, v), beta[v]));
         });
+    }
     return beta;
 }
 
@@ -69,7 +75,9 @@ std::vector<double> posteriors(const Graph& graph, const std::vector<double>& al
     std::vector<double> probability(graph.n_nodes(), 0.0);
     probability.back() = 1.0;
     Arrivals arrivals;
+    InterruptCheck check;
     for (std::size_t v = graph.n_nodes(); v-- > first;) {
+        check();
         if (probability[v] == 0.0) continue;
         arrivals.read(graph, alpha, v);
         for (std::size_t i = 0; i < arrivals.from.size(); ++i) {
@@ -86,7 +94,9 @@ template <class Graph>
 double entropy(const Graph& graph, const std::vector<double>& alpha) {
     std::vector<double> h(graph.n_nodes(), 0.0);
     Arrivals arrivals;
+    InterruptCheck check;
     for (std::size_t v = 1; v < graph.n_nodes(); ++v) {
+        check();
         arrivals.read(graph, alpha, v);
         for (std::size_t i = 0; i < arrivals.from.size(); ++i) {
             const double p = arrivals.probability[i];
@@ -101,8 +111,10 @@ double entropy(const Graph& graph, const std::vector<double>& alpha) {
 template <class Graph, class Draw>
 void sample(const Graph& graph, const std::vector<double>& alpha, Draw draw, std::vector<std::size_t>& path) {
     Arrivals arrivals;
+    InterruptCheck check;
     path.clear();
     for (std::size_t v = graph.n_nodes() - 1; v != 0;) {
+        check();
         path.push_back(v);
         arrivals.read(graph, alpha, v);
         double left = draw();

@@ -86,10 +86,10 @@ double CuttingPlane::find_plane(std::size_t n_jobs) {
     plane.offset -= centre_.dot(plane.slope);
     const std::size_t n = planes_.size();
     std::vector<double> products(n + 1);
-    planes_.push_back(std::move(plane));
-    parallel_for(n + 1, planes_.back().slope.size() < kWorthThreads ? 1 : n_jobs, [&](std::size_t i, std::size_t) {
-        products[i] = dot_of_common(planes_[i].slope, planes_.back().slope);
+    parallel_for(n + 1, plane.slope.size() < kWorthThreads ? 1 : n_jobs, [&](std::size_t i, std::size_t) {
+        products[i] = dot_of_common(i < n ? planes_[i].slope : plane.slope, plane.slope);
     });
+    planes_.push_back(std::move(plane));
     std::vector<double> gram;
     gram.reserve((n + 1) * (n + 1));
     for (std::size_t i = 0; i < n; ++i) {

@@ -74,10 +74,14 @@ void ExponentiatedGradient::begin(std::size_t n_jobs) {
         for (double& x : theta_[i]) x *= -kTrustInGold;
         values_[i] = infer(i, theta_[i], costs, marginals_[i]);
     });
+    AveragedWeights w = w_;
+    InterruptCheck check;
     for (std::size_t i = 0; i < n; ++i) {
+        check();
         expect(i, marginals_[i], change_);
-        w_.add(change_, how_.kappa * oracle_.example_weight(i));
+        w.add(change_, how_.kappa * oracle_.example_weight(i));
     }
+    w_ = std::move(w);
     begun_ = true;
 }
 

@@ -35,10 +35,15 @@ void each_best(Oracle& oracle, AveragedWeights& w, std::size_t n_jobs, double nu
         found.assign(n, {});
         w.grow(oracle.n_weights());
         parallel_for((n + kOfAThread - 1) / kOfAThread, n_jobs, [&](std::size_t item, std::size_t) {
-            for (std::size_t i = item * kOfAThread; i < std::min(n, (item + 1) * kOfAThread); ++i)
+            InterruptCheck check;
+            for (std::size_t i = item * kOfAThread; i < std::min(n, (item + 1) * kOfAThread); ++i) {
+                check();
                 if (oracle.example_weight(begin + i) != 0.0) found[i] = oracle.kbest(w.view(), begin + i, 1, nu);
+            }
         });
+        InterruptCheck check;
         for (std::size_t i = 0; i < n; ++i) {
+            check();
             if (found[i].empty()) continue;
             oracle.difference(begin + i, found[i].front(), difference);
             w.grow(oracle.n_weights());
@@ -52,7 +57,9 @@ template <class Visit>
 void each_most_violated(Oracle& oracle, AveragedWeights& w, std::size_t n_jobs, Rescaling rescaling, Visit visit) {
     if (rescaling == Rescaling::kMargin) return each_best(oracle, w, n_jobs, 1.0, visit);
     SparseVector difference;
+    InterruptCheck check;
     for (std::size_t i = 0; i < oracle.n_examples(); ++i) {
+        check();
         if (oracle.example_weight(i) == 0.0) continue;
         const double cost = most_violated(oracle, w, i, rescaling, difference);
         visit(i, cost, difference);

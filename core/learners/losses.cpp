@@ -60,16 +60,19 @@ void RampLoss::begin(Oracle& oracle, AveragedWeights& w, std::size_t pass, std::
     const std::size_t n = oracle.n_examples();
     std::vector<std::vector<Found>> found(n);
     parallel_for(n, n_jobs, [&](std::size_t i, std::size_t) { found[i] = oracle.kbest(w.view(), i, 1, nu_); });
-    tangents_.assign(n, {});
+    std::vector<Tangent> tangents(n);
+    InterruptCheck check;
     for (std::size_t i = 0; i < n; ++i) {
+        check();
         if (found[i].empty()) continue;
-        Tangent& tangent = tangents_[i];
+        Tangent& tangent = tangents[i];
         oracle.difference(i, found[i].front(), tangent.difference);
         w.grow(oracle.n_weights());
         tangent.cost = -nu_ * found[i].front().cost;
         const bool concave = -tangent.cost - w.dot(tangent.difference) > 0.0;  // n is in A of the thesis's algorithm 6
         if (!concave) tangent = {};
     }
+    tangents_ = std::move(tangents);
 }
 
 double RampLoss::settle(Oracle& oracle, AveragedWeights& w, std::size_t example, const Sought& sought, double factor,

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "../interrupt.hpp"
 #include "random.hpp"
 
 namespace tw::learners {
@@ -26,7 +27,9 @@ void Online::step(std::size_t n_jobs) {
     updates_ = 0;
     before_pass(n_jobs);
     const std::vector<std::uint32_t> examples = order();
+    InterruptCheck check;
     for (std::size_t i = 0; i < examples.size(); ++i) {
+        check();
         if (i + 2 < examples.size()) oracle_.soon(w_.view(), examples[i + 1], examples[i + 2]);
         visit(examples[i]);
         if (settings_.averaged) count();

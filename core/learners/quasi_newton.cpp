@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "../interrupt.hpp"
 #include "vectors.hpp"
 
 namespace tw::learners {
@@ -61,17 +62,17 @@ double QuasiNewton::gap() const {
 }
 
 void QuasiNewton::start(std::size_t n_jobs) {
-    started_ = true;
     trial_weights_ = weights_;
     const Trial here = evaluate(0.0, n_jobs);
     std::swap(gradient_, trial_gradient_);
     objective_ = here.value;
+    if (settings_.scaled && std::isfinite(objective_)) take_scaling(n_jobs);
+    started_ = true;
     guess_.add(objective_);
     if (!std::isfinite(objective_)) {
         outcome_ = Outcome::kNotFinite;
         return;
     }
-    if (settings_.scaled) take_scaling(n_jobs);
     // A step from a point to itself: it is not remembered, but gives the norm of the gradient.
     const History::Move stay{weights_,
                              weights_,
@@ -158,7 +159,10 @@ void QuasiNewton::accept(const Trial& trial, std::size_t n_jobs) {
                              [this](std::size_t begin, std::size_t end, double* out) {
                                  steepest(trial_weights_, trial_gradient_, begin, end, out);
                              }};
-    gradient_norm_ = std::sqrt(history_.take(move, n_jobs));
+    {
+        const Uninterrupted whole;
+        gradient_norm_ = std::sqrt(history_.take(move, n_jobs));
+    }
     std::swap(weights_, trial_weights_);
     std::swap(gradient_, trial_gradient_);
     objective_ = trial.value;

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "../interrupt.hpp"
 #include "random.hpp"
 #include "vectors.hpp"
 
@@ -70,7 +71,9 @@ double Sgd::descend(WorkingWeights& weights, std::span<const std::uint32_t> orde
                     double n_examples) const {
     const double lambda = penalty_.l2 / n_examples;
     double loss = 0.0;
+    InterruptCheck check;
     for (std::size_t begin = 0; begin < order.size(); begin += settings_.batch) {
+        check();
         const auto batch = order.subspan(begin, std::min(settings_.batch, order.size() - begin));
         const double eta = settings_.decay < 1.0 ? step * std::pow(settings_.decay, n_seen / n_examples)
                                                  : step / (1.0 + step * lambda * n_seen);
@@ -144,6 +147,7 @@ bool Sgd::epoch(std::size_t n_jobs) {
     passes_ += 1.0;
     const double loss = std::accumulate(losses.begin(), losses.end(), 0.0);
     if (!std::isfinite(loss)) return false;
+    const Uninterrupted whole;
     mix(n_jobs);
     const auto squares = over_blocks(weights_.size(), 1, n_jobs, [&](std::size_t begin, std::size_t end, double* out) {
         out[0] += dot(&weights_[begin], &weights_[begin], end - begin);

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <limits>
 
+#include "../interrupt.hpp"
+
 namespace tw::learners {
 namespace {
 
@@ -160,9 +162,10 @@ void solve_on_simplex(std::span<const double> H, std::span<const double> b, doub
     program.find_gradient();
     for (std::size_t round = 0; round < kMostRounds; ++round) {
         std::size_t pairs = 0;
+        check_interrupt();
         while (pairs <= n && program.move_pair(tolerance)) ++pairs;
         if (pairs == 0) break;
-        for (std::size_t steps = 0; steps <= n && program.newton();) ++steps;
+        for (std::size_t steps = 0; steps <= n && program.newton(); ++steps) check_interrupt();
     }
     program.a.pop_back();
     a = std::move(program.a);

@@ -28,6 +28,8 @@ _OPTIONS = {
     r"\bkeep is column (-?\d+)": r"--columns has \1",
     r"\bcolumns names (\d+)": r"--to-columns names \1",
     r"pass lenient=True": "pass --lenient",
+    r"\bn_jobs is (\d+)": r"--jobs is \1",
+    r", or -1 for one on each processor": "; leave it out for one on each processor",
     r"Pass comments=None here and there": "Leave --comments out",
     r"would be skipped in reading\. Pass keep_docstart=True here and there": "would be skipped in reading. Replace it",
     r"Pass the names of the keys as tokens and labels, or as text": "Rename the keys",

@@ -107,7 +107,7 @@ def command(source: str, model: str, as_json: bool, quiet: bool, **how: Any) -> 
     """Train on the labelled file TRAIN ("-" is the standard input) and write MODEL.
 
     By default a file has columns, parted by spaces or tabs: the tokens first and the labels last, a blank line after
-    each sentence. Ctrl-C ends training after the iteration, keeps the best model so far and exits with 130.
+    each sentence. Ctrl-C ends training, keeps the best model so far and exits with 130.
     """
     try:
         facts = train(source, model, quiet=quiet, **how)
@@ -307,15 +307,16 @@ def _fit_and_save(
     with interruptible() as interrupt:
 
         def callback(iteration: Any) -> bool:
-            interrupt.kept = True
+            interrupt.kept, interrupt.learning = True, False
             progress.update(iteration)
             stop = interrupt.asked
             keeper.offer(iteration.state, at_once=stop)
+            interrupt.learning = not stop
             return stop
 
         with progress.showing():
             _fit(labeler, corpus, dev, callback, resumed)
-        interrupt.kept = True  # also if there was no iteration to do
+        interrupt.kept, interrupt.learning = True, False  # also if there was no iteration to do
         labeler.save(model)
         if labeler.converged_:
             keeper.remove()

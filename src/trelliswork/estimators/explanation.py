@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,6 +67,11 @@ class Explanation:
     def __len__(self) -> int:
         return len(self.labels)
 
+    @cached_property
+    def _number(self) -> dict[str, int]:
+        """The numbers of the classes."""
+        return {label: number for number, label in enumerate(self.classes)}
+
     def contributions(self, position: int, label: str | None = None) -> list[Contribution]:
         """Return what speaks for and against a label of one token, the strongest first.
 
@@ -78,13 +84,13 @@ class Explanation:
         """
         position = range(len(self))[position]
         label = self.labels[position] if label is None else label
-        if label not in self.classes:
+        if label not in self._number:
             raise InvalidInput(f"label is {label!r}; the model knows {', '.join(self.classes)}.")
         previous = self.labels[position - 1] if position else None
         found = list(self._attributes[position].get((None, label), []))
         if previous is not None:
             found += self._attributes[position].get((previous, label), [])
-            move = float(self.transitions[self.classes.index(previous), self.classes.index(label)])
+            move = float(self.transitions[self._number[previous], self._number[label]])
             if move:
                 found.append(Contribution(None, previous, label, move))
         return sorted(found, key=lambda contribution: -abs(contribution.value))
@@ -96,7 +102,7 @@ class Explanation:
     def runner_up(self, position: int) -> tuple[str, float] | None:
         """Return the most probable other label of one token, and its probability; None if there is no other."""
         row = self.marginals[position].copy()
-        row[self.classes.index(self.labels[position])] = -1.0
+        row[self._number[self.labels[position]]] = -1.0
         best = int(np.argmax(row))
         return (self.classes[best], float(row[best])) if len(row) > 1 else None
 
@@ -104,7 +110,7 @@ class Explanation:
         """Return a table to read: each token, its label, and the ``top`` contributions to it."""
         lines = []
         for t, (token, label) in enumerate(zip(self.tokens, self.labels, strict=True)):
-            probability = self.marginals[t, self.classes.index(label)]
+            probability = self.marginals[t, self._number[label]]
             other = self.runner_up(t)
             instead = "" if other is None else f"   (else {other[0]} {other[1]:.3f})"
             lines.append(f"{_shown(token)}   {label} {probability:.3f}{instead}")

@@ -1,17 +1,60 @@
-"""Whether an estimator has learned yet, asked without scikit-learn; its own error is raised, though."""
+"""What an estimator has learned: whether there is something, and how it changes while others look at it.
+
+An estimator may be asked by one thread while another lets it learn again. So learning works on a copy of the estimator,
+whose new attributes are taken over in one step, and an answer is given by the attributes of one moment.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from collections.abc import Callable
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
-__all__ = ["check_is_fitted"]
+__all__ = ["atomic", "check_is_fitted", "snapshot"]
+
+P = ParamSpec("P")
+E = TypeVar("E")
+R = TypeVar("R")
 
 
 def check_is_fitted(estimator: Any, attribute: str) -> None:
-    """Raise scikit-learn's ``NotFittedError`` unless the estimator has the attribute."""
+    """Raise scikit-learn's ``NotFittedError`` unless the estimator has the attribute; without scikit-learn if it has."""
     if not hasattr(estimator, attribute):
         from sklearn.exceptions import NotFittedError
 
         raise NotFittedError(
             f"This {type(estimator).__name__} instance is not fitted yet. Call 'fit' before using this estimator."
         )
+
+
+def atomic(method: Callable[Concatenate[E, P], Any]) -> Callable[Concatenate[E, P], E]:
+    """Let a method that sets attributes set them all at once, when it has ended, or none if it fails."""
+
+    @functools.wraps(method)
+    def changed(self: E, *arguments: P.args, **named: P.kwargs) -> E:
+        copy = _copied(self)
+        before = dict(vars(copy))
+        method(copy, *arguments, **named)
+        after = vars(copy)
+        now = {name: value for name, value in vars(self).items() if name not in before or name in after}
+        now |= {name: value for name, value in after.items() if name not in before or before[name] is not value}
+        self.__dict__ = now  # one step
+        return self
+
+    return changed
+
+
+def snapshot(method: Callable[Concatenate[E, P], R]) -> Callable[Concatenate[E, P], R]:
+    """Let a method see all attributes as they are when it is called, whatever another thread sets meanwhile."""
+
+    @functools.wraps(method)
+    def answer(self: E, *arguments: P.args, **named: P.kwargs) -> R:
+        return method(_copied(self), *arguments, **named)
+
+    return answer
+
+
+def _copied(estimator: E) -> E:
+    copy: E = object.__new__(type(estimator))
+    vars(copy).update(vars(estimator))
+    return copy

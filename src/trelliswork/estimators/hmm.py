@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from trelliswork.errors import InvalidInput, Unsatisfiable
 from trelliswork.estimators.baum_welch import Learned, baum_welch, random_guess
@@ -35,7 +34,14 @@ from trelliswork.estimators.counts import (
     log_of,
     split,
 )
-from trelliswork.estimators.sequences import checked_labels, checked_sequence, checked_sequences, sorted_labels
+from trelliswork.estimators.fitted import atomic, check_is_fitted, snapshot
+from trelliswork.estimators.sequences import (
+    callers_level,
+    checked_labels,
+    checked_sequence,
+    checked_sequences,
+    sorted_labels,
+)
 from trelliswork.estimators.unknown import UnseenTokens, lexicon
 from trelliswork.structures.batch import ChainBatch
 from trelliswork.structures.chain import Chain
@@ -215,6 +221,7 @@ class HMM(BaseEstimator):  # type: ignore[misc]
         )
         return model
 
+    @atomic
     def fit(self, X: Sequences, y: LabelLists | None = None) -> HMM:
         """Learn from sequences of tokens and the labels that are known.
 
@@ -252,10 +259,12 @@ class HMM(BaseEstimator):  # type: ignore[misc]
         self._set_parameters(parameters, counts)
         return self
 
+    @snapshot
     def predict(self, X: Sequences) -> list[list[Any]]:
         """Return the most probable labels of each sequence: argmax of p(x, y), STOP included (Viterbi)."""
         return [self._names(best.labels) for best in self._ask(X, ChainBatch.argmax)]
 
+    @snapshot
     def predict_kbest(self, X: Sequences, k: int) -> list[list[tuple[list[Any], float]]]:
         """Return, for each sequence, its ``k`` most probable labellings with log p(x, y), best first.
 
@@ -271,18 +280,22 @@ class HMM(BaseEstimator):  # type: ignore[misc]
         answers = self._ask(X, lambda batch: batch.kbest(k))
         return [[(self._names(labels), score) for labels, score in answer] for answer in answers]
 
+    @snapshot
     def predict_marginals(self, X: Sequences) -> list[Array]:
         """Return, for each sequence, p(y_t = label | x) as an array (T, K), columns in the order of `classes_`."""
         return self._ask(X, ChainBatch.marginals)
 
+    @snapshot
     def predict_max_marginals(self, X: Sequences) -> list[Array]:
         """Return, for each sequence, the best log p(x, y) with each label at each token, an array (T, K)."""
         return self._ask(X, ChainBatch.max_marginals)
 
+    @snapshot
     def log_likelihood(self, X: Sequences) -> Array:
         """Return log p(x) of each sequence, STOP included; 0 for an empty one, -inf for an impossible one."""
         return np.array(self._ask(X, ChainBatch.log_partition), dtype=np.float64)
 
+    @snapshot
     def score(self, X: Sequences, y: LabelLists) -> float:
         """Return the share of tokens whose predicted label is the one in ``y``; tokens labelled None are left out."""
         sequences = checked_sequences(X)
@@ -293,6 +306,7 @@ class HMM(BaseEstimator):  # type: ignore[misc]
             raise InvalidInput("y has no labels to score against: pass at least one labelled token.")
         return float(np.mean(right))
 
+    @snapshot
     def sample(
         self,
         n: int = 1,
@@ -338,6 +352,7 @@ class HMM(BaseEstimator):  # type: ignore[misc]
         X = [tokens[end - len(path) : end] for path, end in zip(paths, ends, strict=True)]
         return X, [self._names(path) for path in paths]
 
+    @snapshot
     def chain(self, x: Iterable[Hashable]) -> Chain:
         """Return one sequence as a `Chain` of log-probabilities: scores are log p(x, y), its log partition is log p(x).
 
@@ -422,7 +437,7 @@ class HMM(BaseEstimator):  # type: ignore[misc]
                 f"Baum-Welch made its {self.n_iter} iterations and the last still gained {gain:.2g} per token. "
                 f"Raise n_iter, or tol (now {self.tol:g}).",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=callers_level(),
             )
         return learned
 

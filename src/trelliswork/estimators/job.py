@@ -54,7 +54,8 @@ class Job:
 
     def oracle(self, X: Any) -> _core.ChainOracle:
         """Read all examples and return what a learner sees of them."""
-        order = np.array([self.classes.index(name) for name in self._gold.names], dtype=np.int32)
+        number = {name: i for i, name in enumerate(self.classes)}
+        order = np.array([number[name] for name in self._gold.names], dtype=np.int32)
         constraints = constraints_of(self._labeler.constraints, self.classes)
         if constraints is not None:
             require_kept(self._gold.renumbered(order), constraints, self.classes)

@@ -62,7 +62,7 @@ def learned(
         raise
     n_iter = monitor.history[-1]["iteration"] if monitor.history else 0
     if trained is None:
-        message = f"interrupted after {n_iter} iterations; the weights of the best one are kept"
+        message = f"interrupted after {n_iter} iterations; the best weights so far are kept"
         warnings.warn(f"training was {message}.", ConvergenceWarning, stacklevel=callers_level())
     else:
         message = monitor.stopped or trained.message

@@ -19,11 +19,12 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from trelliswork import _core, learners
 from trelliswork.errors import InvalidInput
 from trelliswork.estimators.dict_columns import DictColumns, are_dicts
+from trelliswork.estimators.fitted import atomic, check_is_fitted, snapshot
 from trelliswork.estimators.learning import checked_learner, learned, require_dev, seed_of
 from trelliswork.estimators.monitor import Callback, Monitor
 from trelliswork.estimators.sequences import shown
@@ -60,6 +61,7 @@ class _Multiclass(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     warm_start: bool
     verbose: int
 
+    @atomic
     def fit(
         self,
         X: Any,
@@ -93,6 +95,7 @@ class _Multiclass(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         earlier = getattr(self, "_shape", None) if self.warm_start else None
         return self._learn(X, y, None, X_dev, y_dev, sample_weight, callback, earlier)
 
+    @atomic
     def partial_fit(
         self,
         X: Any,
@@ -107,11 +110,13 @@ class _Multiclass(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self._learn(X, y, classes, None, None, sample_weight, None, getattr(self, "_shape", None))
 
+    @snapshot
     def decision_function(self, X: Any) -> FloatArray:
         """Return the score of each class (n, K); of two classes, how much higher that of the second is (n,)."""
         scores = self._scores(X)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
+    @snapshot
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class with the highest score of each row."""
         best = np.argmax(self._scores(X), axis=1)

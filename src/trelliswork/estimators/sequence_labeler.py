@@ -14,7 +14,7 @@ from trelliswork import _core, learners, store
 from trelliswork.errors import ConvergenceWarning, InvalidInput, UnknownAttributes, Unsatisfiable
 from trelliswork.estimators.decoding import PredictedSpan, least_risk, masks_of, spans_of
 from trelliswork.estimators.explanation import Explanation, explained
-from trelliswork.estimators.fitted import check_is_fitted
+from trelliswork.estimators.fitted import atomic, check_is_fitted, snapshot
 from trelliswork.estimators.gold import Gold, encoded, paired, require_paired
 from trelliswork.estimators.inputs import head, inputs_of
 from trelliswork.estimators.job import Job
@@ -168,6 +168,7 @@ class SequenceLabeler:
 
     # ---- learning ------------------------------------------------------------------------------------------------
 
+    @atomic
     def fit(
         self,
         X: Any,
@@ -221,6 +222,7 @@ class SequenceLabeler:
         job = Job(self, inputs, encoded(y), weighting, earlier, keep_all=False)
         return self._learn(job, X, X_dev, y_dev, callback, resume)
 
+    @atomic
     def partial_fit(
         self,
         X: Any,
@@ -294,7 +296,7 @@ class SequenceLabeler:
         self.best_iteration_ = monitor.best_iteration
         self.converged_ = trained is not None and trained.converged and not monitor.stopped
         if trained is None:
-            self.message_ = f"interrupted after {self.n_iter_} iterations; the weights of the best one are kept"
+            self.message_ = f"interrupted after {self.n_iter_} iterations; the best weights so far are kept"
             warnings.warn(f"training was {self.message_}.", ConvergenceWarning, stacklevel=callers_level())
         else:
             self.message_ = monitor.stopped or trained.message
@@ -360,6 +362,7 @@ class SequenceLabeler:
 
     # ---- answers -------------------------------------------------------------------------------------------------
 
+    @snapshot
     def predict(self, X: Any, allowed: Any = None, fixed: Any = None, bias: Any = None) -> list[list[str]]:
         """Return the labels of each sequence.
 
@@ -396,6 +399,7 @@ class SequenceLabeler:
         ends = np.cumsum(lengths).tolist()
         return [names[begin:end].tolist() for begin, end in zip([0, *ends], ends, strict=False)]
 
+    @snapshot
     def predict_kbest(
         self, X: Any, k: int, allowed: Any = None, fixed: Any = None, bias: Any = None
     ) -> list[list[tuple[list[str], float]]]:
@@ -422,6 +426,7 @@ class SequenceLabeler:
 
         return self._ask(X, kbest, allowed, fixed, bias)
 
+    @snapshot
     def predict_marginals(self, X: Any, allowed: Any = None, fixed: Any = None, bias: Any = None) -> list[FloatArray]:
         """Return, for each sequence, p(y_t = label | x) as an array (T, K), columns in the order of `classes_`.
 
@@ -438,6 +443,7 @@ class SequenceLabeler:
             answers += [rows[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
         return answers
 
+    @snapshot
     def predict_max_marginals(
         self, X: Any, allowed: Any = None, fixed: Any = None, bias: Any = None
     ) -> list[FloatArray]:
@@ -455,6 +461,7 @@ class SequenceLabeler:
         """
         return self._ask(X, ChainBatch.max_marginals, allowed, fixed, bias)
 
+    @snapshot
     def predict_spans(
         self, X: Any, allowed: Any = None, fixed: Any = None, bias: Any = None
     ) -> list[list[PredictedSpan]]:
@@ -482,6 +489,7 @@ class SequenceLabeler:
             )
         return self._ask(X, lambda batch: spans_of(batch, self._decoded(batch), spelled), allowed, fixed, bias)
 
+    @snapshot
     def log_prob(self, X: Any, y: Any) -> FloatArray:
         """Return log p(y | x) of each sequence, -inf where the constraints forbid ``y``.
 
@@ -510,12 +518,14 @@ class SequenceLabeler:
         require_paired(gold, n_sequences, "X")
         return np.concatenate(answers)
 
+    @snapshot
     def score(self, X: Any, y: Any) -> float:
         """Return how well the predicted labels agree with ``y``, by the measure that ``scoring`` names."""
         labels, lengths = self._decode(X)
         gold = paired(encoded(y, "y", self._model.labels), lengths, "X")
         return scoring_of(self.scoring, gold, gold.names)(gold, labels, gold.names)
 
+    @snapshot
     def explain(self, x: Any) -> Explanation:
         """Return why one sequence is labelled as it is: what each attribute and transition adds to each label.
 
@@ -540,6 +550,7 @@ class SequenceLabeler:
         with _placed(0, "x"):
             return explained(self._model, source, rows)
 
+    @snapshot
     def chain(self, x: Any) -> Chain:
         """Return the scores of this model for one sequence as a chain, to ask it whatever a chain can answer.
 
@@ -570,6 +581,7 @@ class SequenceLabeler:
         (batch,) = self._model.batches(source, 1)
         return batch[0]
 
+    @snapshot
     def weights(self) -> list[Weight]:
         """Return all weights with the names of what they belong to, the largest first.
 
@@ -611,6 +623,7 @@ class SequenceLabeler:
 
     # ---- files ---------------------------------------------------------------------------------------------------
 
+    @snapshot
     def save(self, path: Any) -> None:
         """Write the model to one file, whole or not at all; `trelliswork.load` reads it.
 
@@ -626,6 +639,7 @@ class SequenceLabeler:
         """
         store.save(path, *self.exported())
 
+    @snapshot
     def exported(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the tensors and the settings of the model file."""
         check_is_fitted(self, "classes_")

@@ -64,9 +64,10 @@ class SpanLabels:
             types = sorted({kind for kind in kinds if kind is not None})
             meanings = [MEANING[label.partition("-")[0]] for label in labels]
             if types:
+                number = {None: -1, **{kind: i for i, kind in enumerate(types)}}
                 return cls(
                     types,
-                    np.array([-1 if kind is None else types.index(kind) for kind in kinds], dtype=np.int64),
+                    np.array([number[kind] for kind in kinds], dtype=np.int64),
                     np.array([meaning in "IE" for meaning in meanings]),
                     np.array([meaning in "BI" for meaning in meanings]),
                 )

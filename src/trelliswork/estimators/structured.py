@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 
 from trelliswork import _core, learners
 from trelliswork.errors import InvalidInput
-from trelliswork.estimators.fitted import check_is_fitted
+from trelliswork.estimators.fitted import atomic, check_is_fitted, snapshot
 from trelliswork.estimators.learning import checked_learner, learned, require_dev, seed_of
 from trelliswork.estimators.monitor import Callback, Monitor
 from trelliswork.estimators.sequences import shown
@@ -120,6 +120,7 @@ class StructuredPredictor(BaseEstimator):  # type: ignore[misc]
         self.warm_start = warm_start
         self.verbose = verbose
 
+    @atomic
     def fit(
         self,
         X: Iterable[Any],
@@ -151,6 +152,7 @@ class StructuredPredictor(BaseEstimator):  # type: ignore[misc]
         start = self.coef_ if self.warm_start and hasattr(self, "coef_") else None
         return self._learn(X, Y, X_dev, Y_dev, sample_weight, callback, start)
 
+    @atomic
     def partial_fit(
         self,
         X: Iterable[Any],
@@ -162,11 +164,13 @@ class StructuredPredictor(BaseEstimator):  # type: ignore[misc]
         """Go on learning, from the weights that are there and from these examples only; the first call is a `fit`."""
         return self._learn(X, Y, None, None, sample_weight, callback, getattr(self, "coef_", None))
 
+    @snapshot
     def predict(self, X: Iterable[Any]) -> list[Any]:
         """Return the best output of each input."""
         check_is_fitted(self, "coef_")
         return asking.predicted(self._structure(), X, self.coef_)
 
+    @snapshot
     def score(self, X: Iterable[Any], Y: Iterable[Any], sample_weight: npt.ArrayLike | None = None) -> float:
         """Return how well predictions agree with ``Y``: by ``scoring``, or one minus the mean cost."""
         check_is_fitted(self, "coef_")

@@ -14,11 +14,11 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from trelliswork import store
+from trelliswork import _core, store
 from trelliswork.errors import InvalidInput
 from trelliswork.estimators.added import Added, Answer, Intervals
 from trelliswork.estimators.confidence import CONFIDENCES, confidence
-from trelliswork.estimators.fitted import check_is_fitted
+from trelliswork.estimators.fitted import atomic, check_is_fitted, snapshot
 from trelliswork.estimators.inputs import Inputs
 from trelliswork.estimators.sequences import listed, shown
 from trelliswork.evaluation.folds import splits_of
@@ -128,6 +128,7 @@ class Committee:
 
     # ---- learning ------------------------------------------------------------------------------------------------
 
+    @atomic
     def fit(
         self,
         X: Any,
@@ -212,11 +213,18 @@ class Committee:
         threads = 1 if self.n_jobs is None else min(checks.as_jobs(self.n_jobs), len(tasks))
         if threads == 1:
             return [task() for task in tasks]
+        stop = _core.Stop()
+
+        def run(task: Callable[[], Any]) -> Any:
+            with stop:
+                return task()
+
         with ThreadPoolExecutor(threads) as pool:
-            futures = [pool.submit(task) for task in tasks]
+            futures = [pool.submit(run, task) for task in tasks]
             try:
                 return [future.result() for future in futures]
-            except BaseException:  # an interrupt, too: those that have not begun need not
+            except BaseException:  # an interrupt, too: those that have not begun need not, and the others end
+                stop.set()
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
 
@@ -236,42 +244,52 @@ class Committee:
 
     # ---- answers -------------------------------------------------------------------------------------------------
 
+    @snapshot
     def predict(self, X: Any, allowed: Any = None, fixed: Any = None, bias: Any = None) -> Any:
         """Return the labels of each sequence; ``allowed``, ``fixed`` and ``bias`` are the second model's affair."""
         return self._second_says("predict", X, allowed=allowed, fixed=fixed, bias=bias)
 
+    @snapshot
     def predict_kbest(self, X: Any, k: int, allowed: Any = None, fixed: Any = None, bias: Any = None) -> Any:
         """Return the ``k`` best labellings of each sequence and their log-probabilities, by the second model."""
         return self._second_says("predict_kbest", X, k, allowed=allowed, fixed=fixed, bias=bias)
 
+    @snapshot
     def predict_marginals(self, X: Any, allowed: Any = None, fixed: Any = None, bias: Any = None) -> Any:
         """Return p(label | x) of every token, an array (T, K) for each sequence, by the second model."""
         return self._second_says("predict_marginals", X, allowed=allowed, fixed=fixed, bias=bias)
 
+    @snapshot
     def predict_max_marginals(self, X: Any, allowed: Any = None, fixed: Any = None, bias: Any = None) -> Any:
         """Return the best score of a labelling with each label at each token, by the second model."""
         return self._second_says("predict_max_marginals", X, allowed=allowed, fixed=fixed, bias=bias)
 
+    @snapshot
     def predict_spans(self, X: Any, allowed: Any = None, fixed: Any = None, bias: Any = None) -> Any:
         """Return the spans that the predicted labels spell, with their probabilities, by the second model."""
         return self._second_says("predict_spans", X, allowed=allowed, fixed=fixed, bias=bias)
 
+    @snapshot
     def log_prob(self, X: Any, y: Any) -> Any:
         """Return log p(y | x) of each sequence, by the second model."""
         return self._second_says("log_prob", X, y)
 
+    @snapshot
     def score(self, X: Any, y: Any) -> float:
         """Return how well the predicted labels agree with ``y``, by the measure of the second model."""
         return float(self._second_says("score", X, y))
 
+    @snapshot
     def explain(self, x: Any) -> Any:
         """Return why the second model labels one sequence as it does; the first model's say is among the attributes."""
         return self._about_one("explain", x)
 
+    @snapshot
     def chain(self, x: Any) -> Any:
         """Return the second model's scores of one sequence as a chain."""
         return self._about_one("chain", x)
 
+    @snapshot
     def weights(self) -> list[Any]:
         """Return the weights of the second model, the largest first."""
         check_is_fitted(self, "second_")
@@ -293,6 +311,7 @@ class Committee:
         check_is_fitted(self, "second_")
         return self._added.n_columns or 1 if self._added.kind == "columns" else 1
 
+    @snapshot
     def seen(self, X: Any) -> list[Any]:
         """Return the sequences as the second model sees them: with the first one's predictions and their confidence.
 
@@ -328,6 +347,7 @@ class Committee:
 
     # ---- files ---------------------------------------------------------------------------------------------------
 
+    @snapshot
     def save(self, path: Any) -> None:
         """Write both models to one file, whole or not at all; `trelliswork.load` reads it.
 
@@ -343,6 +363,7 @@ class Committee:
         """
         store.save(path, *self.exported())
 
+    @snapshot
     def exported(self) -> tuple[Tensors, dict[str, Any]]:
         """Return the tensors and the settings of the model file: those of the members, side by side."""
         check_is_fitted(self, "second_")

@@ -6,7 +6,6 @@ differ only in how long it is trained: the short run is the beginning of the lon
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from trelliswork import _core
 from trelliswork.errors import InvalidInput
 from trelliswork.estimators.parts import numbered_in_whole
 from trelliswork.estimators.snapshots import Snapshot, Stopwatch
@@ -179,11 +179,12 @@ def run_all(
         if "n_jobs" in setting.estimator.get_params(deep=False):
             setting.estimator.set_params(n_jobs=threads)
     outcomes: list[list[Any]] = [[None] * len(splits) for _ in settings]
-    stopping = threading.Event()
+    stop = _core.Stop()
 
     def run(family: list[int], number: int) -> tuple[list[int], int, list[Outcome]]:
         members = [settings[i] for i in family]
-        return family, number, _run(corpus, members, splits[number], score, curves, stopping.is_set)
+        with stop:
+            return family, number, _run(corpus, members, splits[number], score, curves, lambda: stop.is_set)
 
     # Folds of one setting after each other: what is slow is then seen early, and memory is used by few at a time.
     tasks = [(family, number) for family in families for number in range(len(splits))]
@@ -195,8 +196,8 @@ def run_all(
                 for i, outcome in zip(family, found, strict=True):
                     outcomes[i][number] = outcome
                     tell(_line(f"{done}/{n_runs}", settings[i], number, outcome), bool(verbose))
-        except BaseException:  # Ctrl-C as well: the others end after their iteration
-            stopping.set()
+        except BaseException:  # Ctrl-C as well: signals reach none of the others
+            stop.set()
             for future in futures:
                 future.cancel()
             raise

@@ -24,6 +24,7 @@ from trelliswork.errors import ConvergenceWarning, InvalidInput
 from trelliswork.learners.epochs import checked_weights
 from trelliswork.learners.parameters import Parameters, checked_choice, checked_integer, checked_number
 from trelliswork.learners.training import FloatArray, Iteration, OnIteration, Trained
+from trelliswork.structures.checks import MOST_JOBS
 
 __all__ = ["CRF"]
 
@@ -165,7 +166,7 @@ class CRF(Parameters):
         run = _Run(
             self,
             oracle,
-            checked_integer("n_jobs", n_jobs, least=1),
+            checked_integer("n_jobs", n_jobs, least=1, most=MOST_JOBS),
             checked_integer("seed", seed, least=0, most=2**32 - 1),
         )
         oracle.set_cost_scale(float(self.margin))

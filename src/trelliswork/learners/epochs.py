@@ -13,6 +13,7 @@ from trelliswork import _core
 from trelliswork.errors import InvalidInput
 from trelliswork.learners.parameters import Parameters, checked_integer
 from trelliswork.learners.training import FloatArray, Iteration, OnIteration, Trained
+from trelliswork.structures.checks import MOST_JOBS
 
 __all__ = ["EpochLearner", "checked_weights"]
 
@@ -76,7 +77,7 @@ class EpochLearner(Parameters):
         """
         self._check()
         checked_integer("epochs", self.epochs, least=1)
-        n_jobs = checked_integer("n_jobs", n_jobs, least=1)
+        n_jobs = checked_integer("n_jobs", n_jobs, least=1, most=MOST_JOBS)
         seed = checked_integer("seed", seed, least=0, most=2**32 - 1)
         started = time.perf_counter()
         try:

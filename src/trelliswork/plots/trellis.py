@@ -119,7 +119,8 @@ def _checked_path(
         if path != "best":
             raise InvalidInput(f"path must be 'best', a sequence of labels or None, found {path!r}.")
         return best
-    numbered = [names.index(y) if isinstance(y, str) and y in names else y for y in path]
+    number = {name: i for i, name in reversed(list(enumerate(names)))}
+    numbered = [number.get(y, y) if isinstance(y, str) else y for y in path]
     if len(numbered) != chain.n_positions:
         raise InvalidInput(f"path has {len(numbered)} labels for {chain.n_positions} positions. Give one for each.")
     for t, y in enumerate(numbered):

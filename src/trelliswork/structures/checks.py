@@ -18,6 +18,7 @@ FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 LabelArray = npt.NDArray[np.int32]
 
+MOST_JOBS = 1024  # threads; more than any machine has a use for here
 _LARGEST = 1e300
 
 
@@ -238,6 +239,8 @@ def as_jobs(n_jobs: Any) -> int:
         raise InvalidInput(f"n_jobs must be None or a non-zero integer, found {n_jobs!r}.") from None
     if jobs == 0:
         raise InvalidInput("n_jobs must be None or a non-zero integer, found 0.")
+    if jobs > MOST_JOBS:
+        raise InvalidInput(f"n_jobs is {jobs}; expected at most {MOST_JOBS} threads, or -1 for one on each processor.")
     return jobs if jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + jobs)
 
 
