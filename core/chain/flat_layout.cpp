@@ -19,6 +19,7 @@ FlatLayout::FlatLayout(const TrainingSet& set, const RowLayout& layout, std::siz
     std::fill_n(entries_.get(entry_starts_.back() + kListPadding) + entry_starts_.back(), kListPadding, 0u);
     entry_places_.get(entry_starts_.back());
     parallel_for(n_jobs, n_jobs, [&](std::size_t part, std::size_t) { list_groups(cuts[part], cuts[part + 1]); });
+    check_interrupt();
     count_members();
 }
 
@@ -79,7 +80,9 @@ void FlatLayout::count_members() {
     cells_.assign(layout_.n_unit_rows * packs_, 0);
     entry_members_.assign(layout_.n_entries, 0.0f);
     once_members_.assign(set_.starts.back(), 0.0f);
+    InterruptCheck check;
     for (std::size_t u = 0; u < set_.units.size(); ++u) {
+        check();
         const auto members = static_cast<float>(set_.units.n_members[u]);
         const std::uint32_t begin = set_.unit_weights.starts[u], end = set_.unit_weights.starts[u + 1];
         const std::size_t index = layout_.index[u];

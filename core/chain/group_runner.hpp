@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #endif
 
+#include "../interrupt.hpp"
 #include "../kernels/kernels.hpp"
 #include "../kernels/training.hpp"
 #include "../semiring.hpp"
@@ -52,6 +53,16 @@ private:
     std::unique_ptr<Real[], Free> data_;
     std::size_t size_ = 0;
 };
+
+// In pieces that take some milliseconds, also where the memory is fresh.
+template <class Real>
+void fill_zeros(Real* data, std::size_t size) {
+    constexpr std::size_t kPiece = std::size_t{1} << 21;
+    for (std::size_t begin = 0; begin < size; begin += kPiece) {
+        check_interrupt();
+        std::fill_n(data + begin, std::min(kPiece, size - begin), Real{0});
+    }
+}
 
 // Scores that do not depend on weights, and transition scores as the recursions want them. One per precision.
 template <class Real>

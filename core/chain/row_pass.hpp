@@ -96,12 +96,12 @@ private:
     RowArrays<Real> arrays(Real* data, Real* once) const { return {data, data + layout_.n_rows() * stride_, once}; }
 
     void lay_out(std::span<const double> weights, std::size_t n_jobs) {
-        const bool fresh = weights_.data() == nullptr;
         const RowArrays<Real> to = arrays(weights_.get(array_size()), once_.get(n_tokens()));
         once_sums_.get(n_tokens());
-        if (fresh) {  // labels without a weight stay zero for good
-            std::fill_n(to.rows, array_size(), Real{0});
-            std::fill_n(to.once, n_tokens(), Real{0});
+        if (!cleared_) {  // labels without a weight stay zero for good
+            fill_zeros(to.rows, array_size());
+            fill_zeros(to.once, n_tokens());
+            cleared_ = true;
         }
         const WeightTable& table = set_.unit_weights;
         parallel_for(kChunks, n_jobs, [&](std::size_t chunk, std::size_t) {
@@ -148,7 +148,7 @@ private:
         if (out.want_squares) out.squares.assign(K * K, 0.0);
         const RowArrays<Real> weights = arrays(weights_.data(), once_.data());
         const RowArrays<Real> sums = arrays(sums_[shard].get(array_size()), once_sums_.data());
-        std::fill_n(sums.rows, array_size(), Real{0});
+        fill_zeros(sums.rows, array_size());
         const TokenLists lists = layout_.token_lists();
         GroupRunner runner(set_, transitions, twice);
         GroupRows<Real>& rows = rows_[shard];
@@ -199,6 +199,7 @@ private:
     std::size_t stride_;               // of rows of weights and sums
     std::vector<std::size_t> chunks_;  // of units
     Buffer<Real> weights_, once_, once_sums_;
+    bool cleared_ = false;  // the first two
     std::vector<Buffer<Real>> sums_;     // of each shard
     std::vector<GroupRows<Real>> rows_;  // likewise
 };

@@ -4,6 +4,7 @@
 #include <cmath>
 
 namespace tw::chain {
+
 RowWeights::RowWeights(const TrainingSet& set, const RowLayout& layout, std::shared_ptr<const FlatLayout> flat)
     : set_(set),
       layout_(layout),
@@ -18,7 +19,7 @@ RowWeights::RowWeights(const TrainingSet& set, const RowLayout& layout, std::sha
       runner_(set, scores_, twice_) {
     const std::size_t rows = layout.n_unit_rows * strides_.weights, size = rows + layout.n_entries + set.starts.back();
     float* data = data_.get(size);
-    std::fill_n(data, size, 0.0f);
+    fill_zeros(data, size);
     stored_ = {data, data + rows, data + rows + layout.n_entries};
     for (const std::uint32_t pair : set.transition_pairs) trained_[pair] = 1;
 }
@@ -27,7 +28,9 @@ RowWeights::RowWeights(const TrainingSet& set, const RowLayout& layout, std::sha
 template <class Visit>
 void RowWeights::each_weight(Visit visit) const {
     const WeightTable& table = set_.unit_weights;
+    InterruptCheck check;
     for (std::size_t u = 0; u < set_.units.size(); ++u) {
+        check();
         const double factor = set_.factor(u);
         const std::uint32_t begin = table.starts[u], end = table.starts[u + 1];
         const std::size_t index = layout_.index[u];

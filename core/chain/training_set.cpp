@@ -31,7 +31,14 @@ constexpr std::size_t kFullRow = 4, kOften = 8;
 
 std::vector<std::uint32_t> count(const Occurrences& occurrences, std::size_t n) {
     std::vector<std::uint32_t> counts(n, 0);
-    for (const std::uint32_t number : occurrences.numbers) counts[number] += counts[number] != 0xffffffffu;
+    InterruptCheck check;
+    for (std::size_t t = 0; t + 1 < occurrences.starts.size(); ++t) {
+        check();
+        for (std::size_t i = occurrences.starts[t]; i < occurrences.starts[t + 1]; ++i) {
+            std::uint32_t& n = counts[occurrences.numbers[i]];
+            n += n != 0xffffffffu;
+        }
+    }
     return counts;
 }
 
@@ -64,7 +71,9 @@ TrainingSet::TrainingSet(Examples&& examples, Settings given)
     if (examples.n_tokens() >= kNoAttribute) refuse("more than 4,294,967,294 tokens");
     examples.usable = false;
     order_sequences(examples);
+    check_interrupt();
     take_labels(examples);
+    check_interrupt();
     take_weights(examples);
     check_constraints();
 
@@ -203,6 +212,7 @@ void TrainingSet::take_attributes(Examples& examples) {
         examples.label = {};
         const auto known = known_weights(&ModelView::attribute, keys, n_attributes, n_labels());
         units = merge(from, {label_counts, settings.min_count, known, settings.keep_known});
+        check_interrupt();
         occurrences = unit_occurrences(from, units, examples.sequence_starts, example);
     }
     if (!examples.pair.numbers.empty()) {

@@ -125,6 +125,7 @@ Units numbered(const Candidates& candidates, std::size_t n_classes, ClassOf clas
         units.of_attribute[a] = unit;
         ++units.n_members[unit];
     }
+    check_interrupt();
     number_by_count(units);
     return units;
 }

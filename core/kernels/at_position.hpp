@@ -8,7 +8,7 @@ namespace tw {
 namespace {
 
 TW_INLINE void at_position(std::size_t t, std::size_t n_labels) {
-    if ((t & (n_labels < 512 ? 127 : 7)) == 0) check_interrupt();
+    if ((t & (n_labels < 128 ? 127 : 7)) == 0) check_interrupt();
 }
 
 }  // namespace

@@ -170,6 +170,7 @@ void Sgd::mix(std::size_t n_jobs) {
 }
 
 WorkingWeights& Sgd::working(std::size_t i) {
+    check_interrupt();
     while (working_.size() <= i) working_.push_back(oracle_.working_weights());
     return *working_[i];
 }
