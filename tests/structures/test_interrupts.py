@@ -1,0 +1,78 @@
+"""Ctrl-C while a structure answers: in the kernels, in log space, in k-best lists, with threads and without."""
+
+import numpy as np
+import pytest
+from interrupting import assert_interruptible
+
+import trelliswork as tw
+
+K, LONG = 900, 20_000
+
+
+def scores(length, n_labels=K):
+    return np.random.default_rng(0).normal(size=(length, n_labels)), np.random.default_rng(1).normal(
+        size=(n_labels, n_labels)
+    )
+
+
+@pytest.fixture(scope="module")
+def long_chain():
+    return tw.Chain(*scores(LONG))
+
+
+@pytest.mark.parametrize(
+    "question", ["argmax", "log_partition", "marginals", "max_marginals", "entropy", "forward", "backward"]
+)
+def test_a_long_chain(long_chain, question):
+    assert_interruptible(getattr(long_chain, question))
+
+
+def test_a_long_chain_with_scores_for_log_space():
+    unary, transitions = scores(LONG, 200)
+    unary[:, ::2] -= 1e4
+    transitions[::3] -= 1e4
+    transitions[:, 1::2] += 1e5
+    chain = tw.Chain(unary, transitions)
+    assert_interruptible(chain.marginals)
+
+
+@pytest.mark.parametrize("method", ["astar", "viterbi"])
+def test_many_labellings(method):
+    chain = tw.Chain(*scores(2000, 100))
+    assert_interruptible(lambda: chain.kbest(200_000, method=method), after=0.3)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_batch(n_jobs):
+    unary, transitions = scores(400)
+    batch = tw.ChainBatch([unary] * 60, transitions, n_jobs=n_jobs)
+    assert_interruptible(batch.marginals)
+
+
+def test_samples():
+    chain = tw.Chain(*scores(3000, 100))
+    assert_interruptible(lambda: chain.sample(2000, random_state=0), after=0.3)
+
+
+def test_n_grams():
+    rng = np.random.default_rng(0)
+    chain = tw.NGramChain(rng.normal(size=(400, 40)), rng.normal(size=(40, 40, 40)))
+    assert_interruptible(chain.marginals)
+
+
+def test_segments():
+    rng = np.random.default_rng(0)
+    chain = tw.SegmentChain(rng.normal(size=(4000, 60, 60)), rng.normal(size=(60, 60)))
+    assert_interruptible(chain.marginals)
+
+
+def test_expectations_that_were_interrupted_can_be_taken_up_again():
+    unary, transitions = scores(20_000, 40)
+    expected, interrupted = tw.ExpectationPass(transitions), tw.ExpectationPass(transitions)
+    for one in (expected, interrupted):
+        one.feed(unary[:10])
+    assert_interruptible(lambda: interrupted.feed(unary))
+    for one in (expected, interrupted):
+        one.feed(unary[10:20], last=True)
+    assert interrupted.result().log_partition == expected.result().log_partition
+    assert np.array_equal(interrupted.result().transitions, expected.result().transitions)
