@@ -103,7 +103,7 @@ def test_an_interrupt_in_the_midst_of_a_print_is_an_interrupt(monkeypatch, small
         code = main(["train", str(small), "-o", str(tmp_path / "m.tw"), "--verbose"])
         monkeypatch.undo()
     assert code == 130, log.read_text()
-    assert "stopping after this iteration" in log.read_text()
+    assert "stopping; the best model so far will be kept" in log.read_text()
     assert (tmp_path / "m.tw").exists()
 
 
@@ -112,8 +112,8 @@ def test_the_third_interrupt_does_not_wait(run, monkeypatch, small, tmp_path):
     code, _, err = run("train", small, "-o", tmp_path / "m.tw")
     assert code == 130
     assert err.splitlines() == [
-        "stopping after this iteration; the best model so far will be kept",
-        "this iteration has to end first; once more to end at once, perhaps without a model",
+        "stopping; the best model so far will be kept",
+        "what has begun has to end first; once more to end at once, perhaps without a model",
         "interrupted before a model was written",
     ]
     assert [item.name for item in tmp_path.iterdir()] == ["small.tsv"]
@@ -180,6 +180,7 @@ def test_nobody_to_tell_is_no_error(monkeypatch):
     interrupt = interrupt_module.Interrupt()
     interrupt.kept = True
     interrupt.arrived()
+    interrupt.over()
     assert interrupt.asked
 
 
