@@ -40,7 +40,9 @@ Watch::~Watch() { current = {before_, asked_before_}; }
 
 Watch* Watch::here() noexcept { return current.watch; }
 
-Watched::Watched(Watch* watch) noexcept : before_(current.watch), asks_before_(current.asks) { current = {watch, false}; }
+Watched::Watched(Watch* watch) noexcept : before_(current.watch), asks_before_(current.asks) {
+    current = {watch, false};
+}
 
 Watched::~Watched() { current = {before_, asks_before_}; }
 

@@ -199,7 +199,7 @@ private:
     std::size_t stride_;               // of rows of weights and sums
     std::vector<std::size_t> chunks_;  // of units
     Buffer<Real> weights_, once_, once_sums_;
-    bool cleared_ = false;  // the first two
+    bool cleared_ = false;               // the first two
     std::vector<Buffer<Real>> sums_;     // of each shard
     std::vector<GroupRows<Real>> rows_;  // likewise
 };

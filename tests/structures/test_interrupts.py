@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from interrupting import assert_interruptible
 
 import trelliswork as tw
+from interrupting import assert_interruptible
 
 K, LONG = 900, 20_000
 

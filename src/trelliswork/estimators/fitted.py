@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 __all__ = ["atomic", "check_is_fitted", "snapshot"]
 
@@ -18,7 +18,7 @@ R = TypeVar("R")
 
 
 def check_is_fitted(estimator: Any, attribute: str) -> None:
-    """Raise scikit-learn's ``NotFittedError`` unless the estimator has the attribute; without scikit-learn if it has."""
+    """Raise scikit-learn's ``NotFittedError`` unless the estimator has the attribute."""
     if not hasattr(estimator, attribute):
         from sklearn.exceptions import NotFittedError
 
@@ -27,11 +27,11 @@ def check_is_fitted(estimator: Any, attribute: str) -> None:
         )
 
 
-def atomic(method: Callable[Concatenate[E, P], Any]) -> Callable[Concatenate[E, P], E]:
-    """Let a method that sets attributes set them all at once, when it has ended, or none if it fails."""
+def atomic(method: Callable[Concatenate[E, P], R]) -> Callable[Concatenate[E, P], R]:
+    """Let a method that returns the estimator set all attributes when it has ended, or none if it fails."""
 
     @functools.wraps(method)
-    def changed(self: E, *arguments: P.args, **named: P.kwargs) -> E:
+    def changed(self: E, /, *arguments: P.args, **named: P.kwargs) -> R:
         copy = _copied(self)
         before = dict(vars(copy))
         method(copy, *arguments, **named)
@@ -39,7 +39,7 @@ def atomic(method: Callable[Concatenate[E, P], Any]) -> Callable[Concatenate[E, 
         now = {name: value for name, value in vars(self).items() if name not in before or name in after}
         now |= {name: value for name, value in after.items() if name not in before or before[name] is not value}
         self.__dict__ = now  # one step
-        return self
+        return cast(R, self)
 
     return changed
 
@@ -48,7 +48,7 @@ def snapshot(method: Callable[Concatenate[E, P], R]) -> Callable[Concatenate[E, 
     """Let a method see all attributes as they are when it is called, whatever another thread sets meanwhile."""
 
     @functools.wraps(method)
-    def answer(self: E, *arguments: P.args, **named: P.kwargs) -> R:
+    def answer(self: E, /, *arguments: P.args, **named: P.kwargs) -> R:
         return method(_copied(self), *arguments, **named)
 
     return answer

@@ -64,7 +64,7 @@ class SpanLabels:
             types = sorted({kind for kind in kinds if kind is not None})
             meanings = [MEANING[label.partition("-")[0]] for label in labels]
             if types:
-                number = {None: -1, **{kind: i for i, kind in enumerate(types)}}
+                number: dict[str | None, int] = {None: -1, **{kind: i for i, kind in enumerate(types)}}
                 return cls(
                     types,
                     np.array([number[kind] for kind in kinds], dtype=np.int64),
