@@ -122,6 +122,8 @@ const char* outcome_name(learners::Outcome outcome) {
             return "no lower point";
         case learners::Outcome::kNotFinite:
             return "not finite";
+        case learners::Outcome::kSlow:
+            return "slow";
     }
     return "unknown";
 }
@@ -132,14 +134,17 @@ void bind_quasi_newton(nb::module_& m, const char* name, const char* doc) {
         .def(
             "__init__",
             [](T* self, Oracle& oracle, const Vector& weights, double l2, double l1, std::size_t memory, double tol,
-               bool scaled) {
+               bool scaled, std::size_t period, double delta) {
                 const auto start = start_of(oracle, weights);
                 require(memory <= 1000, "memory must be at most 1000");
                 require(tol >= 0.0, "tol must be a number >= 0");
-                new (self) T(oracle, checked_penalty(l2, l1), {memory, tol, scaled}, start);
+                require(period >= 1, "period must be at least 1");
+                require(delta >= 0.0, "delta must be a number >= 0");
+                new (self) T(oracle, checked_penalty(l2, l1), {memory, tol, scaled, period, delta}, start);
             },
             nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("l2") = 1.0, nb::arg("l1") = 0.0,
-            nb::arg("memory") = 6, nb::arg("tol") = 1e-3, nb::arg("scaled") = false, nb::keep_alive<1, 2>());
+            nb::arg("memory") = 6, nb::arg("tol") = 1e-3, nb::arg("scaled") = false, nb::arg("period") = 10,
+            nb::arg("delta") = 0.0, nb::keep_alive<1, 2>());
 }
 
 }  // namespace

@@ -30,16 +30,16 @@ public:
         const double ratio = std::min(b / a, kLargestRatio);
         return std::min(slow, kCaution * b * ratio / (1.0 - ratio));
     }
-    // How much it fell in the last few iterations.
-    double fall() const {
-        if (values_.size() <= kFew) return std::numeric_limits<double>::infinity();
-        return values_[values_.size() - 1 - kFew] - values_.back();
+    // How much it fell in the last iterations, of which there may be too few to tell.
+    double fall(std::size_t iterations) const {
+        if (values_.size() <= iterations) return std::numeric_limits<double>::infinity();
+        return values_[values_.size() - 1 - iterations] - values_.back();
     }
     const std::vector<double>& values() const { return values_; }
     void assign(std::span<const double> values) { values_.assign(values.begin(), values.end()); }
 
 private:
-    static constexpr std::size_t kLeastIterations = 6, kLongWindow = 50, kFew = 4;
+    static constexpr std::size_t kLeastIterations = 6, kLongWindow = 50;
     static constexpr double kLargestRatio = 0.99, kCaution = 5.0;
     std::vector<double> values_;  // of every iteration
 };

@@ -31,7 +31,7 @@ double HingeLoss::settle(Oracle& oracle, AveragedWeights& w, std::size_t example
         oracle.difference(example, found, difference);
         w.grow(oracle.n_weights());
         const double violation = found.cost - w.dot(difference);
-        if (!(violation > 0.0) || violation < least) break;  // best first: the rest lose no more
+        if (!(violation > 0.0) || !loses_no_less(violation, least)) break;  // best first: the rest lose no more
         violations.push_back(violation);
         pushes.push(0.0);
     }

@@ -32,7 +32,7 @@ void Online::step(std::size_t n_jobs) {
         check();
         if (i + 2 < examples.size()) oracle_.soon(w_.view(), examples[i + 1], examples[i + 2]);
         visit(examples[i]);
-        if (settings_.averaged) count();
+        if (settings_.averaged && oracle_.example_weight(examples[i]) != 0.0) count();
     }
     ++epochs_;
     after_pass(n_jobs);

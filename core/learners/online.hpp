@@ -43,7 +43,7 @@ public:
 
 protected:
     virtual void visit(std::size_t example) = 0;
-    // What enters the average when an example has been visited: the weights as they are.
+    // What enters the average when an example has been visited, unless its weight is zero: the weights as they are.
     virtual void count() { w_.count(); }
     virtual void before_pass(std::size_t n_jobs);
     // What is known when all examples have been visited: sets objective_ and outcome_. As it stands: the losses met are

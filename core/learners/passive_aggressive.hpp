@@ -29,7 +29,7 @@ protected:
             stale = false;
             const SparseVector& towards = difference(example, found);
             const double loss = found.cost - w_.dot(towards), norm = towards.squared_norm();
-            if (!(loss > 0.0) || norm == 0.0 || (restricted_ && loss < of_prediction)) continue;
+            if (!(loss > 0.0) || norm == 0.0 || (restricted_ && !loses_no_less(loss, of_prediction))) continue;
             met(weight * loss);
             w_.add(towards, std::min(loss / norm, C_ * weight));
             changed();

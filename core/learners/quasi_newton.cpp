@@ -174,6 +174,8 @@ void QuasiNewton::accept(const Trial& trial, std::size_t n_jobs) {
 void QuasiNewton::judge(std::size_t n_jobs) {
     if (gap() <= settings_.tol * std::abs(objective_) || gradient_norm_ == 0.0)
         outcome_ = Outcome::kConverged;
+    else if (guess_.fall(settings_.period) < settings_.delta * std::abs(objective_))
+        outcome_ = Outcome::kSlow;
     else if (!precise_ && gap() <= kSingleLimit * std::abs(objective_))
         become_precise(n_jobs);
 }
@@ -221,7 +223,7 @@ State QuasiNewton::state() const {
 void QuasiNewton::restore(const State& state) {
     const auto& counters = numbers(state, "counters", 8);
     const auto within = [](double x, double limit) { return x >= 0.0 && x <= limit && x == std::floor(x); };
-    if (!within(counters[3], 1e15) || !within(counters[4], 4) || !within(counters[5], 1) || !within(counters[6], 1) ||
+    if (!within(counters[3], 1e15) || !within(counters[4], 5) || !within(counters[5], 1) || !within(counters[6], 1) ||
         !within(counters[7], static_cast<double>(settings_.memory)))
         throw std::invalid_argument("state['counters'] makes no sense for these settings");
     const std::size_t n = weights_.size();

@@ -19,6 +19,9 @@ struct QuasiNewtonSettings {
     // Scale by the diagonal of the Hessian at the start: the variance of each feature there, plus l2. It pays near the
     // solution and hurts far from it, where everything is uncertain.
     bool scaled = false;
+    // Stop, too, when the objective has fallen by less than delta * objective in the last `period` iterations.
+    std::size_t period = 10;
+    double delta = 0.0;
 };
 
 class QuasiNewton : public Solver {

@@ -18,6 +18,7 @@ constexpr double kFirstGuess = 0.1;
 constexpr double kWide = 4.0, kFine = 2.0;  // ratios of neighbouring steps, first and last
 constexpr int kMostWaves = 12;              // steps from 1e-29 to 1e27 can be found
 constexpr int kMostHalvings = 40;
+constexpr std::size_t kFewPasses = 4;    // in which the losses met must fall by enough
 constexpr std::size_t kShardWorth = 64;  // batches that make a shard worth having
 
 }  // namespace
@@ -46,7 +47,7 @@ void Sgd::step(std::size_t n_jobs) {
         }
     }
     guess_.add(objective_);
-    if (guess_.fall() <= settings_.tol * std::abs(objective_)) outcome_ = Outcome::kConverged;
+    if (guess_.fall(kFewPasses) <= settings_.tol * std::abs(objective_)) outcome_ = Outcome::kConverged;
 }
 
 double Sgd::gradient_norm() const { return std::numeric_limits<double>::quiet_NaN(); }

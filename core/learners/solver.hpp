@@ -29,7 +29,12 @@ enum class Outcome {
     kRounding = 2,      // no lower value can be told apart from this one
     kNoLowerPoint = 3,  // the line search found nothing lower although the slope promised it
     kNotFinite = 4,     // the objective is not a finite number where the search stands
+    kSlow = 5,          // it has fallen by too little for some iterations
 };
+
+// Whether a structure loses no less than the prediction: whether it is in the prediction violation set S (after
+// eq. 3.19, and before eq. 6.13). Losses that are equal may come out of different sums, which rounding sets apart.
+inline bool loses_no_less(double loss, double of_prediction) { return loss >= of_prediction * (1.0 - 1e-10); }
 
 class Solver {
 public:

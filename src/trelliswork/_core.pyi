@@ -449,12 +449,12 @@ class Solver:
 class Lbfgs(Solver):
     """Limited-memory BFGS, for objectives without L1."""
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, l2: float = 1.0, l1: float = 0.0, memory: int = 6, tol: float = 0.001, scaled: bool = False) -> None: ...
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, l2: float = 1.0, l1: float = 0.0, memory: int = 6, tol: float = 0.001, scaled: bool = False, period: int = 10, delta: float = 0.0) -> None: ...
 
 class Owlqn(Solver):
     """Orthant-wise L-BFGS, for objectives with L1."""
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, l2: float = 1.0, l1: float = 0.0, memory: int = 6, tol: float = 0.001, scaled: bool = False) -> None: ...
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, l2: float = 1.0, l1: float = 0.0, memory: int = 6, tol: float = 0.001, scaled: bool = False, period: int = 10, delta: float = 0.0) -> None: ...
 
 class Sgd(Solver):
     """Stochastic gradient descent; an iteration is a pass over the data."""

@@ -5,7 +5,9 @@ __all__ = [
     "InvalidInput",
     "InvalidModel",
     "TrellisworkError",
+    "UncalibratedScores",
     "UnknownAttributes",
+    "UnknownParameter",
     "Unsatisfiable",
 ]
 
@@ -16,6 +18,10 @@ class TrellisworkError(Exception):
 
 class InvalidInput(TrellisworkError, ValueError):
     """An argument is wrong; the message names it, shows what was found and says what to do."""
+
+
+class UnknownParameter(InvalidInput, TypeError):
+    """A parameter has a name that is none of those there are; the message says which one it may be."""
 
 
 class Unsatisfiable(InvalidInput):
@@ -44,3 +50,7 @@ class UnknownAttributes(UserWarning):
     def __init__(self, message: str = "", known: int = 0, total: int = 0) -> None:
         super().__init__(message)
         self.known, self.total = known, total
+
+
+class UncalibratedScores(UserWarning):
+    """The learner's scores are no probabilities, and an answer reads them as such; the message says what to do."""

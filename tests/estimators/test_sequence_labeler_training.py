@@ -320,7 +320,9 @@ class TestDevelopmentData:
 
     def test_unseen_labels_warn_and_count_as_wrong(self):
         X, y = [["a", "b"]], [["P", "Q"]]
-        with pytest.warns(UserWarning, match="y_dev has labels that y has not: 'R'. They can never be predicted"):
+        with pytest.warns(
+            UserWarning, match="y_dev has labels that the model has not: 'R'. They can never be predicted"
+        ):
             model = tw.SequenceLabeler().fit(X, y, X, [["P", "R"]])
         assert model.history_[-1]["dev_score"] == 0.5
 

@@ -32,13 +32,40 @@ def test_it_learns(made):
 
 
 @BOTH
-def test_the_score_is_one_minus_the_mean_cost(made):
+def test_the_score_is_the_share_of_right_outputs_or_minus_the_mean_cost(made):
     X, Y = data()
     model = tw.StructuredPredictor(made(3, 3), "perceptron").fit(X[:10], Y[:10])
-    costs = [made(3, 3).cost(gold, y) for gold, y in zip(Y, model.predict(X), strict=True)]
-    np.testing.assert_allclose(model.score(X, Y), 1 - np.mean(costs))
+    found = model.predict(X)
+    right = [gold == y for gold, y in zip(Y, found, strict=True)]
+    costs = [made(3, 3).cost(gold, y) for gold, y in zip(Y, found, strict=True)]
     weights = np.arange(len(X)) / 10
-    np.testing.assert_allclose(model.score(X, Y, weights), 1 - np.average(costs, weights=weights))
+    np.testing.assert_allclose(model.score(X, Y), np.mean(right))
+    np.testing.assert_allclose(model.score(X, Y, weights), np.average(right, weights=weights))
+    model.set_params(scoring="cost")
+    np.testing.assert_allclose(model.score(X, Y), -np.mean(costs))
+    np.testing.assert_allclose(model.score(X, Y, weights), -np.average(costs, weights=weights))
+
+
+@BOTH
+@pytest.mark.parametrize("cost", [0.0, 5.0])
+def test_the_score_is_between_zero_and_one_whatever_outputs_cost(made, cost):
+    class Dear(made):
+        def cost(self, gold, y):
+            return cost * (gold != y) + super().cost(gold, y)
+
+    X, Y = data()
+    model = tw.StructuredPredictor(Dear(3, 3), tw.Perceptron(epochs=1)).fit(X[:3], Y[:3], X, Y)
+    assert 0.0 <= model.score(X, Y) < 1.0
+    assert model.score(X, Y) == max(record["dev_score"] for record in model.history_)
+
+
+def test_a_measure_that_is_none_is_refused():
+    X, Y = data()
+    with pytest.raises(InvalidInput, match=r"scoring is 'f1'.*expected 'accuracy', 'cost' or a function"):
+        tw.StructuredPredictor(ListedChain(3, 3), scoring="f1").fit(X, Y, X, Y)
+    model = tw.StructuredPredictor(ListedChain(3, 3), scoring=lambda gold, found: 0.5).fit(X, Y)
+    with pytest.raises(InvalidInput, match="sample_weight goes with"):
+        model.score(X, Y, np.ones(len(X)))
 
 
 @BOTH

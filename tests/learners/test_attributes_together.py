@@ -154,7 +154,7 @@ def test_confidence_is_kept_for_each_attribute(seed, k, variant):
         2,
         k,
         variant,
-        phi=NormalDist().inv_cdf(learner.confidence),
+        phi=NormalDist().inv_cdf(0.9),
         start=np.zeros(corpus.size),
         **options,
     )

@@ -46,7 +46,7 @@ problems = st.builds(
 def test_the_updates_are_the_equations_with_whole_matrices(problem, variant, k, r, confidence):
     learner = AROW(
         r=r, epochs=3, variant=variant, k=k, confidence=confidence, C=0.3, variance=2.0, averaged=False, shuffle=False
-    )
+    ).without_unused()
     facts, states = [], []
 
     def keep(iteration):
@@ -86,7 +86,7 @@ def test_variances_only_shrink_and_stay_above_zero(problem, variant):
 @pytest.mark.parametrize("variant", AROW.VARIANTS)
 def test_what_can_be_separated_is_separated(variant):
     problem = Problem(1, n=40, separable=True)
-    w = AROW(r=0.1, epochs=200, variant=variant).train(problem.oracle()).weights.reshape(-1, problem.k)
+    w = AROW(r=0.1, epochs=200, variant=variant).without_unused().train(problem.oracle()).weights.reshape(-1, problem.k)
     assert ((problem.x @ w).argmax(axis=1) == problem.gold).mean() >= 0.95
 
 

@@ -397,7 +397,7 @@ def test_by_name():
     assert by_name("crf", l1=0.5) == CRF(l1=0.5)
     with pytest.raises(InvalidInput, match=r"there is no learner 'svm'; there is: .*crf"):
         by_name("svm")
-    with pytest.raises(InvalidInput, match="CRF has no parameter 'C'; it has: l2, l1"):
+    with pytest.raises(InvalidInput, match=r"CRF has no parameter 'C': say l2 = 1 / C. It has: l2, l1"):
         by_name("crf", C=1.0)
 
 

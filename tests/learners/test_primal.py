@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from reference import margins
@@ -162,13 +162,40 @@ def test_pegasos_is_the_algorithm_written_out(problem, loss, k, batch_size, proj
         cccp=2,
         averaged=False,
         shuffle=False,
-    )
+    ).without_unused()
     found = trace(learner, problem.oracle())
     literal = margins.Descent(problem.examples, 0.1, rule=step, gamma=0.3, batch_size=batch_size, projection=projection)
     literal.run(np.zeros(len(problem.start)), direction_of(problem, loss, k, restricted, 2), 4)
+    assume(not any(example.doubtful for example in problem.examples))
     steps = len(literal.history) // 4
     for epoch, (weights, _) in enumerate(found):
         np.testing.assert_allclose(weights, literal.history[(epoch + 1) * steps - 1], rtol=1e-8, atol=1e-9)
+
+
+# The cost and the score of the prediction, and of another output that loses as much: on paper, but not in binary.
+TIES = [
+    ((a / 20, b / 20), ((a + b - c) / 20, c / 20))
+    for b in range(2, 12)
+    for a in range(1, 12)
+    for c in range(1, b)
+    if (a + b - c) / 20 + c / 20 < a / 20 + b / 20
+]
+
+
+def test_outputs_that_lose_as_much_as_the_prediction_are_kept():
+    """They are in S_n (before eq. 6.13), so eq. 6.12 moves towards gold from all of them."""
+    assert len(TIES) > 20
+    for (cost, score), (other_cost, other_score) in TIES:
+        features = np.vstack([np.zeros(2), np.eye(2)])  # of gold, the prediction and the other
+        start, costs = np.array([score, other_score]), np.array([0.0, cost, other_cost])
+        indptr, indices, data = np.array([0, 0, 1, 2]), np.array([0, 1]), np.ones(2)
+        oracle = _core.EnumeratedOracle.make(
+            np.array([0, 3]), np.array([0]), indptr, indices, data, 2, costs, np.ones(1)
+        )
+        learner = Pegasos(0.1, 1, loss="averaged-sum", k=2, restricted=True, averaged=False)
+        literal = margins.Descent([margins.Example(costs, features, 0)], 0.1, start=1)
+        expected = literal.run(start, lambda e, w, epoch: margins.hinge_direction(e, w, 2, True), 1)
+        np.testing.assert_allclose(learner.train(oracle, weights=start).weights, expected, rtol=1e-12)
 
 
 @given(problems, st.sampled_from([0, 1, 3, 0.0, 0.3, 0.5, 0.9]), st.sampled_from([1, 4]), st.booleans())
@@ -214,7 +241,7 @@ def test_losses_are_what_they_are_called(problem, k):
         "ramp-do": lambda e, w: margins.ramp(e, w, 0.0),
         "slack": margins.slack,
     }.items():
-        learner = Pegasos(epochs=1, loss=loss, k=k, batch_size=None)
+        learner = Pegasos(epochs=1, loss=loss, k=k, batch_size=None).without_unused()
         [(_, facts)] = trace(learner, problem.oracle(), weights=problem.start)
         np.testing.assert_allclose(facts["mean_loss"], problem.mean(value, problem.start), rtol=1e-9, atol=1e-12)
 
@@ -286,7 +313,7 @@ def test_subgradient_descent_is_the_algorithm_written_out(problem, kind, batch_s
     options = dict(loss="direct", epsilon=kind) if isinstance(kind, float) else dict(rescaling=kind)
     learner = Subgradient(
         lam=0.1, epochs=3, batch_size=batch_size, step=step, gamma=0.7, averaged=False, shuffle=False, **options
-    )
+    ).without_unused()
 
     def direction(e, w, epoch):
         if isinstance(kind, float):
@@ -383,7 +410,7 @@ def test_the_slack_search_is_exact_on_most_problems():
 # What holds for all of them
 
 ALL = [
-    *(Pegasos(lam=0.1, epochs=6, loss=loss, k=2, cccp=2) for loss in LOSSES),
+    *(Pegasos(lam=0.1, epochs=6, loss=loss, k=2, cccp=2).without_unused() for loss in LOSSES),
     Pegasos(lam=0.1, epochs=6, loss="averaged-sum", restricted=True, batch_size=3, projection=True),
     Pegasos(lam=0.1, epochs=6, loss="ramp", cccp=4, batch_size=3),
     Pegasos(lam=0.1, epochs=6, step="asgd", average_from=0.7),

@@ -100,7 +100,7 @@ def test_pegasos_is_the_algorithm_written_out(data, loss, k, batch_size, project
     literal.run(data.start, direction, 3)
     learner = Pegasos(
         0.3, 3, loss=loss, k=k, batch_size=batch_size, projection=projection, cccp=2, average_from=0, shuffle=False
-    )
+    ).without_unused()
     made, start = data.oracle()
     found = learner.train(made, weights=start).weights
     data.compare(made, found, np.mean(literal.history, axis=0))
@@ -114,7 +114,7 @@ def test_confidence_weighted_learning_is_the_equations(data, k, variant):
         examples, 1, k, variant, phi=1.2815515655446004, start=np.repeat(data.start, data.members), **options
     )
     made, start = data.oracle()
-    learner = AROW(epochs=1, k=k, variant=variant, averaged=False, shuffle=False, **options)
+    learner = AROW(epochs=1, k=k, variant=variant, averaged=False, shuffle=False, **options).without_unused()
     data.compare(made, learner.train(made, weights=start).weights, w)
 
 

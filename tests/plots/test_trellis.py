@@ -126,6 +126,41 @@ def test_marginals_shade_the_nodes_and_widen_the_edges():
     assert [other.get_ylabel() for other in ax.figure.axes if other is not ax] == ["marginal probability"]
 
 
+def test_a_node_of_little_probability_is_not_white():
+    """0.04 must be told from 0: shades go by square roots, as the bar says."""
+    ax = trellis(tw.Chain([[3.2, 0.0], [3.2, 0.0]], np.zeros((2, 2))), marginals=True)
+    drawn = part(ax, "nodes")
+    assert drawn.get_array().max() < 0.05
+    assert drawn.norm(drawn.get_array()).min() > 0.15
+    assert np.all(drawn.to_rgba(drawn.get_array())[:, 0] < 0.9)
+
+
+def test_what_has_no_probability_fades_with_the_names_of_labels_that_have_none_anywhere():
+    unary = np.zeros((3, 13))
+    unary[:, 3:] = -20.0
+    unary[1, 5] = 0.0
+    ax = trellis(tw.Chain(unary, np.zeros((13, 13))), marginals=True)
+    bright = nodes(ax, "nodes") | nodes(ax, "path nodes")
+    assert bright == {(t, k) for t in range(3) for k in range(3)} | {(1, 5)}
+    assert nodes(ax, "faded nodes") == {(t, k) for t in range(3) for k in range(13)} - bright
+    assert part(ax, "faded nodes").get_sizes()[0] < part(ax, "nodes").get_sizes()[0] / 4
+    greys = {text.get_text() for text in ax.get_yticklabels() if text.get_color() == "#9a9a9a"}
+    assert greys == {str(k) for k in range(3, 13)} - {"5"}
+    assert len(edges(ax)) == 2 * 3 * 4  # all that are probable, however many labels there are
+
+
+def test_the_second_best_path_is_dashed():
+    chain = random_chain(5, 4)
+    best, second = (found.labels for found in chain.kbest(2))
+    ax = trellis(chain)
+    assert part(ax, "second").get_ydata().tolist() == second.tolist()
+    assert part(ax, "second").is_dashed()
+    assert part(ax, "second").get_linewidth() < part(ax, "path").get_linewidth()
+    assert nodes(ax, "second nodes") == {(t, int(k)) for t, k in enumerate(second) if k != best[t]}
+    for other in (trellis(chain, second=False), trellis(chain, path=[0] * 5), trellis(random_chain(3, 1))):
+        assert part(other, "second") is None
+
+
 def test_beyond_the_readable_only_the_likeliest_edge_into_each_node_is_drawn_and_the_picture_says_so():
     chain = random_chain(40, 15)
     ax = trellis(chain)

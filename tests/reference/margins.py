@@ -15,6 +15,7 @@ class Example:
     features: np.ndarray  # [structure][weight]
     gold: int
     weight: float = 1.0
+    doubtful: bool = False  # whether rounding decided which of two structures is the better one
 
     @property
     def differences(self):
@@ -23,7 +24,9 @@ class Example:
     def best(self, w, k, nu):
         """The k structures with the highest score + nu * cost, best first."""
         values = [sum(f * w) + nu * c for f, c in zip(self.features, self.costs, strict=True)]
-        return sorted(range(len(values)), key=lambda y: (-values[y], y))[:k]
+        order = sorted(range(len(values)), key=lambda y: (-values[y], y))
+        self.doubtful |= w.any() and np.any(np.abs(np.diff([values[y] for y in order[: k + 1]])) < 1e-9)
+        return order[:k]
 
     def hinge(self, w, y):
         return max(0.0, self.costs[y] - self.differences[y] @ w)
@@ -77,13 +80,19 @@ def step_size(rule, lam, t, gamma, alpha):
     }[rule]
 
 
+def loses_no_less(example, w, y, prediction):
+    """Whether y is in S_n, before eq. 6.13: the losses are compared as numbers are on paper, not to the last bit."""
+    a, b = example.hinge(w, y), example.hinge(w, prediction)
+    return a >= b or np.isclose(a, b, rtol=1e-12, atol=0)
+
+
 def prediction_violation_set(example, w, k, restricted=True):
-    """B_n: of the k wrong structures that lose most, those that lose no less than the prediction."""
+    """B_n: of the k wrong structures that lose most, those in S_n."""
     chosen = [y for y in example.best(w, k + 1, 1.0) if y != example.gold][:k]
     if not restricted:
         return chosen
     prediction = example.best(w, 1, 0.0)[0]
-    return [y for y in chosen if example.hinge(w, y) >= example.hinge(w, prediction)]
+    return [y for y in chosen if loses_no_less(example, w, y, prediction)]
 
 
 def hinge_direction(example, w, k, restricted):
@@ -214,7 +223,7 @@ def restricted_passive_aggressive(examples, w, C, k):
         for y in [y for y in example.best(w, k, 1.0) if y != example.gold]:
             prediction = example.best(w, 1, 0.0)[0]
             loss = example.hinge(w, y)
-            if loss > 0 and loss >= example.hinge(w, prediction):
+            if loss > 0 and loses_no_less(example, w, y, prediction):
                 d = example.differences[y]
                 w = w + min(loss / (d @ d), C) * d
                 updates.append((example, y, prediction))

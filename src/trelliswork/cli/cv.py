@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from collections.abc import Sequence
@@ -185,9 +186,8 @@ def grid_from(names: Sequence[str], settings: Sequence[str]) -> list[dict[str, A
     grids: list[dict[str, Any]] = []
     for name, own in known.items():
         fitting = {parameter: options for parameter, options in values.items() if parameter in own}
-        for parameter, options in fitting.items():
-            for value in options:
-                learners.by_name(name, **{parameter: value})  # checked now, not after the corpus has been read
+        for values_of_one in itertools.product(*fitting.values()):  # checked now, not after the corpus has been read
+            learners.by_name(name, **dict(zip(fitting, values_of_one, strict=True)))
         grids.append({"learner": name, **{f"learner__{one}": options for one, options in fitting.items()}})
     return grids
 

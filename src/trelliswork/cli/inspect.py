@@ -234,6 +234,7 @@ def _text_of(facts: dict[str, Any]) -> str:
         f"options: {' '.join(options)}",
         f"trained on {training.get('n_sequences', 0):,} sequences, {training.get('n_tokens', 0):,} tokens; "
         f"{training.get('message')}",
+        _probabilities(settings),
         "bytes: " + ", ".join(f"{name} {size:,}" for name, size in facts["tensors"].items()),
         "",
         "strongest transitions",
@@ -242,6 +243,19 @@ def _text_of(facts: dict[str, Any]) -> str:
     for label, weights in facts["top"].items():
         lines += ["", label, *(f"  {weight:+8.3f}  {attribute}" for attribute, weight in weights)]
     return "\n".join(lines)
+
+
+def _probabilities(settings: dict[str, Any]) -> str:
+    """What is to be made of the model's marginals."""
+    found = settings.get("calibration")
+    if found is not None:
+        return (
+            f"calibrated on {found['n_sequences']:,} sequences: temperature {found['temperature']:.4g}, log loss "
+            f"{found['log_loss_before']:.4g} -> {found['log_loss']:.4g}"
+        )
+    if settings.get("probabilistic", True):
+        return "probabilities: as trained"
+    return "probabilities: none, scores have not been calibrated"
 
 
 def _text_of_committee(facts: dict[str, Any]) -> str:

@@ -94,6 +94,10 @@ def tag_columns(
     tensors, settings = store.load(model)
     _require_text(settings, model)
     if _decoded_by_core(settings, output):
+        if output == "marginals":
+            from trelliswork.estimators.calibration import warn_unless_probabilities
+
+            warn_unless_probabilities(settings, stacklevel=2)
         ColumnTagger(store.opened(tensors, settings, model), output, jobs).tag(source, target, layout)
     else:
         _tag_by_estimator(model, source, target, layout or Layout(), output, jobs)
@@ -282,7 +286,9 @@ def _decoded_by_core(settings: Mapping[str, Any], output: str) -> bool:
     """Whether one call of the core reads, tags and writes; the rest is the estimator's affair."""
     decoder = settings.get("parameters", {}).get("decoder", "argmax")
     single = settings.get("normalised") != "local" and not settings.get("members")
-    return single and (decoder == "argmax" or output != "labels")
+    if output == "labels":
+        return single and decoder == "argmax"
+    return single and "calibration" not in settings
 
 
 def _tag_by_estimator(

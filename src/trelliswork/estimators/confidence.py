@@ -106,7 +106,7 @@ def over_context(own: FloatArray, context: int) -> FloatArray:
 
 
 def _agreement(estimator: Any, X: Any, k: int) -> Iterable[tuple[list[Any], FloatArray, float]]:
-    for ranked in estimator.predict_kbest(X, k):
+    for ranked in _ranked(estimator, X, k):
         own = _agreeing(ranked).mean(axis=0)
         yield ranked[0][0], own, float(own.prod())
 
@@ -130,13 +130,19 @@ def _marginals(estimator: Any, X: Any, k: int) -> Iterable[tuple[list[Any], Floa
 
 def _margins(estimator: Any, X: Any, k: int) -> Iterable[tuple[list[Any], FloatArray, float]]:
     column = {label: i for i, label in enumerate(estimator.classes_.tolist())}
-    for ranked, best in zip(estimator.predict_kbest(X, 2), estimator.predict_max_marginals(X), strict=True):
+    for ranked, best in zip(_ranked(estimator, X, 2), estimator.predict_max_marginals(X), strict=True):
         labels = ranked[0][0]
         places = np.arange(len(labels)), [column[label] for label in labels]
         own = best[places]
         best[places] = -np.inf
         second = ranked[1][1] if len(ranked) > 1 else -np.inf
         yield labels, _ahead(own - best.max(axis=1, initial=-np.inf)), float(_ahead(ranked[0][1] - second))
+
+
+def _ranked(estimator: Any, X: Any, k: int) -> list[Ranked]:
+    """The ``k`` best labellings, for their order or their distances: scores need be no probabilities for that."""
+    ranked: list[Ranked] = getattr(estimator, "_ranked", estimator.predict_kbest)(X, k)
+    return ranked
 
 
 def _ahead(distance: Any) -> Any:

@@ -43,6 +43,7 @@ from trelliswork.estimators.sequences import (
     sorted_labels,
 )
 from trelliswork.estimators.unknown import UnseenTokens, lexicon
+from trelliswork.learners.parameters import PlainParameters
 from trelliswork.structures.batch import ChainBatch
 from trelliswork.structures.chain import Chain
 
@@ -55,7 +56,7 @@ _FIRST_GUESS = 0.1  # pseudo-count of the first guess of EM when the model itsel
 _ROUNDING = 1e-6  # how far from one a sum of probabilities may be: they are often typed
 
 
-class HMM(BaseEstimator):  # type: ignore[misc]
+class HMM(PlainParameters, BaseEstimator):  # type: ignore[misc]
     """A hidden Markov model of the first order over tokens of any hashable kind.
 
     Parameters

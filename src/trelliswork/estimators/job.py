@@ -40,6 +40,7 @@ class Job:
     ) -> None:
         self._labeler, self.inputs, self._gold, self._weighting = labeler, inputs, gold, weighting
         self._earlier, self._keep_all = earlier, keep_all
+        weighting.require_meaning(labeler._learner())
         self.classes = sorted({*gold.names, *(earlier.labels if earlier is not None else ())})
         if not self.classes:
             raise InvalidInput("y has no labels to learn from: pass at least one labelled token.")
@@ -115,6 +116,11 @@ class Job:
         )
         cost = checks.as_cost(labeler.cost, len(self.classes))
         learner = labeler._learner()
+        if not isinstance(labeler.cost, str) and not learner.costs and labeler.decoder != "mbr":
+            raise InvalidInput(
+                f"{learner!r} does not look at costs, nor does decoder='argmax'. Leave cost out, choose decoder='mbr', "
+                "or a learner that does: CRF(margin=1.0), PassiveAggressive and most others."
+            )
         combinations = labeler.combinations
         if combinations == "auto":
             combinations = "grown" if learner.grows else "seen"
@@ -123,7 +129,7 @@ class Job:
                 f"{type(learner).__name__} compares outputs with gold, so every token needs one label: "
                 "y has tokens with several allowed labels or none. CRF learns from such data."
             )
-        if learner.sums and combinations == "grown":
+        if not learner.grows and combinations == "grown":
             raise InvalidInput(
                 f"{type(learner).__name__} sums over all outputs, so no weight is met later than others: "
                 "combinations must be 'seen', 'transitions' or 'all' for it."

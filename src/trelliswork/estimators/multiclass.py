@@ -29,13 +29,14 @@ from trelliswork.estimators.learning import checked_learner, learned, require_de
 from trelliswork.estimators.monitor import Callback, Monitor
 from trelliswork.estimators.sequences import shown
 from trelliswork.learners.online import Perceptron
+from trelliswork.learners.parameters import PlainParameters
 from trelliswork.learners.training import FloatArray, Learner
 from trelliswork.structures import checks
 
 __all__ = ["MulticlassClassifier", "MulticlassPerceptron"]
 
 
-class _Multiclass(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class _Multiclass(PlainParameters, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """What the two classifiers have in common: everything but their parameters."""
 
     classes_: npt.NDArray[Any]

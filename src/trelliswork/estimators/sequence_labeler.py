@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from trelliswork import _core, learners, store
 from trelliswork.errors import ConvergenceWarning, InvalidInput, UnknownAttributes, Unsatisfiable
+from trelliswork.estimators.calibration import Calibration, best_temperature, warn_unless_probabilities
 from trelliswork.estimators.decoding import PredictedSpan, least_risk, masks_of, spans_of
 from trelliswork.estimators.explanation import Explanation, explained
 from trelliswork.estimators.fitted import atomic, check_is_fitted, snapshot
@@ -25,6 +26,7 @@ from trelliswork.estimators.sequences import callers_level, refuse_unordered, sh
 from trelliswork.estimators.span_labels import SpanLabels
 from trelliswork.estimators.trained import KIND, TrainedModel, Weight
 from trelliswork.estimators.weighting import Weighting
+from trelliswork.learners.parameters import PlainParameters
 from trelliswork.learners.training import FloatArray, Learner, Trained
 from trelliswork.structures import checks
 from trelliswork.structures.batch import ChainBatch
@@ -40,7 +42,7 @@ _SEQUENCES_ASKED = 2048  # whose scores are in memory at a time
 _STEP_BYTES = 1 << 26  # of scores of label pairs that are in memory at a time
 
 
-class SequenceLabeler:
+class SequenceLabeler(PlainParameters):
     """Learns to label sequences, token by token, and labels new ones.
 
     Parameters
@@ -312,6 +314,7 @@ class SequenceLabeler:
             "labels": job.classes,
             "hash_bits": self.hash_bits or 0,
             **({"normalised": "local"} if learner.local else {}),
+            "probabilistic": _probabilistic(learner),
             **job.inputs.as_settings(),
             "learner": {
                 "name": learners.name_of(learner),
@@ -415,6 +418,14 @@ class SequenceLabeler:
         >>> [labels for labels, log_prob in tagger.predict_kbest([["the", "dog"]], k=2)[0]]
         [['D', 'N'], ['N', 'N']]
         """
+        check_is_fitted(self, "classes_")
+        self._require_probabilities()
+        return self._ranked(X, k, allowed, fixed, bias)
+
+    def _ranked(
+        self, X: Any, k: int, allowed: Any = None, fixed: Any = None, bias: Any = None
+    ) -> list[list[tuple[list[str], float]]]:
+        """Return what `predict_kbest` does, to one who looks at the order and at differences alone."""
         k = checks.as_count("k", k)
 
         def kbest(batch: ChainBatch) -> list[list[tuple[list[str], float]]]:
@@ -433,7 +444,9 @@ class SequenceLabeler:
         ``allowed``, ``fixed`` and ``bias`` are as for `predict`; probabilities are then those given what is known.
         """
         check_is_fitted(self, "classes_")
-        if self._model.local or not (allowed is None and fixed is None and bias is None):
+        self._require_probabilities()
+        plain = allowed is None and fixed is None and bias is None and self._model.temperature == 1.0
+        if self._model.local or not plain:
             return self._ask(X, ChainBatch.marginals, allowed, fixed, bias)
         answers: list[FloatArray] = []
         for first, source in self._sources(X, _SEQUENCES_ASKED):
@@ -487,6 +500,7 @@ class SequenceLabeler:
                 f"the labels of this model ({', '.join(self._model.labels[:4])}, ...) spell no spans in any scheme, as "
                 "B-PER and I-PER do. Use predict."
             )
+        self._require_probabilities()
         return self._ask(X, lambda batch: spans_of(batch, self._decoded(batch), spelled), allowed, fixed, bias)
 
     @snapshot
@@ -503,6 +517,7 @@ class SequenceLabeler:
         [0.0]
         """
         check_is_fitted(self, "classes_")
+        self._require_probabilities()
         model, gold = self._model, self._known_gold(y)
         answers = [np.zeros(0)]
         n_jobs = checks.as_jobs(self.n_jobs)
@@ -517,6 +532,64 @@ class SequenceLabeler:
                 answers.append(np.minimum(limited.log_partition() - batch.log_partition(), 0.0))
         require_paired(gold, n_sequences, "X")
         return np.concatenate(answers)
+
+    @atomic
+    def calibrate(self, X: Any, y: Any) -> Self:
+        """Fit one temperature, by which scores are divided before they are read as log-probabilities.
+
+        Learners that look for the best output alone give scores of any size, and marginals that are nearly all 0 or 1.
+        The temperature that makes the labels of ``X`` most probable (Guo et al. 2017) makes them mean what they say,
+        as far as one number can; no prediction changes, but those of ``decoder="mbr"``. It is kept in the model file,
+        until the model is trained again.
+
+        Parameters
+        ----------
+        X, y
+            Development data, as for `fit`, that the model has not learned from: on what it knows by heart it would be
+            too sure of itself. Sequences whose labels it cannot predict, at any temperature, are left out.
+
+        Returns
+        -------
+        SequenceLabeler
+            The estimator itself; ``calibration_`` says what was found.
+
+        Examples
+        --------
+        >>> import trelliswork as tw
+        >>> corpus = tw.corpora.ingredients()
+        >>> tagger = tw.SequenceLabeler("perceptron").fit(corpus.X_train[:300], corpus.y_train[:300])
+        >>> found = tagger.calibrate(corpus.X_test, corpus.y_test).calibration_
+        >>> found.temperature > 10.0, found.log_loss < found.log_loss_before
+        (True, True)
+        """
+        check_is_fitted(self, "classes_")
+        model, gold = self._model.at_temperature(None), encoded(y, "y", self._model.labels)
+        _warn_of_unseen(gold.names[len(model.labels) :], "y")
+        n_jobs, K = checks.as_jobs(self.n_jobs), len(model.labels)
+        held = []
+        for first, source in self._sources(X, self._sequences_at_a_time()):
+            lengths = source.lengths()
+            known = [mask[:, :K] for mask in masks_of(gold.of(first, lengths), len(gold.names))]
+            held.append((model.core.scores(source, n_jobs), lengths, known))
+        require_paired(gold, sum(len(lengths) for _, lengths, _ in held), "X")
+
+        def log_losses(temperature: float) -> FloatArray:
+            there = model.at_temperature(Calibration(temperature))
+            losses = [np.zeros(0)]
+            for scores, lengths, masks in held:
+                free, bound = (there.chains(scores, lengths, n_jobs, allowed) for allowed in (None, masks))
+                for batch, limited in zip(free, bound, strict=True):
+                    losses.append(np.maximum(batch.log_partition() - limited.log_partition(), 0.0))
+            return np.concatenate(losses)
+
+        self._model = model.at_temperature(best_temperature(log_losses))
+        return self
+
+    @property
+    def calibration_(self) -> Calibration | None:
+        """What `calibrate` found; None if it has not been called since the model was trained."""
+        check_is_fitted(self, "classes_")
+        return Calibration.of(self._model.settings)
 
     @snapshot
     def score(self, X: Any, y: Any) -> float:
@@ -546,6 +619,7 @@ class SequenceLabeler:
         [None, 'noun-like']
         """
         tokens, source = self._one(x, names=True)
+        self._require_probabilities()
         rows = [tokens[t] for t in range(source.length(0))]
         with _placed(0, "x"):
             return explained(self._model, source, rows)
@@ -656,6 +730,7 @@ class SequenceLabeler:
         labeler.converged_, labeler.message_ = bool(training["converged"]), str(training["message"])
         float(training.get("known_share", 1.0))  # refused now, not when something is predicted
         labeler._model = model
+        model.settings.setdefault("probabilistic", _probabilistic(labeler.learner))  # earlier releases did not say
         labeler._set_classes()
         return labeler
 
@@ -689,6 +764,12 @@ class SequenceLabeler:
         if not hasattr(learner, "train"):
             raise InvalidInput(f"learner is {shown(learner)}; expected a learner such as tw.CRF(), or its name.")
         return learner
+
+    def _require_probabilities(self) -> None:
+        """Warn, once for a model, of scores that are about to be read as log-probabilities and are none."""
+        if not self._model.told:
+            self._model.told = True
+            warn_unless_probabilities(self._model.settings, callers_level())
 
     def _set_classes(self) -> None:
         self.classes_ = np.array([*self._model.labels, None], dtype=object)[:-1]  # None: an array of objects for sure
@@ -757,6 +838,7 @@ class SequenceLabeler:
             return [best.labels for best in batch.argmax()]
         if self.decoder != "mbr":
             raise InvalidInput(f'decoder is {self.decoder!r}; expected "argmax" or "mbr".')
+        self._require_probabilities()
         return least_risk(batch, checks.as_cost(self.cost, batch.n_labels), self._model)
 
     def _ask(
@@ -816,9 +898,14 @@ def _parameters(model: TrainedModel) -> dict[str, Any]:
         "cost": saved["cost"] if isinstance(saved["cost"], str) else np.array(saved["cost"]),
         "scoring": saved["scoring"],
         "constraints": constraints,
-        "learner": learners.by_name(learner["name"], **_from_json(learner["parameters"])),
+        "learner": learners.restored(learner["name"], _from_json(learner["parameters"])),
         "features": model.inputs.templates or ("attributes" if model.inputs.kind == "attributes" else "auto"),
     }
+
+
+def _probabilistic(learner: Any) -> bool:
+    """Whether a learner makes log-probabilities of its scores; one of somebody's own may not say."""
+    return bool(getattr(learner, "probabilistic", True))
 
 
 _INFINITE = "inf"
@@ -843,10 +930,11 @@ class _placed:
         raise Unsatisfiable(f"{place}: {told[2]}") from None
 
 
-def _warn_of_unseen(labels: list[str]) -> None:
+def _warn_of_unseen(labels: list[str], argument: str = "y_dev") -> None:
     if labels:
         warnings.warn(
-            f"y_dev has labels that y has not: {', '.join(map(repr, labels[:5]))}. They can never be predicted.",
+            f"{argument} has labels that the model has not: {', '.join(map(repr, labels[:5]))}. They can never be "
+            "predicted.",
             UserWarning,
             stacklevel=callers_level(),
         )

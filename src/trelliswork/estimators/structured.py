@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from trelliswork.estimators.fitted import atomic, check_is_fitted, snapshot
 from trelliswork.estimators.learning import checked_learner, learned, require_dev, seed_of
 from trelliswork.estimators.monitor import Callback, Monitor
 from trelliswork.estimators.sequences import shown
+from trelliswork.learners.parameters import PlainParameters
 from trelliswork.learners.training import FloatArray
 from trelliswork.structures import asking
 from trelliswork.structures.user import Structure
@@ -31,7 +33,14 @@ _HOW = {
 }
 
 
-class StructuredPredictor(BaseEstimator):  # type: ignore[misc]
+# What a single output loses, by the measures that have a name.
+_LOSSES: dict[str, Callable[[asking.Asked, int, Any], float]] = {
+    "accuracy": asking.Asked.wrong,
+    "cost": asking.Asked.cost,
+}
+
+
+class StructuredPredictor(PlainParameters, BaseEstimator):  # type: ignore[misc]
     """Learns to predict outputs of a structure of your own.
 
     Parameters
@@ -41,9 +50,9 @@ class StructuredPredictor(BaseEstimator):  # type: ignore[misc]
     learner : learner or str, default "perceptron"
         The training algorithm, such as ``tw.PassiveAggressive(C=0.1)``, or its name. If it asks for something that the
         structure does not answer, `fit` says so.
-    scoring : callable, optional
-        ``scoring(Y_true, Y_pred)``, for `score` and development data; higher is better. Left out, it is one minus the
-        mean cost: for the 0/1 cost, the share of outputs that are right.
+    scoring : {"accuracy", "cost"} or callable, default "accuracy"
+        What `score` and development data measure, higher being better: the share of outputs that are right in every
+        part, minus the mean cost of all outputs, or ``scoring(Y_true, Y_pred)``.
     patience : int, optional
         Stop when so many iterations in a row brought no better score on the development data.
     n_jobs : int, optional
@@ -104,7 +113,7 @@ class StructuredPredictor(BaseEstimator):  # type: ignore[misc]
         structure: Any = None,
         learner: Any = "perceptron",
         *,
-        scoring: Callable[[list[Any], list[Any]], float] | None = None,
+        scoring: str | Callable[[list[Any], list[Any]], float] = "accuracy",
         patience: int | None = None,
         n_jobs: int | None = None,
         random_state: int | None = None,
@@ -172,14 +181,18 @@ class StructuredPredictor(BaseEstimator):  # type: ignore[misc]
 
     @snapshot
     def score(self, X: Iterable[Any], Y: Iterable[Any], sample_weight: npt.ArrayLike | None = None) -> float:
-        """Return how well predictions agree with ``Y``: by ``scoring``, or one minus the mean cost."""
+        """Return how well predictions agree with ``Y``, by the measure that ``scoring`` names."""
         check_is_fitted(self, "coef_")
+        measure = self._measure()
         asked = asking.Asked(self._structure(), X, Y)
         weights = asking.checked_sample_weight(sample_weight, len(asked.X))
         found = self.predict(asked.X)
-        if self.scoring is not None:
-            return float(self.scoring(asked.Y, found))
-        return 1.0 - float(np.average([asked.cost(i, y) for i, y in enumerate(found)], weights=weights))
+        if callable(measure):
+            if sample_weight is not None:
+                raise InvalidInput("sample_weight goes with scoring='accuracy' or 'cost', not with a function.")
+            return float(measure(asked.Y, found))
+        losses = [_LOSSES[measure](asked, i, y) for i, y in enumerate(found)]
+        return _as_score(measure, float(np.average(losses, weights=weights)))
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name; ``learner__C=0.5`` also where the learner is given by its name."""
@@ -224,18 +237,24 @@ class StructuredPredictor(BaseEstimator):  # type: ignore[misc]
         self, structure: Structure, X_dev: Iterable[Any], Y_dev: Iterable[Any]
     ) -> Callable[[FloatArray], float]:
         """Return how weights score on the development data, which are written down once if they can be."""
-        asked = asking.Asked(structure, X_dev, Y_dev)
-        if (scoring := self.scoring) is not None:
-            return lambda weights: float(scoring(asked.Y, asking.predicted(structure, asked.X, weights)))
-        if "parts" not in structure.answers:
-            return lambda weights: (
-                1.0
-                - float(
-                    np.mean([asked.cost(i, y) for i, y in enumerate(asking.predicted(structure, asked.X, weights))])
-                )
-            )
-        oracle = asked.enumerated(np.ones(len(asked.X)))
-        return lambda weights: 1.0 - _mean_cost(oracle, weights)
+        asked, measure = asking.Asked(structure, X_dev, Y_dev), self._measure()
+        if callable(measure):
+            return lambda weights: float(measure(asked.Y, asking.predicted(structure, asked.X, weights)))
+        loss = partial(_LOSSES[measure], asked)
+        if "parts" in structure.answers:
+            oracle = asked.enumerated(np.ones(len(asked.X)), loss)
+            return lambda weights: _as_score(measure, _mean_cost(oracle, weights))
+
+        def score(weights: FloatArray) -> float:
+            found = asking.predicted(structure, asked.X, weights)
+            return _as_score(measure, float(np.mean([loss(i, y) for i, y in enumerate(found)])))
+
+        return score
+
+    def _measure(self) -> Any:
+        if not callable(self.scoring) and self.scoring not in _LOSSES:
+            raise InvalidInput(f"scoring is {shown(self.scoring)}; expected 'accuracy', 'cost' or a function.")
+        return self.scoring
 
 
 def require_answers(learner: Any, structure: Structure) -> None:
@@ -262,6 +281,11 @@ def require_answers(learner: Any, structure: Structure) -> None:
             raise InvalidInput(
                 f"{learner!r} asks for {question}, which class {name} does not define: {_HOW[question]}."
             )
+
+
+def _as_score(measure: str, mean_loss: float) -> float:
+    """The mean loss as a score: the share that is right, or minus the cost."""
+    return 1.0 - mean_loss if measure == "accuracy" else -mean_loss
 
 
 def _mean_cost(oracle: _core.Oracle, weights: FloatArray) -> float:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trelliswork import _core, store
+from trelliswork.estimators.calibration import Calibration
 from trelliswork.estimators.inputs import Inputs
 from trelliswork.learners.memm import locally_normalised
 from trelliswork.store.files import labels_of
@@ -57,6 +58,10 @@ class TrainedModel:
         self.local: bool = settings.get("normalised") == "local"
         self.inputs = Inputs.from_settings(settings)
         self.core = _core.Model(self.tensors, len(self.labels), self.hash_bits)
+        # What scores are divided by to be read as log-probabilities (see `calibration`).
+        calibration = Calibration.of(settings)
+        self.temperature = 1.0 if calibration is None else calibration.temperature
+        self.told = False  # that its scores are no probabilities
 
     @classmethod
     def checked(cls, tensors: Mapping[str, Any], settings: Mapping[str, Any]) -> TrainedModel:
@@ -74,6 +79,11 @@ class TrainedModel:
 
     def __deepcopy__(self, memo: Any) -> TrainedModel:
         return self
+
+    def at_temperature(self, calibration: Calibration | None) -> TrainedModel:
+        """Return the same model with its scores divided by another temperature, or by none."""
+        settings = {name: value for name, value in self.settings.items() if name != "calibration"}
+        return TrainedModel(self.tensors, settings if calibration is None else settings | calibration.as_settings())
 
     @property
     def start(self) -> FloatArray:
@@ -114,22 +124,36 @@ class TrainedModel:
         bias : (K,) array, optional
             Added to the scores of the labels.
         """
-        unary, transitions = self.core.scores(source, n_jobs)
-        lengths = source.lengths()
+        yield from self.chains(self.core.scores(source, n_jobs), source.lengths(), n_jobs, allowed, bias)
+
+    def chains(
+        self,
+        scores: tuple[FloatArray, FloatArray],
+        lengths: npt.NDArray[np.int64],
+        n_jobs: int,
+        allowed: Sequence[Bools] | None = None,
+        bias: FloatArray | None = None,
+    ) -> Iterator[ChainBatch]:
+        """Yield what `batches` does, for scores of labels and of transitions that the core gave."""
+        unary, transitions = scores
         if bias is not None:
             unary = unary + bias
-        if allowed is not None:
+        if self.temperature != 1.0 and not self.local:
+            unary, transitions = unary / self.temperature, transitions / self.temperature
+        if allowed is not None and not self.local:
             unary = np.where(np.concatenate([np.ones((0, len(self.labels)), dtype=np.bool_), *allowed]), unary, -np.inf)
         if transitions.ndim == 2 and not self.local:
             yield ChainBatch._of_rows(unary, lengths, transitions, self.start, self.end, n_jobs)
             return
         ends = np.cumsum(lengths)
-        for begin, end in zip(ends - lengths, ends, strict=True):
+        for i, (begin, end) in enumerate(zip(ends - lengths, ends, strict=True)):
             steps = transitions if transitions.ndim == 2 else np.ascontiguousarray(transitions[begin + 1 : end])
             own, start, last = np.array(unary[begin:end]), self.start, self.end
             if self.local:
-                own, steps = locally_normalised(own, steps, start, last)
+                own, steps = (part / self.temperature for part in locally_normalised(own, steps, start, last))
                 start = last = np.zeros(len(self.labels))
+                if allowed is not None:  # what is known of the labels limits them, but does not normalise steps anew
+                    own = np.where(allowed[i], own, -np.inf)
             yield ChainBatch._of_one(own, steps, start, last)
 
     def weights(self) -> list[Weight]:

@@ -22,6 +22,7 @@ from trelliswork.estimators.fitted import atomic, check_is_fitted, snapshot
 from trelliswork.estimators.inputs import Inputs
 from trelliswork.estimators.sequences import listed, shown
 from trelliswork.evaluation.folds import splits_of
+from trelliswork.learners.parameters import PlainParameters
 from trelliswork.structures import checks
 
 __all__ = ["Committee"]
@@ -32,7 +33,7 @@ Indices = npt.NDArray[np.intp]
 Tensors = dict[str, Any]
 
 
-class Committee:
+class Committee(PlainParameters):
     """Two models in a row: the second learns from the first one's predictions and from their confidence.
 
     A model's answers are better on the sequences it learned from than on others. So the second model learns from
@@ -253,6 +254,9 @@ class Committee:
     def predict_kbest(self, X: Any, k: int, allowed: Any = None, fixed: Any = None, bias: Any = None) -> Any:
         """Return the ``k`` best labellings of each sequence and their log-probabilities, by the second model."""
         return self._second_says("predict_kbest", X, k, allowed=allowed, fixed=fixed, bias=bias)
+
+    def _ranked(self, X: Any, k: int) -> Any:
+        return self._second_says("_ranked" if hasattr(self.second_, "_ranked") else "predict_kbest", X, k)
 
     @snapshot
     def predict_marginals(self, X: Any, allowed: Any = None, fixed: Any = None, bias: Any = None) -> Any:

@@ -42,6 +42,18 @@ class Weighting:
         self._class_weight = class_weight
         self._of_codes: Floats | None = None
 
+    def require_meaning(self, learner: Any) -> None:
+        """Refuse weights of tokens to a learner that does not look at tokens one by one, nor at what they cost."""
+        if learner.sums or learner.local or learner.costs:
+            return
+        given = {"token_weight": self._of_tokens is not None, "class_weight": self._class_weight is not None}
+        for name in (name for name, there in given.items() if there):
+            raise InvalidInput(
+                f"{name} has no meaning for {learner!r}, which looks at whole outputs and not at what their labels "
+                "cost. Weigh sequences by sample_weight, or choose another learner: PassiveAggressive multiplies the "
+                "costs of tokens by their weights, CRF their log-probabilities."
+            )
+
     def require_length(self, n_sequences: int) -> None:
         """Refuse weights that are not for so many sequences."""
         for name, given in (("sample_weight", self._of_sequences), ("token_weight", self._of_tokens)):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib
 import inspect
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from trelliswork.errors import InvalidInput
 from trelliswork.learners.training import Learner
 
-__all__ = ["Parameter", "by_name", "name_of", "names", "parameters_of", "summary"]
+__all__ = ["Parameter", "by_name", "name_of", "names", "parameters_of", "restored", "summary"]
 
 # Name -> module and class; loaded when first used.
 _LEARNERS = {
@@ -67,7 +68,21 @@ def by_name(name: str, **params: Any) -> Learner:
     """
     learner: Any = _class(name)()
     learner.set_params(**params)
-    learner._check()
+    learner.check()
+    found: Learner = learner
+    return found
+
+
+def restored(name: str, params: Mapping[str, Any]) -> Learner:
+    """Return the learner of a model file, whose parameters an earlier release may have written.
+
+    Examples
+    --------
+    >>> restored("pegasos", {"k": 5, "loss": "max-margin"})
+    Pegasos()
+    """
+    learner: Any = _class(name)()
+    learner.set_params(**params).without_unused().check()
     found: Learner = learner
     return found
 

@@ -9,18 +9,20 @@ above it is the duality gap.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from trelliswork import _core
 from trelliswork.errors import InvalidInput
 from trelliswork.learners.epochs import EpochLearner
-from trelliswork.learners.parameters import checked_choice, checked_flag, checked_integer, checked_number
+from trelliswork.learners.parameters import Only, checked_choice, checked_flag, checked_integer, checked_number
 from trelliswork.learners.training import FloatArray, Trained
 
 __all__ = ["CuttingPlane", "FrankWolfe"]
 
 _AVERAGING = {"weighted": "weighted", True: "uniform", False: "none"}
 _RESCALINGS = ("margin", "slack")
+_C_OR_LAM = {"C": Only(1.0, lam=(None,))}
 
 
 class FrankWolfe(EpochLearner):
@@ -32,8 +34,8 @@ class FrankWolfe(EpochLearner):
 
     Parameters
     ----------
-    C : float, default 1.0
-        Factor of the sum of the losses, beside ``|w|^2 / 2``.
+    C : float, optional
+        Factor of the sum of the losses, beside ``|w|^2 / 2``. Left out, 1.
     epochs : int, default 50
         Most passes over the examples.
     lam : float, optional
@@ -68,9 +70,11 @@ class FrankWolfe(EpochLearner):
     FrankWolfe(C=0.1, tol=0.0001)
     """
 
+    _only: ClassVar[Mapping[str, Only]] = _C_OR_LAM
+
     def __init__(
         self,
-        C: float = 1.0,
+        C: float | None = None,
         epochs: int = 50,
         *,
         lam: float | None = None,
@@ -92,7 +96,7 @@ class FrankWolfe(EpochLearner):
         self.shuffle = shuffle
 
     def _check(self) -> None:
-        checked_number("C", self.C, above=0.0)
+        checked_number("C", self._value("C"), above=0.0)
         if self.lam is not None:
             checked_number("lam", self.lam, above=0.0)
         checked_number("tol", self.tol, least=0.0)
@@ -107,7 +111,7 @@ class FrankWolfe(EpochLearner):
         return _core.FrankWolfe(
             oracle,
             weights,
-            C=factor_of_losses(self.C, self.lam, oracle),
+            C=factor_of_losses(self._value("C"), self.lam, oracle),
             tol=float(self.tol),
             rescaling=self.rescaling,
             averaged=_AVERAGING[self.averaged],
@@ -135,9 +139,9 @@ class CuttingPlane(EpochLearner):
 
     Parameters
     ----------
-    C : float, default 1.0
-        Factor of the sum of the losses, beside ``|w|^2 / 2``. (The ``C`` of the paper is this one times the number of
-        examples.)
+    C : float, optional
+        Factor of the sum of the losses, beside ``|w|^2 / 2``. Left out, 1. (The ``C`` of the paper is this one times
+        the number of examples.)
     epochs : int, default 500
         Most planes.
     lam : float, optional
@@ -161,9 +165,11 @@ class CuttingPlane(EpochLearner):
     CuttingPlane(C=0.1, tol=0.1)
     """
 
+    _only: ClassVar[Mapping[str, Only]] = _C_OR_LAM
+
     def __init__(
         self,
-        C: float = 1.0,
+        C: float | None = None,
         epochs: int = 500,
         *,
         lam: float | None = None,
@@ -177,14 +183,14 @@ class CuttingPlane(EpochLearner):
         self.rescaling = rescaling
 
     def _check(self) -> None:
-        checked_number("C", self.C, above=0.0)
+        checked_number("C", self._value("C"), above=0.0)
         if self.lam is not None:
             checked_number("lam", self.lam, above=0.0)
         checked_number("tol", self.tol, least=0.0)
         checked_choice("rescaling", self.rescaling, _RESCALINGS)
 
     def _solver(self, oracle: _core.Oracle, weights: FloatArray, seed: int) -> _core.CuttingPlane:
-        C = factor_of_losses(self.C, self.lam, oracle)
+        C = factor_of_losses(self._value("C"), self.lam, oracle)
         return _core.CuttingPlane(oracle, weights, C=C, tol=float(self.tol), rescaling=self.rescaling)
 
     def _end(self, solver: _core.Solver, count: str) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from statistics import NormalDist
 from typing import ClassVar
 
 from trelliswork import _core
 from trelliswork.errors import InvalidInput
 from trelliswork.learners.epochs import EpochLearner
-from trelliswork.learners.parameters import checked_choice, checked_flag, checked_integer, checked_number
+from trelliswork.learners.parameters import Only, checked_choice, checked_flag, checked_integer, checked_number
 from trelliswork.learners.training import FloatArray
 
 __all__ = ["AROW"]
@@ -23,8 +24,8 @@ class AROW(EpochLearner):
 
     Parameters
     ----------
-    r : float, default 1.0
-        For ``"arow"``: how much of a loss is taken for noise; the larger, the shorter the steps.
+    r : float, optional
+        For ``"arow"``: how much of a loss is taken for noise; the larger, the shorter the steps. Left out, 1.
     epochs : int, default 10
         Passes over the examples.
     variant : str, default "arow"
@@ -34,10 +35,10 @@ class AROW(EpochLearner):
         noise. ``"scw"`` wants the same with steps of at most ``C`` (Wang, Zhao & Hoi 2012, SCW-I).
     k : int, default 1
         Outputs looked at for each example.
-    confidence : float, default 0.9
-        For ``"cw"`` and ``"scw"``: the probability wanted, above 0.5 and below 1.
-    C : float, default 1.0
-        For ``"scw"``: the longest step.
+    confidence : float, optional
+        For ``"cw"`` and ``"scw"``: the probability wanted, above 0.5 and below 1. Left out, 0.9.
+    C : float, optional
+        For ``"scw"``: the longest step. Left out, 1.
     variance : float, default 1.0
         Of weights that have not been met yet.
     averaged : bool, default True
@@ -58,16 +59,21 @@ class AROW(EpochLearner):
 
     VARIANTS = ("arow", "cw", "scw")
     by_member: ClassVar[bool] = True  # a variance shrinks by the square of one feature, not of several together
+    _only: ClassVar[Mapping[str, Only]] = {
+        "r": Only(1.0, variant=("arow",)),
+        "confidence": Only(0.9, variant=("cw", "scw")),
+        "C": Only(1.0, variant=("scw",)),
+    }
 
     def __init__(
         self,
-        r: float = 1.0,
+        r: float | None = None,
         epochs: int = 10,
         *,
         variant: str = "arow",
         k: int = 1,
-        confidence: float = 0.9,
-        C: float = 1.0,
+        confidence: float | None = None,
+        C: float | None = None,
         variance: float = 1.0,
         averaged: bool = True,
         shuffle: bool = True,
@@ -85,8 +91,8 @@ class AROW(EpochLearner):
     def _check(self) -> None:
         checked_choice("variant", self.variant, self.VARIANTS)
         for name in ("r", "C", "variance"):
-            checked_number(name, getattr(self, name), above=0.0)
-        if checked_number("confidence", self.confidence, above=0.5) >= 1.0:
+            checked_number(name, self._value(name), above=0.0)
+        if checked_number("confidence", self._value("confidence"), above=0.5) >= 1.0:
             raise InvalidInput(f"confidence must be below 1, not {self.confidence!r}")
         checked_integer("k", self.k, least=1)
         checked_flag("averaged", self.averaged)
@@ -97,9 +103,9 @@ class AROW(EpochLearner):
             oracle,
             weights,
             variant=self.variant,
-            r=float(self.r),
-            phi=NormalDist().inv_cdf(self.confidence),
-            C=float(self.C),
+            r=float(self._value("r")),
+            phi=NormalDist().inv_cdf(self._value("confidence")),
+            C=float(self._value("C")),
             variance=float(self.variance),
             k=int(self.k),
             averaged=self.averaged,

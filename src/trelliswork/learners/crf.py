@@ -22,13 +22,17 @@ import numpy.typing as npt
 from trelliswork import _core
 from trelliswork.errors import ConvergenceWarning, InvalidInput
 from trelliswork.learners.epochs import checked_weights
-from trelliswork.learners.parameters import Parameters, checked_choice, checked_integer, checked_number
+from trelliswork.learners.parameters import Only, Parameters, checked_choice, checked_integer, checked_number
 from trelliswork.learners.training import FloatArray, Iteration, OnIteration, Trained
 from trelliswork.structures.checks import MOST_JOBS
 
 __all__ = ["CRF"]
 
 _SOLVERS = ("auto", "lbfgs", "owlqn", "sgd", "sgd-lbfgs", "sgd-owlqn")
+_QUASI_NEWTON = ("auto", "lbfgs", "owlqn", "sgd-lbfgs", "sgd-owlqn")
+_TWO_PHASES = ("auto", "sgd-lbfgs", "sgd-owlqn")
+_STOCHASTIC = ("auto", "sgd", "sgd-lbfgs", "sgd-owlqn")
+_DELTA_WITH_L1 = 0.2  # of tol
 _WORTH_SGD = 200  # examples below which a stochastic start saves nothing
 _DECAY = 0.7  # of the step from one pass of a stochastic start to the next
 
@@ -61,18 +65,23 @@ class CRF(Parameters):
         stops when the losses met in a pass have fallen by less than this part of the objective in four passes.)
     margin : float, default 0.0
         ``nu``, the factor of the cost in softmax-margin; 0 is the plain CRF.
-    memory : int, default 6
-        Steps that L-BFGS and OWL-QN remember.
-    sgd_epochs : int, default 5
-        Stochastic passes at the start of ``"sgd-lbfgs"`` and ``"sgd-owlqn"``.
-    batch_size : int, default 4
-        Examples of one stochastic step.
+    memory : int, optional
+        Steps that L-BFGS and OWL-QN remember. Left out, 6.
+    sgd_epochs : int, optional
+        Stochastic passes at the start of ``"sgd-lbfgs"`` and ``"sgd-owlqn"``. Left out, 5.
+    batch_size : int, optional
+        Examples of one stochastic step. Left out, 4.
     step_size : float, optional
         Length of the first stochastic step; left out, it is found on a sample.
-    shards : int, default 1
+    shards : int, optional
         Parts of the data whose stochastic steps are made side by side, each part on weights of its own, which are
         averaged after each pass. More of them let threads help, but a pass then achieves less. The result depends on
-        this number, not on ``n_jobs``.
+        this number, not on ``n_jobs``. Left out, 1.
+    period, delta : int and float, optional
+        Stop as well when the objective has fallen by less than ``delta`` of itself in the last ``period`` iterations of
+        ``"lbfgs"`` or ``"owlqn"``, as CRFsuite does. Left out, ``period`` is 10, and ``delta`` is ``tol / 5`` with
+        ``l1 > 0``, where the last per mille of the objective takes hundreds of iterations and hardly changes a
+        prediction; else it is 0, which switches the rule off.
 
     See Also
     --------
@@ -90,6 +99,15 @@ class CRF(Parameters):
     by_member: ClassVar[bool] = False
     asks: ClassVar[tuple[str, ...]] = ("expectations",)
     duration: ClassVar[str | None] = "max_iter"
+    _only: ClassVar[Mapping[str, Only]] = {
+        "memory": Only(6, solver=_QUASI_NEWTON),
+        "sgd_epochs": Only(5, solver=_TWO_PHASES),
+        "batch_size": Only(4, solver=_STOCHASTIC),
+        "step_size": Only(None, solver=_STOCHASTIC),
+        "shards": Only(1, solver=_STOCHASTIC),
+        "period": Only(10, solver=_QUASI_NEWTON),
+        "delta": Only(None, solver=_QUASI_NEWTON),
+    }
 
     def __init__(
         self,
@@ -100,11 +118,13 @@ class CRF(Parameters):
         max_iter: int = 1000,
         tol: float = 1e-3,
         margin: float = 0.0,
-        memory: int = 6,
-        sgd_epochs: int = 5,
-        batch_size: int = 4,
+        memory: int | None = None,
+        sgd_epochs: int | None = None,
+        batch_size: int | None = None,
         step_size: float | None = None,
-        shards: int = 1,
+        shards: int | None = None,
+        period: int | None = None,
+        delta: float | None = None,
     ) -> None:
         self.l2 = l2
         self.l1 = l1
@@ -117,11 +137,18 @@ class CRF(Parameters):
         self.batch_size = batch_size
         self.step_size = step_size
         self.shards = shards
+        self.period = period
+        self.delta = delta
 
     @property
     def costs(self) -> bool:
         """Whether it looks at what a wrong output costs."""
         return bool(self.margin)
+
+    @property
+    def probabilistic(self) -> bool:
+        """Whether its scores are made to be log-probabilities: with a margin, wrong outputs are held down further."""
+        return not self.margin
 
     def train(
         self,
@@ -142,8 +169,9 @@ class CRF(Parameters):
         weights : array of shape (oracle.n_weights,), optional
             Where to start; zeros if left out.
         state : dict of arrays, optional
-            What `Iteration.state` gave in an earlier run with the same examples, parameters (but for ``max_iter`` and
-            ``tol``) and seed. Training goes on from there to the identical result; ``weights`` is not looked at.
+            What `Iteration.state` gave in an earlier run with the same examples, parameters (but for ``max_iter``,
+            ``tol``, ``period`` and ``delta``) and seed. Training goes on from there to the identical result;
+            ``weights`` is not looked at.
         n_jobs : int, default 1
             Threads. The result is the same to the last bit for any number.
         seed : int, default 0
@@ -162,7 +190,7 @@ class CRF(Parameters):
         ConvergenceWarning
             When it ended because of ``max_iter``, or could not go on.
         """
-        self._check()
+        self.check()
         run = _Run(
             self,
             oracle,
@@ -176,6 +204,12 @@ class CRF(Parameters):
             run.resume(state)
         return run.finish(on_iteration)
 
+    def _delta(self) -> float:
+        """The fall of the objective in a period, as a part of it, below which training ends."""
+        if self.delta is None:
+            return _DELTA_WITH_L1 * self.tol if self.l1 > 0 else 0.0
+        return self.delta
+
     def _check(self) -> None:
         checked_number("l2", self.l2, least=0.0)
         checked_number("l1", self.l1, least=0.0)
@@ -183,12 +217,14 @@ class CRF(Parameters):
         checked_integer("max_iter", self.max_iter, least=1)
         checked_number("tol", self.tol, least=0.0)
         checked_number("margin", self.margin, least=0.0)
-        checked_integer("memory", self.memory, least=1, most=1000)
-        checked_integer("sgd_epochs", self.sgd_epochs, least=0)
-        checked_integer("batch_size", self.batch_size, least=1)
-        checked_integer("shards", self.shards, least=1, most=1000)
+        checked_integer("memory", self._value("memory"), least=1, most=1000)
+        checked_integer("sgd_epochs", self._value("sgd_epochs"), least=0)
+        checked_integer("batch_size", self._value("batch_size"), least=1)
+        checked_integer("shards", self._value("shards"), least=1, most=1000)
         if self.step_size is not None:
             checked_number("step_size", self.step_size, above=0.0)
+        checked_integer("period", self._value("period"), least=1)
+        checked_number("delta", self._delta(), least=0.0)
         if self.l1 > 0 and self.solver not in ("auto", "owlqn", "sgd-owlqn"):
             raise InvalidInput(f"solver={self.solver!r} has no L1 penalty: use 'owlqn' or 'auto', or set l1=0")
 
@@ -265,8 +301,8 @@ class _Run:
             self.oracle,
             weights,
             l2=float(self.learner.l2),
-            batch=self.learner.batch_size,
-            shards=self.learner.shards,
+            batch=self.learner._value("batch_size"),
+            shards=self.learner._value("shards"),
             decay=_DECAY if self.plan.epochs >= 0 else 1.0,
             step=float(self.learner.step_size or 0.0),
             tol=float(self.learner.tol) if self.plan.epochs < 0 else 0.0,
@@ -281,9 +317,11 @@ class _Run:
             weights,
             l2=float(self.learner.l2),
             l1=float(self.learner.l1),
-            memory=self.learner.memory,
+            memory=self.learner._value("memory"),
             tol=float(self.learner.tol),
             scaled=self.plan.scaled,
+            period=self.learner._value("period"),
+            delta=self.learner._delta(),
         )
 
     def _iteration(self) -> Iteration:
@@ -307,7 +345,8 @@ class _Run:
     def _settings(self) -> FloatArray:
         """All that must be the same in a resumed run."""
         it = self.learner
-        numbers = [it.l2, it.l1, it.margin, it.memory, it.sgd_epochs, it.batch_size, it.step_size or 0.0, it.shards]
+        whole = [it._value(name) for name in ("memory", "sgd_epochs", "batch_size", "shards")]
+        numbers = [it.l2, it.l1, it.margin, *whole, it.step_size or 0.0]
         return np.array([_SOLVERS.index(it.solver), *numbers, self.seed], dtype=np.float64)
 
     def _trained(self, stopped: bool) -> Trained:
@@ -316,7 +355,7 @@ class _Run:
         objective = self.solver.objective
         if isinstance(self.solver, _core.Sgd):  # what it knows is an estimate
             objective = _core.exact_objective(self.oracle, weights, float(learner.l2), float(learner.l1), self.n_jobs)
-        converged = outcome in ("converged", "rounding") and not self._in_passing()
+        converged = outcome in ("converged", "slow", "rounding") and not self._in_passing()
         message = self._message(outcome, converged, stopped)
         if not converged and not stopped:
             warnings.warn(
@@ -332,6 +371,10 @@ class _Run:
         count = f"after {self.iterations} iterations"
         if converged and isinstance(self.solver, _core.Sgd):
             return f"ended {count}: the losses met no longer fall by {self.learner.tol:g} in some passes"
+        if converged and outcome == "slow":
+            learner = self.learner
+            period, delta = learner._value("period"), learner._delta()
+            return f"ended {count}: the objective fell by less than delta={delta:g} of itself in {period} iterations"
         if converged and outcome == "converged":
             return f"converged {count}: the objective is believed to be within {self.learner.tol:g} of its minimum"
         if converged:
@@ -348,10 +391,10 @@ class _Run:
 
 
 def _plan(learner: CRF, oracle: _core.Oracle, warm: bool) -> _Plan:
-    two = learner.solver.startswith("sgd-")
+    two, epochs = learner.solver.startswith("sgd-"), learner._value("sgd_epochs")
     if learner.solver == "auto":
         two = not warm and oracle.n_examples >= _WORTH_SGD and learner.l2 >= learner.l1
-        return _Plan(epochs=learner.sgd_epochs if two else 0, scaled=warm or (two and learner.sgd_epochs > 0))
+        return _Plan(epochs=epochs if two else 0, scaled=warm or (two and epochs > 0))
     if learner.solver == "sgd":
         return _Plan(epochs=-1, scaled=False)
-    return _Plan(epochs=learner.sgd_epochs if two else 0, scaled=two)
+    return _Plan(epochs=epochs if two else 0, scaled=two)

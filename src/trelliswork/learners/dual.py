@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from trelliswork import _core
 from trelliswork.errors import InvalidInput
 from trelliswork.learners.epochs import EpochLearner
-from trelliswork.learners.parameters import checked_choice, checked_flag, checked_integer, checked_number
+from trelliswork.learners.parameters import Only, checked_choice, checked_flag, checked_integer, checked_number
 from trelliswork.learners.training import FloatArray
 
 __all__ = ["MIRA", "SDM", "DualCoordinate", "LaRank"]
@@ -140,8 +141,8 @@ class SDM(_DualMethod):
         worst output can be looked for.
     loss : {"hinge", "slack", "ramp", "ramp-do"}, default "hinge"
         What is summed.
-    inner : int, default 5
-        Passes in a round of the concave-convex procedure; ramp losses only.
+    inner : int, optional
+        Passes in a round of the concave-convex procedure; ramp losses only. Left out, 5.
     tau : float, default 1e-4
         By how much the optimality conditions of an example may be violated when it is left.
     tol : float, default 1e-3
@@ -174,6 +175,8 @@ class SDM(_DualMethod):
     SDM(C=1.0, k=5, growth=20)
     """
 
+    _only: ClassVar[Mapping[str, Only]] = {"inner": Only(5, loss=("ramp", "ramp-do"))}
+
     def __init__(
         self,
         C: float = 0.1,
@@ -181,7 +184,7 @@ class SDM(_DualMethod):
         *,
         k: int = 1,
         loss: str = "hinge",
-        inner: int = 5,
+        inner: int | None = None,
         tau: float = 1e-4,
         tol: float = 1e-3,
         growth: int | None = None,
@@ -208,11 +211,13 @@ class SDM(_DualMethod):
         checked_choice("loss", self.loss, ("hinge", "slack", "ramp", "ramp-do"))
         if self.loss == "slack" and self.k != 1:
             raise InvalidInput(f"k must be 1 with loss='slack', not {self.k}: only the worst output can be looked for")
-        checked_integer("inner", self.inner, least=1)
+        checked_integer("inner", self._value("inner"), least=1)
         checked_flag("skip", self.skip)
 
     def _solver(self, oracle: _core.Oracle, weights: FloatArray, seed: int) -> _core.Solver:
-        return _core.SDM(oracle, weights, loss=self.loss, inner=self.inner, skip=self.skip, **self._shared(seed))
+        return _core.SDM(
+            oracle, weights, loss=self.loss, inner=self._value("inner"), skip=self.skip, **self._shared(seed)
+        )
 
 
 class LaRank(_DualMethod):

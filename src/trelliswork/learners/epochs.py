@@ -36,6 +36,7 @@ class EpochLearner(Parameters):
     # Whether attributes that always occur together must be counted one by one: for updates that are not linear in the
     # features, and where a step of whole numbers is to be exact.
     by_member: ClassVar[bool] = False
+    probabilistic: ClassVar[bool] = False
     # What may differ between a run and its continuation.
     _free: ClassVar[tuple[str, ...]] = ("epochs", "tol")
 
@@ -75,7 +76,7 @@ class EpochLearner(Parameters):
         Trained
             Weights, objective, and how it ended.
         """
-        self._check()
+        self.check()
         checked_integer("epochs", self.epochs, least=1)
         n_jobs = checked_integer("n_jobs", n_jobs, least=1, most=MOST_JOBS)
         seed = checked_integer("seed", seed, least=0, most=2**32 - 1)
@@ -115,9 +116,6 @@ class EpochLearner(Parameters):
     def duration(self) -> str | None:
         """The parameter that only says when to stop, so that a short run is the beginning of a long one; or None."""
         return "epochs"
-
-    def _check(self) -> None:
-        """Raise `InvalidInput` when a parameter is wrong."""
 
     def _solver(self, oracle: _core.Oracle, weights: FloatArray, seed: int) -> _core.Solver:
         raise NotImplementedError

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from trelliswork import _core
 from trelliswork.errors import InvalidInput
 from trelliswork.learners.epochs import EpochLearner
-from trelliswork.learners.parameters import checked_choice, checked_flag, checked_integer, checked_number
+from trelliswork.learners.parameters import Only, checked_choice, checked_flag, checked_integer, checked_number
 from trelliswork.learners.training import FloatArray, Trained
 
 __all__ = ["ExponentiatedGradient"]
@@ -26,14 +27,14 @@ class ExponentiatedGradient(EpochLearner):
 
     Parameters
     ----------
-    l2 : float, default 1.0
-        For ``loss="crf"``: the objective is that of `CRF`, the sum of losses plus ``l2 / 2 |w|^2``.
+    l2 : float, optional
+        For ``loss="crf"``: the objective is that of `CRF`, the sum of losses plus ``l2 / 2 |w|^2``. Left out, 1.
     epochs : int, default 50
         Most passes over the examples.
     loss : str, default "crf"
         ``"crf"`` or ``"max-margin"``.
-    C : float, default 1.0
-        For ``loss="max-margin"``: the objective is ``|w|^2 / 2 + C * sum of hinge losses``.
+    C : float, optional
+        For ``loss="max-margin"``: the objective is ``|w|^2 / 2 + C * sum of hinge losses``. Left out, 1.
     tol : float, default 1e-3
         Stop when the duality gap is at most this part of the objective.
     step : float, optional
@@ -49,8 +50,9 @@ class ExponentiatedGradient(EpochLearner):
     Notes
     -----
     The scores of all parts of all examples are kept: ``facts["memory_bytes"]`` says what they take. Like `CRF`, it has
-    weights only for what was seen in gold, unless the oracle was given all combinations. Training that starts from
-    given weights stays near them: the penalty is then on ``w - start``.
+    weights only for what was seen in gold, unless the oracle was given all combinations. The weight of an example
+    multiplies its loss; those of single tokens multiply costs, which ``loss="crf"`` does not look at. Training that
+    starts from given weights stays near them: the penalty is then on ``w - start``.
 
     Examples
     --------
@@ -59,14 +61,15 @@ class ExponentiatedGradient(EpochLearner):
     """
 
     grows: ClassVar[bool] = False  # expectations touch every weight there could be
+    _only: ClassVar[Mapping[str, Only]] = {"l2": Only(1.0, loss=("crf",)), "C": Only(1.0, loss=("max-margin",))}
 
     def __init__(
         self,
-        l2: float = 1.0,
+        l2: float | None = None,
         epochs: int = 50,
         *,
         loss: str = "crf",
-        C: float = 1.0,
+        C: float | None = None,
         tol: float = 1e-3,
         step: float | None = None,
         gap_every: int = 5,
@@ -84,14 +87,24 @@ class ExponentiatedGradient(EpochLearner):
         self.shuffle = shuffle
 
     @property
+    def costs(self) -> bool:  # type: ignore[override]
+        """Whether it looks at what a wrong output costs."""
+        return self.loss == "max-margin"
+
+    @property
+    def probabilistic(self) -> bool:  # type: ignore[override]
+        """Whether its scores are made to be log-probabilities."""
+        return self.loss == "crf"
+
+    @property
     def asks(self) -> tuple[str, ...]:
         """What an oracle has to answer."""
         return ("parts",)
 
     def _check(self) -> None:
-        checked_number("l2", self.l2, above=0.0)
+        checked_number("l2", self._value("l2"), above=0.0)
         checked_choice("loss", self.loss, tuple(_FIRST_STEP))
-        checked_number("C", self.C, above=0.0)
+        checked_number("C", self._value("C"), above=0.0)
         checked_number("tol", self.tol, least=0.0)
         if self.step is not None and checked_number("step", self.step, above=0.0) > 1.0 and self.loss == "crf":
             raise InvalidInput(f"step must be at most 1 for loss='crf', not {self.step!r}")
@@ -104,7 +117,7 @@ class ExponentiatedGradient(EpochLearner):
             oracle,
             weights,
             loss=self.loss,
-            kappa=1.0 / float(self.l2) if self.loss == "crf" else float(self.C),
+            kappa=1.0 / float(self._value("l2")) if self.loss == "crf" else float(self._value("C")),
             tol=float(self.tol),
             step=_FIRST_STEP[self.loss] if self.step is None else float(self.step),
             gap_every=self.gap_every,

@@ -45,16 +45,19 @@ class MEMM(CRF):
         Stop when the objective is believed to be within this part of its minimum.
     margin : float, default 0.0
         Factor of the cost that is added to the score of a wrong label (softmax-margin); 0 for none.
-    memory : int, default 6
-        Steps that L-BFGS and OWL-QN remember.
-    sgd_epochs : int, default 5
-        Stochastic passes at the start of ``"sgd-lbfgs"`` and ``"sgd-owlqn"``.
-    batch_size : int, default 4
-        Examples of one stochastic step.
+    memory : int, optional
+        Steps that L-BFGS and OWL-QN remember. Left out, 6.
+    sgd_epochs : int, optional
+        Stochastic passes at the start of ``"sgd-lbfgs"`` and ``"sgd-owlqn"``. Left out, 5.
+    batch_size : int, optional
+        Examples of one stochastic step. Left out, 4.
     step_size : float, optional
         Length of the first stochastic step; left out, it is found on a sample.
-    shards : int, default 1
-        Parts of the data whose stochastic steps are made side by side.
+    shards : int, optional
+        Parts of the data whose stochastic steps are made side by side. Left out, 1.
+    period, delta : int and float, optional
+        Stop as well when the objective has fallen by less than ``delta`` of itself in ``period`` iterations; as for
+        `CRF`.
 
     See Also
     --------

@@ -23,6 +23,9 @@ class Perceptron(EpochLearner):
     they teach is computed, and kept, in double precision. A step of whole numbers, as there is without sample weights
     and values, is not rounded at all.
 
+    The weight of an example multiplies what it pushes by. An output is right or wrong as a whole, whatever it costs, so
+    weights of single tokens or of their labels have no meaning here: an estimator refuses them.
+
     Parameters
     ----------
     epochs : int, default 10
@@ -41,6 +44,7 @@ class Perceptron(EpochLearner):
     """
 
     by_member: ClassVar[bool] = True
+    costs: ClassVar[bool] = False
 
     def __init__(self, epochs: int = 10, *, k: int = 1, averaged: bool = True, shuffle: bool = True) -> None:
         self.epochs = epochs

@@ -4,27 +4,75 @@ from __future__ import annotations
 
 import inspect
 import math
+from collections.abc import Mapping
 from numbers import Integral, Real
 from types import FunctionType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
+
+import numpy as np
 
 from trelliswork.errors import InvalidInput
+from trelliswork.learners.aliases import unknown_parameter
 
-__all__ = ["Parameters", "checked_choice", "checked_flag", "checked_integer", "checked_number"]
+__all__ = [
+    "Only",
+    "Parameters",
+    "PlainParameters",
+    "checked_choice",
+    "checked_flag",
+    "checked_integer",
+    "checked_number",
+]
 
 
-class Parameters:
-    """A class whose ``__init__`` stores each of its arguments under its own name and does nothing else."""
+class PlainParameters:
+    """A class whose ``__init__`` stores each of its arguments under its own name and does nothing else.
 
-    def __init_subclass__(cls, **how: Any) -> None:
-        super().__init_subclass__(**how)
-        if "__init__" not in vars(cls):  # a copy under its own name: errors name the class that was called
-            cls.__init__ = _copied(cls.__init__, f"{cls.__qualname__}.__init__")  # type: ignore[method-assign]
+    Whatever is stored is Python's own: NumPy's numbers, flags and strings, which searches over parameters hand over,
+    are turned into those they stand for. A name that is none of the parameters is answered with the one it may be.
+    """
+
+    def __new__(cls, *args: Any, **params: Any) -> Self:
+        known = cls._defaults()
+        for name in params:
+            if name not in known:
+                raise unknown_parameter(cls.__name__, name, list(known))
+        return super().__new__(cls)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value.item() if isinstance(value, np.generic) else value)
 
     @classmethod
     def _defaults(cls) -> dict[str, Any]:
         found = inspect.signature(cls.__init__).parameters
         return {name: parameter.default for name, parameter in found.items() if name != "self"}
+
+
+class Only:
+    """Of a parameter that is looked at only where others have certain values: those, and what it is if left out.
+
+    Its own default is None, so that one that was given and is not looked at can be told from one that was not given.
+
+    Examples
+    --------
+    >>> Only(5, loss=("k-best", "averaged-sum")).default
+    5
+    """
+
+    def __init__(self, default: Any, **needs: tuple[Any, ...]) -> None:
+        self.default, self.needs = default, needs
+
+
+class Parameters(PlainParameters):
+    """The parameters of a learner, as scikit-learn's ``clone`` and grid search expect them."""
+
+    # Parameters that are looked at only where others have certain values.
+    _only: ClassVar[Mapping[str, Only]] = {}
+
+    def __init_subclass__(cls, **how: Any) -> None:
+        super().__init_subclass__(**how)
+        if "__init__" not in vars(cls):  # a copy under its own name: errors name the class that was called
+            cls.__init__ = _copied(cls.__init__, f"{cls.__qualname__}.__init__")  # type: ignore[method-assign]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name. ``deep`` is accepted for scikit-learn's sake."""
@@ -35,10 +83,53 @@ class Parameters:
         known = self._defaults()
         for name in params:
             if name not in known:
-                raise InvalidInput(f"{type(self).__name__} has no parameter {name!r}; it has: {', '.join(known)}")
+                raise unknown_parameter(type(self).__name__, name, list(known))
         for name, value in params.items():
             setattr(self, name, value)
         return self
+
+    def check(self) -> None:
+        """Raise `InvalidInput` when a parameter is wrong, or was given and would not be looked at.
+
+        Examples
+        --------
+        >>> import trelliswork as tw
+        >>> tw.Pegasos(k=5).check()
+        Traceback (most recent call last):
+        ...
+        trelliswork.errors.InvalidInput: Pegasos: k=5 is looked at only with loss='k-best' or loss='averaged-sum', not
+        with loss='max-margin': leave k out, or change loss
+        """
+        self._check()
+        for name, other in self._unused().items():
+            values = self._only[name].needs[other]
+            wanted = " or ".join(f"{other}={value!r}" for value in values)
+            raise InvalidInput(
+                f"{type(self).__name__}: {name}={getattr(self, name)!r} is looked at only with {wanted}, not with "
+                f"{other}={getattr(self, other)!r}: leave {name} out, or change {other}"
+            )
+
+    def without_unused(self) -> Self:
+        """Return the learner itself, having left out what would not be looked at, as earlier releases kept it."""
+        return self.set_params(**dict.fromkeys(self._unused()))
+
+    def _check(self) -> None:
+        """Raise `InvalidInput` when a parameter is wrong."""
+
+    def _unused(self) -> dict[str, str]:
+        """Which parameters were given and will not be looked at, and the parameter that is the reason for each."""
+        return {
+            name: other
+            for name, only in self._only.items()
+            if getattr(self, name) is not None
+            for other, values in only.needs.items()
+            if getattr(self, other) not in values
+        }
+
+    def _value(self, name: str) -> Any:
+        """Return a parameter, or what it is if left out."""
+        value = getattr(self, name)
+        return self._only[name].default if value is None and name in self._only else value
 
     def __repr__(self) -> str:
         defaults = self._defaults()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from trelliswork import _core
 from trelliswork.errors import InvalidInput
 from trelliswork.learners.epochs import EpochLearner
-from trelliswork.learners.parameters import checked_choice, checked_flag, checked_integer, checked_number
+from trelliswork.learners.parameters import Only, checked_choice, checked_flag, checked_integer, checked_number
 from trelliswork.learners.training import FloatArray
 
 __all__ = ["Pegasos", "Subgradient"]
@@ -34,8 +35,8 @@ class Pegasos(EpochLearner):
         the cost on the other side (eq. 5.2), which bounds the influence of mislabelled examples; ``"ramp-do"``, the
         ramp loss of Do et al. (2008); ``"slack"``, the hinge with rescaled slack,
         ``max over y of cost(y) (1 - w . (f(x, gold) - f(x, y)))``.
-    k : int, default 5
-        Outputs looked at for each example by ``"k-best"`` and ``"averaged-sum"``.
+    k : int, optional
+        Outputs looked at for each example by ``"k-best"`` and ``"averaged-sum"``. Left out, 5.
     batch_size : int or None, default 1
         Examples of one step; None for all. Batches are decoded in parallel (``n_jobs``).
     restricted : bool, default False
@@ -50,14 +51,14 @@ class Pegasos(EpochLearner):
     gamma : float or None, default None
         For ``"asgd"`` and ``"constant"``. None takes what was best in the thesis: 0.1, and 0.01 for ``"constant"``
         without projection.
-    alpha : float, default 0.75
-        For ``"power"`` and ``"asgd"``, above 0.5 and at most 1.
-    cccp : int, default 5
-        For the ramp losses: passes of one round of the concave-convex procedure.
+    alpha : float, optional
+        For ``"power"`` and ``"asgd"``, above 0.5 and at most 1. Left out, 0.75.
+    cccp : int, optional
+        For the ramp losses: passes of one round of the concave-convex procedure. Left out, 5.
     averaged : bool, default True
         Whether to return the mean of the weights after every step, which oscillates less.
-    average_from : int or float, default 0.5
-        When averaging starts: after this many epochs, or if a float, after this fraction of all steps.
+    average_from : int or float, optional
+        When averaging starts: after this many epochs, or if a float, after this fraction of all steps. Left out, 0.5.
     shuffle : bool, default True
         Whether to visit the examples in a new random order in each pass.
 
@@ -74,6 +75,13 @@ class Pegasos(EpochLearner):
 
     LOSSES = ("max-margin", "k-best", "averaged-sum", "ramp", "ramp-do", "slack")
     STEPS = ("pegasos", "power", "asgd", "constant")
+    _only: ClassVar[Mapping[str, Only]] = {
+        "k": Only(5, loss=("k-best", "averaged-sum")),
+        "gamma": Only(None, step=("asgd", "constant")),
+        "alpha": Only(0.75, step=("power", "asgd")),
+        "cccp": Only(5, loss=("ramp", "ramp-do")),
+        "average_from": Only(0.5, averaged=(True,)),
+    }
 
     def __init__(
         self,
@@ -81,16 +89,16 @@ class Pegasos(EpochLearner):
         epochs: int = 20,
         *,
         loss: str = "max-margin",
-        k: int = 5,
+        k: int | None = None,
         batch_size: int | None = 1,
         restricted: bool = False,
         projection: bool = False,
         step: str = "pegasos",
         gamma: float | None = None,
-        alpha: float = 0.75,
-        cccp: int = 5,
+        alpha: float | None = None,
+        cccp: int | None = None,
         averaged: bool = True,
-        average_from: float = 0.5,
+        average_from: float | None = None,
         shuffle: bool = True,
     ) -> None:
         self.lam = lam
@@ -111,20 +119,21 @@ class Pegasos(EpochLearner):
     @property
     def asks(self) -> tuple[str, ...]:
         """What an oracle has to answer: with most losses ``k`` is not looked at."""
-        return super().asks if self.loss in ("averaged-sum", "k-best") else ("argmax",)
+        several = self.loss in ("averaged-sum", "k-best") and self._value("k") > 1
+        return ("argmax", "kbest") if several else ("argmax",)
 
     @property
     def duration(self) -> str | None:
         """As for `EpochLearner`; None where averaging starts after a fraction of all steps."""
-        return None if self.averaged and isinstance(self.average_from, float) else "epochs"
+        return None if self.averaged and isinstance(self._value("average_from"), float) else "epochs"
 
     def _check(self) -> None:
         checked_number("lam", self.lam, above=0.0)
         checked_choice("loss", self.loss, self.LOSSES)
         checked_choice("step", self.step, self.STEPS)
-        checked_integer("k", self.k, least=1)
-        checked_integer("cccp", self.cccp, least=1)
-        if checked_number("alpha", self.alpha, above=0.5) > 1.0:
+        checked_integer("k", self._value("k"), least=1)
+        checked_integer("cccp", self._value("cccp"), least=1)
+        if checked_number("alpha", self._value("alpha"), above=0.5) > 1.0:
             raise InvalidInput(f"alpha must be at most 1, not {self.alpha!r}")
         if self.gamma is not None:
             checked_number("gamma", self.gamma, above=0.0)
@@ -133,7 +142,7 @@ class Pegasos(EpochLearner):
         if self.restricted and self.loss != "averaged-sum":
             raise InvalidInput(f"restricted=True is a choice of loss='averaged-sum', not of loss={self.loss!r}")
         _checked_batch_size(self.batch_size)
-        _checked_average_from(self.average_from)
+        _checked_average_from(self._value("average_from"))
 
     def _solver(self, oracle: _core.Oracle, weights: FloatArray, seed: int) -> _core.Solver:
         gamma = self.gamma
@@ -144,12 +153,12 @@ class Pegasos(EpochLearner):
             weights,
             lam=float(self.lam),
             loss=self.loss,
-            k=int(self.k),
+            k=int(self._value("k")),
             restricted=self.restricted,
-            cccp=int(self.cccp),
+            cccp=int(self._value("cccp")),
             step=self.step,
             gamma=float(gamma),
-            alpha=float(self.alpha),
+            alpha=float(self._value("alpha")),
             batch_size=int(self.batch_size or 0),
             projection=self.projection,
             average_after=_average_after(self, oracle.n_examples),
@@ -174,31 +183,32 @@ class Subgradient(EpochLearner):
 
     Parameters
     ----------
-    C : float, default 1.0
-        How much losses count against the size of the weights.
+    C : float, optional
+        How much losses count against the size of the weights. Left out, 1.
     epochs : int, default 10
         Passes over the examples.
     lam : float or None, default None
         In place of ``C``: the strength of the regularisation, ``1 / (C N)``.
     loss : str, default "hinge"
         ``"hinge"`` or ``"direct"``.
-    rescaling : str, default "margin"
+    rescaling : str, optional
         How the cost enters the hinge: ``"margin"``, cost - margin, or ``"slack"``, cost * (1 - margin), which does not
-        ask for large margins against outputs that are very wrong.
-    epsilon : float, default -1.0
-        For ``"direct"``: how far towards worse (above 0) or better (below 0) outputs to look.
-    epsilon_decay : float, default 0.0
-        In pass ``p``, epsilon is divided by ``p ** epsilon_decay``; the gradient is exact for small epsilon only.
+        ask for large margins against outputs that are very wrong. Left out, ``"margin"``.
+    epsilon : float, optional
+        For ``"direct"``: how far towards worse (above 0) or better (below 0) outputs to look. Left out, -1.
+    epsilon_decay : float, optional
+        For ``"direct"``: in pass ``p``, epsilon is divided by ``p ** epsilon_decay``; the gradient is exact for small
+        epsilon only. Left out, 0.
     batch_size : int or None, default 1
         Examples of one step; None for all, the batch method. Batches are decoded in parallel (``n_jobs``).
     step : str, default "constant"
         The step size at step ``t``: ``"constant"`` gamma, ``"root"`` gamma / sqrt(t) or ``"pegasos"`` 1 / (lam t).
-    gamma : float, default 0.1
-        The step size, or the first; 1 in the textbook's algorithm.
+    gamma : float, optional
+        For ``"constant"`` and ``"root"``: the step size, or the first; 1 in the textbook's algorithm. Left out, 0.1.
     averaged : bool, default True
         Whether to return the mean of the weights after every step.
-    average_from : int or float, default 0
-        When averaging starts: after this many epochs, or if a float, after this fraction of all steps.
+    average_from : int or float, optional
+        When averaging starts: after this many epochs, or if a float, after this fraction of all steps. Left out, 0.
     shuffle : bool, default True
         Whether to visit the examples in a new random order in each pass.
 
@@ -211,22 +221,30 @@ class Subgradient(EpochLearner):
     LOSSES = ("hinge", "direct")
     RESCALINGS = ("margin", "slack")
     STEPS = ("constant", "root", "pegasos")
+    _only: ClassVar[Mapping[str, Only]] = {
+        "C": Only(1.0, lam=(None,)),
+        "rescaling": Only("margin", loss=("hinge",)),
+        "epsilon": Only(-1.0, loss=("direct",)),
+        "epsilon_decay": Only(0.0, loss=("direct",)),
+        "gamma": Only(0.1, step=("constant", "root")),
+        "average_from": Only(0, averaged=(True,)),
+    }
 
     def __init__(
         self,
-        C: float = 1.0,
+        C: float | None = None,
         epochs: int = 10,
         *,
         lam: float | None = None,
         loss: str = "hinge",
-        rescaling: str = "margin",
-        epsilon: float = -1.0,
-        epsilon_decay: float = 0.0,
+        rescaling: str | None = None,
+        epsilon: float | None = None,
+        epsilon_decay: float | None = None,
         batch_size: int | None = 1,
         step: str = "constant",
-        gamma: float = 0.1,
+        gamma: float | None = None,
         averaged: bool = True,
-        average_from: float = 0,
+        average_from: float | None = None,
         shuffle: bool = True,
     ) -> None:
         self.C = C
@@ -246,37 +264,37 @@ class Subgradient(EpochLearner):
     @property
     def duration(self) -> str | None:
         """As for `EpochLearner`; None where averaging starts after a fraction of all steps."""
-        return None if self.averaged and isinstance(self.average_from, float) else "epochs"
+        return None if self.averaged and isinstance(self._value("average_from"), float) else "epochs"
 
     def _check(self) -> None:
-        checked_number("C", self.C, above=0.0)
+        checked_number("C", self._value("C"), above=0.0)
         if self.lam is not None:
             checked_number("lam", self.lam, above=0.0)
         checked_choice("loss", self.loss, self.LOSSES)
-        checked_choice("rescaling", self.rescaling, self.RESCALINGS)
+        checked_choice("rescaling", self._value("rescaling"), self.RESCALINGS)
         checked_choice("step", self.step, self.STEPS)
-        if checked_number("epsilon", self.epsilon) == 0.0:
+        if checked_number("epsilon", self._value("epsilon")) == 0.0:
             raise InvalidInput("epsilon must not be 0: the output it looks for would be the prediction itself")
-        if checked_number("epsilon_decay", self.epsilon_decay, least=0.0) > 100.0:
+        if checked_number("epsilon_decay", self._value("epsilon_decay"), least=0.0) > 100.0:
             raise InvalidInput(f"epsilon_decay must be at most 100, not {self.epsilon_decay!r}")
-        checked_number("gamma", self.gamma, above=0.0)
+        checked_number("gamma", self._value("gamma"), above=0.0)
         checked_flag("averaged", self.averaged)
         checked_flag("shuffle", self.shuffle)
         _checked_batch_size(self.batch_size)
-        _checked_average_from(self.average_from)
+        _checked_average_from(self._value("average_from"))
 
     def _solver(self, oracle: _core.Oracle, weights: FloatArray, seed: int) -> _core.Solver:
-        lam = 1.0 / (self.C * max(oracle.n_examples, 1)) if self.lam is None else self.lam
-        hinge = "slack" if self.rescaling == "slack" else "max-margin"
+        lam = 1.0 / (self._value("C") * max(oracle.n_examples, 1)) if self.lam is None else self.lam
+        hinge = "slack" if self._value("rescaling") == "slack" else "max-margin"
         return _core.Subgradient(
             oracle,
             weights,
             lam=float(lam),
             loss="direct" if self.loss == "direct" else hinge,
-            epsilon=float(self.epsilon),
-            epsilon_decay=float(self.epsilon_decay),
+            epsilon=float(self._value("epsilon")),
+            epsilon_decay=float(self._value("epsilon_decay")),
             step=self.step,
-            gamma=float(self.gamma),
+            gamma=float(self._value("gamma")),
             batch_size=int(self.batch_size or 0),
             average_after=_average_after(self, oracle.n_examples),
             averaged=self.averaged,
@@ -302,6 +320,5 @@ def _average_after(learner: Pegasos | Subgradient, n_examples: int) -> int:
     """Return how many steps the average leaves out."""
     batch = learner.batch_size or max(n_examples, 1)
     steps = -(-n_examples // batch)
-    if isinstance(learner.average_from, float):
-        return int(learner.average_from * learner.epochs * steps)
-    return int(learner.average_from * steps)
+    start = learner._value("average_from")
+    return int(start * learner.epochs * steps) if isinstance(start, float) else int(start * steps)

@@ -99,6 +99,11 @@ class Learner(Protocol):
         """Whether it asks for sums over all outputs (loss and gradient), or for the best outputs and for parts."""
         ...
 
+    @property
+    def probabilistic(self) -> bool:
+        """Whether its scores are made to be log-probabilities, up to a constant of each input."""
+        ...
+
     def train(
         self,
         oracle: _core.Oracle,

@@ -1,8 +1,8 @@
 """The trellis of a chain: a node for each position and label, an edge for each transition, the best path bold.
 
 After 000, Figure 17.1 (every edge thin and grey, one path bold) and 002, Figure 77.1 (the decoded path marked). The
-path is told by its colour, its width and square nodes, so that any one of the three is enough; what no labelling can
-use is drawn hollow and without edges.
+path is told by its colour, its width and square nodes, so that any one of the three is enough; the second best is
+dashed; what no labelling can use is drawn hollow and without edges.
 """
 
 from __future__ import annotations
@@ -27,9 +27,11 @@ Path = Literal["best"] | Sequence[int] | Sequence[str] | npt.NDArray[np.integer[
 
 MOST_POSITIONS, MOST_LABELS = 30, 12  # beyond these, edges are thinned out
 PATH_COLOUR = "#d55e00"  # vermilion of Okabe & Ito: apart from blue and grey in every common colour blindness
+SECOND_COLOUR = "#0072b2"  # blue of the same
 NODE_COLOUR, INK, FAINT = "#dce6ee", "#222222", "#9a9a9a"
-SHADING: dict[str, Any] = {"cmap": "Blues", "vmin": 0.0, "vmax": 1.0}
-FAINTEST_EDGE = 0.005  # an edge less probable than this would not be seen
+SHADES = "Blues"
+ROOT = 0.5  # the power of a probability that its shade goes by: 0.05 must not look like 0
+FAINTEST = 0.005  # a node or an edge less probable than this is as good as none
 CELL_WIDTH, CELL_HEIGHT, WIDEST, HIGHEST = 1.05, 0.62, 40.0, 24.0  # inches
 LETTER, LONGEST = 0.095, 16  # inches per letter of a tick label, letters of a token
 
@@ -43,6 +45,7 @@ def trellis(
     values: str | npt.ArrayLike | None = None,
     ax: Axes | None = None,
     title: str | None = None,
+    second: bool = True,
 ) -> Axes:
     """Draw the trellis of a chain and return the axes.
 
@@ -58,13 +61,17 @@ def trellis(
         The labelling to draw bold: ``chain.argmax()`` by default, or T labels by number or name, such as the gold
         ones, or none.
     marginals : bool
-        Shade each node by its marginal probability, and each edge likewise, instead of drawing all edges alike.
+        Shade each node by its marginal probability, and each edge likewise, instead of drawing all edges alike. Shades
+        go by the square root of probabilities, so that alternatives are seen; nodes of less than 0.005, and labels that
+        have no other, fade.
     values : "marginals", "max_marginals", "unary", "forward", "backward" or array_like of shape (T, K), optional
         Numbers to write into the nodes: the chain's answer of that name, or any others.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure that grows with T and K, and that pyplot does not know about.
     title : str, optional
         A title above the picture.
+    second : bool
+        Whether to draw the second-best labelling, too, dashed, where the path is the best one.
 
     Returns
     -------
@@ -78,8 +85,9 @@ def trellis(
 
     Notes
     -----
-    Up to 30 positions and 12 labels every edge is drawn that some labelling uses. Beyond that only the likeliest edge
-    into each node is, and the picture says so. A chain without positions gives axes with nothing but label names.
+    Up to 30 positions and 12 labels every edge is drawn that some labelling uses, with ``marginals`` every edge of a
+    probability of at least 0.005. Without ``marginals``, beyond that only the likeliest edge into each node is, and the
+    picture says so. A chain without positions gives axes with nothing but label names.
 
     Examples
     --------
@@ -103,8 +111,11 @@ def trellis(
         shades = chain.marginals() if marginals else None
         _draw_edges(ax, chain, usable, marginals)
         _draw_nodes(ax, usable, bold, shades, size)
+        if second and isinstance(path, str):
+            _draw_second_best(ax, chain, size)
         _draw_path(ax, bold, size)
         _draw_colour_bar(ax, shades)
+        _fade_labels(ax, shades)
         _write_values(ax, numbers, shades, size)
     return ax
 
@@ -211,12 +222,12 @@ def _draw_edges(ax: Axes, chain: Chain, usable: npt.NDArray[np.bool_], marginals
     crowded = chain.n_positions > MOST_POSITIONS or chain.n_labels > MOST_LABELS
     probability = chain.edge_marginals() if marginals or crowded else None
     shown = (chain.transitions > -np.inf) & usable[:-1, :, np.newaxis] & usable[1:, np.newaxis, :]
-    if probability is not None and crowded:
+    if probability is not None and not marginals:
         shown &= np.arange(chain.n_labels)[:, np.newaxis] == probability.argmax(axis=1)[:, np.newaxis, :]
         ax.set_xlabel("only the likeliest edge into each node is drawn", color=FAINT, fontsize=9)
     if probability is not None and marginals:
-        shown &= probability >= FAINTEST_EDGE
-        strength = probability[shown]
+        shown &= probability >= FAINTEST
+        strength = probability[shown] ** ROOT
         widths, opacity = 0.5 + 1.7 * strength, 0.2 + 0.8 * strength  # narrower than any path
     else:
         # The more edges cross in the room there is, the fainter each: twelve labels should look as grey as two.
@@ -243,11 +254,14 @@ def _draw_nodes(
 
     def scatter(name: str, which: npt.NDArray[np.bool_], fill: str, **look: Any) -> None:
         t, k = np.nonzero(which)
-        colours = {"facecolors": fill} if shades is None or fill == "white" else {"c": shades[which], **SHADING}
-        ax.scatter(t, k, s=size**2, gid=name, **colours, **look)
+        colours = {"facecolors": fill} if shades is None or fill == "white" else {"c": shades[which], **_shading()}
+        ax.scatter(t, k, **{"s": size**2, "gid": name, **colours, **look})
 
-    scatter("forbidden nodes", ~usable & ~on_path, "white", edgecolors=FAINT, linestyles="dotted", zorder=3)
-    scatter("nodes", usable & ~on_path, NODE_COLOUR, edgecolors=INK, linewidths=0.8, zorder=3)
+    # Lines of the second-best path go in and out below its nodes, and above those that matter less.
+    faded = usable & ~on_path & (np.zeros_like(usable) if shades is None else shades < FAINTEST)
+    scatter("forbidden nodes", ~usable & ~on_path, "white", edgecolors=FAINT, linestyles="dotted", zorder=2)
+    scatter("faded nodes", faded, "white", edgecolors=FAINT, linewidths=0.4, alpha=0.6, s=(0.4 * size) ** 2, zorder=2)
+    scatter("nodes", usable & ~on_path & ~faded, NODE_COLOUR, edgecolors=INK, linewidths=0.8, zorder=3)
     scatter("path nodes", on_path, PATH_COLOUR, edgecolors=PATH_COLOUR, linewidths=2.4, marker="s", zorder=5)
 
 
@@ -262,15 +276,50 @@ def _draw_path(ax: Axes, bold: npt.NDArray[np.int32] | None, size: float) -> Non
     line.set_path_effects([Stroke(linewidth=width + 1.6, foreground="white"), Normal()])
 
 
+def _draw_second_best(ax: Axes, chain: Chain, size: float) -> None:
+    """A dashed line below the nodes, and a rim around those of its nodes that the best path has not."""
+    best = chain.kbest(2)
+    if len(best) < 2:
+        return
+    labels, other = best[1].labels, np.flatnonzero(best[1].labels != best[0].labels)
+    width = float(np.clip(0.11 * size, 1.4, 2.0))
+    ax.plot(
+        range(len(labels)),
+        labels,
+        color=SECOND_COLOUR,
+        linewidth=width,
+        linestyle=(0, (3, 2)),
+        zorder=2.5,
+        gid="second",
+    )
+    look: dict[str, Any] = {"facecolors": "none", "edgecolors": SECOND_COLOUR, "linewidths": 1.8, "zorder": 3.5}
+    ax.scatter(other, labels[other], s=size**2, gid="second nodes", **look)
+
+
+def _fade_labels(ax: Axes, shades: npt.NDArray[np.float64] | None) -> None:
+    """Grey names for the labels that are improbable everywhere."""
+    if shades is None:
+        return
+    for text, most in zip(ax.get_yticklabels(), shades.max(axis=0), strict=True):
+        if most < FAINTEST:
+            text.set_color(FAINT)
+
+
+def _shading() -> dict[str, Any]:
+    from matplotlib.colors import PowerNorm
+
+    return {"cmap": SHADES, "norm": PowerNorm(ROOT, 0.0, 1.0)}
+
+
 def _draw_colour_bar(ax: Axes, shades: npt.NDArray[np.float64] | None) -> None:
     if shades is None:
         return
     from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Normalize
 
-    blues = ScalarMappable(Normalize(SHADING["vmin"], SHADING["vmax"]), SHADING["cmap"])
+    blues = ScalarMappable(**_shading())
     height = ax.get_window_extent().height / ax.figure.dpi
     bar = ax.figure.colorbar(blues, ax=ax, fraction=0.05, pad=0.02, aspect=20, shrink=min(1.0, 2.4 / height))
+    bar.set_ticks([0.0, 0.05, 0.25, 0.5, 1.0], labels=["0", "0.05", "0.25", "0.5", "1"])
     bar.set_label("marginal probability", color=INK)
     bar.outline.set_visible(False)
 
@@ -286,8 +335,9 @@ def _write_values(
     texts = _brief(numbers)
     letters = max(4, *map(len, texts))
     for (t, k), text in zip(np.ndindex(numbers.shape), texts, strict=True):
-        dark = shades is not None and shades[t, k] > 0.6
-        colour = "white" if dark else INK
+        dark = shades is not None and shades[t, k] ** ROOT > 0.6
+        faded = shades is not None and shades[t, k] < FAINTEST
+        colour = "white" if dark else FAINT if faded else INK
         ax.text(t, k, text, ha="center", va="center", fontsize=1.35 * size / letters, color=colour, zorder=6)
 
 

@@ -110,15 +110,22 @@ class Asked:
             expectations="expectations" in answers,
         )
 
-    def enumerated(self, sample_weight: FloatArray) -> _core.EnumeratedOracle:
-        """Return an oracle of all outputs written down."""
+    def wrong(self, i: int, output: Any) -> float:
+        """Return 1 if an output of example ``i`` is not gold, else 0."""
+        return float(key_of(output) != key_of(self.Y[i]))
+
+    def enumerated(
+        self, sample_weight: FloatArray, cost: Callable[[int, Any], float] | None = None
+    ) -> _core.EnumeratedOracle:
+        """Return an oracle of all outputs written down; ``cost`` in place of the structure's own."""
+        cost = cost or self.cost
         starts, gold, costs = [0], [], []
         features: list[Vector] = []
         for i, (x, y) in enumerate(zip(self.X, self.Y, strict=True)):
             found = listed(self.structure, x, f"X[{i}]", i)
             gold.append(self._place_of_gold(i, y, found.outputs))
             features += found.features
-            costs += [self.cost(i, output) for output in found.outputs]
+            costs += [cost(i, output) for output in found.outputs]
             starts.append(len(features))
         return _core.EnumeratedOracle.make(
             np.array(starts),

@@ -1,0 +1,100 @@
+"""What other libraries call a parameter: whoever writes their name is told the one it has here."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Sequence
+
+from trelliswork.errors import UnknownParameter
+
+__all__ = ["unknown_parameter"]
+
+_OF_CRFSUITE = (
+    "tw.CRF() for lbfgs, tw.CRF(solver='sgd') for l2sgd, tw.Perceptron() for ap, tw.PassiveAggressive() for pa, "
+    "tw.AROW() for arow"
+)
+_PASSES = {"max_iter": "max_iter", "epochs": "epochs"}
+_STEP = {"step_size": "step_size", "gamma": "gamma"}
+_PENALTY = {"l2": "l2", "lam": "lam"}
+
+# What others say -> our name, if a class has it, and how to say it.
+_ELSEWHERE: dict[str, dict[str, str]] = {
+    "algorithm": {"solver": f"solver; the algorithms of CRFsuite are learners: {_OF_CRFSUITE}"}
+    | {"learner": f"learner, the algorithms of CRFsuite being {_OF_CRFSUITE}"},
+    "all_possible_states": {"combinations": 'combinations="all"'},
+    "all_possible_transitions": {"combinations": 'combinations="transitions"'},
+    "average": {"averaged": "averaged"},
+    "c": {"C": "C", "l2": "l2 = 1 / C"},
+    "C": {"l2": "l2 = 1 / C", "lam": "lam = 1 / (C * number of examples)"},
+    "c1": {"l1": "l1 (and l2 = 2 c2)"},
+    "c2": {"l2": "l2 = 2 c2 (and l1 = c1)"},
+    "epsilon": {"tol": "tol"},
+    "eta0": _STEP,
+    "feature_minfreq": {"min_count": "min_count"},
+    "learning_rate": _STEP,
+    "max_iter": _PASSES,
+    "max_iterations": _PASSES,
+    "min_freq": {"min_count": "min_count"},
+    "minfreq": {"min_count": "min_count"},
+    "n_epochs": _PASSES,
+    "n_iter": _PASSES,
+    "num_memories": {"memory": "memory"},
+    "regularization": _PENALTY,
+    "seed": {"random_state": "random_state"},
+    "threads": {"n_jobs": "n_jobs"},
+    "tolerance": {"tol": "tol"},
+}
+
+
+def unknown_parameter(kind: str, name: str, known: Sequence[str]) -> UnknownParameter:
+    """Return the error for a parameter that a class does not have.
+
+    Parameters
+    ----------
+    kind : str
+        The name of the class.
+    name : str
+        What was written.
+    known : sequence of str
+        The parameters that it has.
+
+    Examples
+    --------
+    >>> print(unknown_parameter("CRF", "c1", ["l2", "l1"]))
+    CRF has no parameter 'c1': say l1 (and l2 = 2 c2). It has: l2, l1
+    """
+    return UnknownParameter(f"{kind} has no parameter {name!r}{_advice(kind, name, known)}. It has: {', '.join(known)}")
+
+
+def _advice(kind: str, name: str, known: Sequence[str]) -> str:
+    if own := _said(name, known):
+        return f": say {own}"
+    others = _of_learners() if "learner" in known else {"SequenceLabeler": _of_the_labeler()}
+    for other, parameters in others.items():
+        if said := _said(name, parameters):
+            owner = "its learner" if "learner" in known else "the estimator"
+            example = f"learner=tw.{other}(...)" if "learner" in known else f"SequenceLabeler(tw.{kind}(...), ...)"
+            return f": it is a parameter of {owner}. In {example}, say {said}"
+    close = difflib.get_close_matches(name, known, 1)
+    return f": {close[0]} is near it" if close else ""
+
+
+def _said(name: str, known: Sequence[str]) -> str:
+    """How to say what others call ``name``, to a class with these parameters; nothing if it has no such thing."""
+    if name in known:
+        return name
+    return next((words for ours, words in _ELSEWHERE.get(name, {}).items() if ours in known), "")
+
+
+def _of_learners() -> dict[str, list[str]]:
+    from trelliswork import learners
+
+    kinds = [type(learners.by_name(name)) for name in learners.names()]
+    return {kind.__name__: list(inspect.signature(kind).parameters) for kind in kinds}
+
+
+def _of_the_labeler() -> list[str]:
+    from trelliswork.estimators.sequence_labeler import SequenceLabeler
+
+    return list(inspect.signature(SequenceLabeler).parameters)
