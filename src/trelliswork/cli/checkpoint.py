@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from trelliswork.errors import InvalidInput
@@ -47,7 +49,7 @@ class Checkpoint:
         self._written = time.monotonic()
 
     def offer(self, state: Any, at_once: bool = False) -> None:
-        """Write what ``state()`` returns, names and arrays, if it is time to."""
+        """Write what ``state()`` returns, names and arrays, if it is time to; what cannot be written is a warning."""
         if self._path is None or (not at_once and time.monotonic() - self._written < self._seconds):
             return
         import numpy as np
@@ -57,7 +59,8 @@ class Checkpoint:
         arrays = {name: np.ascontiguousarray(array) for name, array in state().items()}
         tensors = {name: array.reshape(-1).view(np.uint8) for name, array in arrays.items()}
         forms = {name: [array.dtype.str, list(array.shape)] for name, array in arrays.items()}
-        store.save(self._path, tensors, {"kind": KIND, "run": self._run, "forms": forms})
+        with self._warning("training goes on without a checkpoint"):
+            store.save(self._path, tensors, {"kind": KIND, "run": self._run, "forms": forms})
         self._written = time.monotonic()
 
     def load(self) -> dict[str, Any] | None:
@@ -85,7 +88,17 @@ class Checkpoint:
     def remove(self) -> None:
         """Remove the file: the run is over."""
         if self._path is not None and os.path.exists(self._path):
-            os.unlink(self._path)
+            with self._warning("the model is there, and the checkpoint is no longer needed"):
+                os.unlink(self._path)
+
+    @contextmanager
+    def _warning(self, consequence: str) -> Iterator[None]:
+        """Make a warning of what the system refuses: a full disk under the checkpoint must not cost the model."""
+        try:
+            yield
+        except OSError as error:
+            reason = error.strerror or str(error)
+            warnings.warn(f"{self._path}: {reason}; {consequence}.", UserWarning, stacklevel=2)
 
     def _refuse_another_run(self, run: Any) -> None:
         found = run if isinstance(run, dict) else {}

@@ -340,6 +340,8 @@ def _fit(
 
 def _run_of(labeler: Any, source: str, dev: str | None) -> dict[str, Any]:
     """What a resumed run must have in common with the one before, ready for JSON."""
+    from trelliswork.estimators.json_values import parameters_as_json
+
     learner = labeler.learner
     # How far to go may change; how many threads go there does not matter.
     free = ("tol", "max_iter" if hasattr(learner, "max_iter") else "epochs")
@@ -348,7 +350,7 @@ def _run_of(labeler: Any, source: str, dev: str | None) -> dict[str, Any]:
     features = labeler.features
     return {
         "learner": type(learner).__name__,
-        "parameters": parameters,
+        "parameters": parameters_as_json(parameters),
         **{name: getattr(labeler, name) for name in options},
         "features": features if isinstance(features, str) else json.loads(json.dumps(features.to_dict())),
         "training data": fingerprint(source),

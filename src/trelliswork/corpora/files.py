@@ -15,7 +15,7 @@ from typing import IO, Any, TypeAlias
 
 from trelliswork.errors import InvalidInput
 
-__all__ = ["Source", "Target", "name_of", "numbered_lines", "reading_bytes", "replacing", "writing"]
+__all__ = ["Source", "Target", "name_of", "numbered_lines", "reading_bytes", "writing"]
 
 Source: TypeAlias = str | os.PathLike[str] | IO[str] | IO[bytes]
 Target: TypeAlias = str | os.PathLike[str] | IO[str] | IO[bytes]
@@ -325,34 +325,14 @@ def _writable(target: Target, encoding: str) -> Iterator[IO[str]]:
         with _encoding(getattr(sys.stdout, "buffer", sys.stdout), encoding) as file:
             yield file
     else:
-        # A link keeps pointing where it did; a device or a pipe cannot be replaced, so it is written to.
-        path = os.path.realpath(target)
-        replace = os.path.isfile(path) or not os.path.exists(path)
+        from trelliswork.atomic_files import replacing  # here: what reads need not wait for it
+
         with (
-            replacing(path) if replace else open(path, "wb") as binary,
+            replacing(os.fspath(target)) as binary,
             _compressing(binary, os.fspath(target)) as plain,
             _encoding(plain, encoding) as file,
         ):
             yield file
-
-
-@contextmanager
-def replacing(path: str) -> Iterator[IO[bytes]]:
-    """A new file that takes the place of the path when all went well, and disappears when not."""
-    folder, base = os.path.split(path)
-    temporary = os.path.join(folder, f".{base}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
-    try:  # from here on, not only after opening: an interrupt may come between the two
-        with open(temporary, "xb") as file:  # not tempfile, whose files no one else may read
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        with suppress(OSError):
-            os.chmod(temporary, os.stat(path).st_mode & 0o7777)
-        os.replace(temporary, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
 
 
 @contextmanager

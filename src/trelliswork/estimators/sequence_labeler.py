@@ -19,6 +19,7 @@ from trelliswork.estimators.fitted import atomic, check_is_fitted, snapshot
 from trelliswork.estimators.gold import Gold, encoded, paired, require_paired
 from trelliswork.estimators.inputs import head, inputs_of
 from trelliswork.estimators.job import Job
+from trelliswork.estimators.json_values import from_json, parameters_as_json, plain
 from trelliswork.estimators.limits import Limits, bias_of
 from trelliswork.estimators.monitor import Callback, Monitor
 from trelliswork.estimators.scoring import scoring_of
@@ -318,7 +319,7 @@ class SequenceLabeler(PlainParameters):
             **job.inputs.as_settings(),
             "learner": {
                 "name": learners.name_of(learner),
-                "parameters": _as_json(getattr(learner, "get_params", dict)()),
+                "parameters": parameters_as_json(getattr(learner, "get_params", dict)()),
             },
             "parameters": self._saved_parameters(),
             "training": {
@@ -329,13 +330,13 @@ class SequenceLabeler(PlainParameters):
                 "best_iteration": self.best_iteration_,
                 "converged": self.converged_,
                 "message": self.message_,
-                "objective": _plain(last.get("objective")),
-                "history": _plain(self.history_),
+                "objective": plain(last.get("objective")),
+                "history": plain(self.history_),
             },
         }
 
     def _saved_parameters(self) -> dict[str, Any]:
-        simple = {name: _plain(getattr(self, name)) for name in _SIMPLE_PARAMETERS}
+        simple = {name: plain(getattr(self, name)) for name in _SIMPLE_PARAMETERS}
         cost = self.cost if isinstance(self.cost, str) else np.asarray(self.cost, dtype=float).tolist()
         scoring = self.scoring if isinstance(self.scoring, str) else "auto"
         constraints = self.constraints if self.constraints is None or isinstance(self.constraints, str) else "array"
@@ -898,7 +899,7 @@ def _parameters(model: TrainedModel) -> dict[str, Any]:
         "cost": saved["cost"] if isinstance(saved["cost"], str) else np.array(saved["cost"]),
         "scoring": saved["scoring"],
         "constraints": constraints,
-        "learner": learners.restored(learner["name"], _from_json(learner["parameters"])),
+        "learner": learners.restored(learner["name"], from_json(learner["parameters"])),
         "features": model.inputs.templates or ("attributes" if model.inputs.kind == "attributes" else "auto"),
     }
 
@@ -906,9 +907,6 @@ def _parameters(model: TrainedModel) -> dict[str, Any]:
 def _probabilistic(learner: Any) -> bool:
     """Whether a learner makes log-probabilities of its scores; one of somebody's own may not say."""
     return bool(getattr(learner, "probabilistic", True))
-
-
-_INFINITE = "inf"
 
 
 class _placed:
@@ -938,23 +936,3 @@ def _warn_of_unseen(labels: list[str], argument: str = "y_dev") -> None:
             UserWarning,
             stacklevel=callers_level(),
         )
-
-
-def _as_json(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters of a learner as JSON can hold them: infinity is a word."""
-    return {name: _INFINITE if value == np.inf else _plain(value) for name, value in parameters.items()}
-
-
-def _from_json(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: np.inf if value == _INFINITE else value for name, value in parameters.items()}
-
-
-def _plain(value: Any) -> Any:
-    """What JSON can hold in place of a value: NumPy's numbers as Python's, None for what is not finite."""
-    if isinstance(value, Mapping):
-        return {str(name): _plain(part) for name, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(part) for part in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if isinstance(value, float) and not np.isfinite(value) else value

@@ -41,11 +41,9 @@ def save(target: Path | IO[bytes], tensors: Mapping[str, Any], settings: Mapping
             raise InvalidInput(f"expected a path or a binary file to save to, found {target!r}.")
         target.write(data)
         return len(data)
-    from trelliswork.corpora.files import replacing  # here: loading must not wait for it
+    from trelliswork.atomic_files import replacing  # here: loading must not wait for it
 
-    # A link keeps pointing where it did; a device or a pipe cannot be replaced, so it is written to.
-    path = os.path.realpath(target)
-    with replacing(path) if os.path.isfile(path) or not os.path.exists(path) else open(path, "wb") as file:
+    with replacing(os.fspath(target)) as file:
         file.write(data)
     return len(data)
 
