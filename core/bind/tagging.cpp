@@ -78,8 +78,10 @@ public:
         require(expand == "auto" || expand == "now" || expand == "never", "expand must be 'auto', 'now' or 'never'");
         Tensors views;
         for (const auto& [name, object] : tensors) {
-            require(nb::isinstance<nb::str>(name), "the names of tensors must be str");
-            views.insert_or_assign(nb::cast<std::string>(name), tensor(nb::cast<std::string>(name), object));
+            std::string text;
+            require(nb::try_cast(name, text, false), "the names of tensors must be text");
+            const Tensor view = tensor(text, object);
+            views.insert_or_assign(std::move(text), view);
         }
         const Unlocked unlocked;
         model_.emplace(views, n_labels, hash_bits,
@@ -197,6 +199,7 @@ private:
         const Py_buffer& view = buffers_.emplace_back(object).view();
         const auto type = type_of(view);
         if (!type) throw std::invalid_argument("tensor '" + name + "' has a type that no model has");
+        if (view.ndim != 1) throw std::invalid_argument("tensor '" + name + "' must have one dimension");
         const auto item = static_cast<std::size_t>(view.itemsize), bytes = static_cast<std::size_t>(view.len);
         const void* data = view.buf;
         if (reinterpret_cast<std::uintptr_t>(data) % item != 0) {

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trelliswork.cli.eval import loaded_model, read_tagged
+from trelliswork.cli.eval import read_tagged
+from trelliswork.cli.models import loaded_model, no_mmap_option
 from trelliswork.cli.reading import Layout, layout_options, read_labelled
 from trelliswork.errors import InvalidInput
 
@@ -36,6 +37,7 @@ __all__ = ["command", "compare"]
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The seed of the bootstrap.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Threads.  [all processors]")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@no_mmap_option
 @layout_options(labels=True)
 def command(
     first: str,
@@ -47,6 +49,7 @@ def command(
     seed: int,
     jobs: int | None,
     as_json: bool,
+    mmap: bool,
 ) -> None:
     """Compare FIRST with SECOND: McNemar's test over tokens, and a paired bootstrap over sentences.
 
@@ -54,6 +57,8 @@ def command(
     file leaves them. With --test they are models.
     """
     if test is None:
+        if not mmap:
+            raise click.UsageError("--no-mmap is about models: name a --test file to compare two of them on.")
         if first == second == "-":
             raise click.UsageError("Only one of the two files can be the standard input.")
         gold, one = _columns_of(first, layout)
@@ -61,7 +66,7 @@ def command(
         _require_same(gold, again, first, second)
     else:
         corpus = read_labelled(test, layout)
-        one, two = (loaded_model(model, jobs).predict(corpus.X) for model in (first, second))
+        one, two = (loaded_model(model, jobs, mmap).predict(corpus.X) for model in (first, second))
         gold = corpus.y
     tokens, sentences = compare(gold, one, two, measure=measure, samples=samples, seed=seed)
     if as_json:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trelliswork.cli.models import loaded_model, no_mmap_option
 from trelliswork.cli.reading import Labelled, Layout, format_of, labelled_blocks, layout_options, read_sentences
 from trelliswork.errors import InvalidInput
 from trelliswork.scheme_table import SCHEME_NAMES
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from trelliswork.evaluation import Calibration, Evaluation
     from trelliswork.evaluation.summary import EvaluationCounts
 
-__all__ = ["calibration_of_model", "command", "evaluate_model", "evaluate_tagged", "loaded_model", "read_tagged"]
+__all__ = ["calibration_of_model", "command", "evaluate_model", "evaluate_tagged", "read_tagged"]
 
 
 @click.command(
@@ -39,6 +40,7 @@ __all__ = ["calibration_of_model", "command", "evaluate_model", "evaluate_tagged
 @click.option("--calibration", is_flag=True, help="Also say how far the model's probabilities can be trusted.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Threads.  [all processors]")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@no_mmap_option
 @layout_options(labels=True)
 def command(
     model: str | None,
@@ -50,6 +52,7 @@ def command(
     calibration: bool,
     jobs: int | None,
     as_json: bool,
+    mmap: bool,
 ) -> None:
     """Score MODEL on the labelled file TEST ("-" or nothing: the standard input).
 
@@ -59,14 +62,17 @@ def command(
     """
     if calibration and (tagged or test == "-"):
         raise click.UsageError("--calibration needs a MODEL and a TEST file that can be read twice.")
+    if tagged and not mmap:
+        raise click.UsageError("--no-mmap is about a MODEL, and with --tagged there is none.")
     reliability = None
     if tagged:
         evaluation = evaluate_tagged(model if model is not None else test, layout, scheme, strict)
     elif model is None:
         raise click.UsageError("Name a MODEL and a TEST file, or pass --tagged with a file that is tagged already.")
     else:
-        evaluation = evaluate_model(model, test, layout, scheme, strict, jobs)
-        reliability = calibration_of_model(model, test, layout, jobs) if calibration else None
+        labeler = loaded_model(model, jobs, mmap)
+        evaluation = evaluate_model(labeler, test, layout, scheme, strict)
+        reliability = calibration_of_model(labeler, test, layout) if calibration else None
     if as_json:
         more = {} if reliability is None else {"calibration": reliability.as_dict()}
         click.echo(json.dumps(evaluation.as_dict() | more, ensure_ascii=False))
@@ -121,25 +127,17 @@ def read_tagged(source: str, layout: Layout) -> Iterator[tuple[list[str], list[s
 
 
 def evaluate_model(
-    model: str,
-    source: str,
-    layout: Layout,
-    scheme: str | None = None,
-    strict: bool = False,
-    jobs: int | None = None,
+    labeler: Any, source: str, layout: Layout, scheme: str | None = None, strict: bool = False
 ) -> Evaluation:
-    """Return the scores of a saved model on a labelled file; arguments are as for `evaluate_tagged`.
+    """Return the scores of a model on a labelled file.
 
     Parameters
     ----------
-    model : str
-        The path of the model.
+    labeler : estimator
+        As `trelliswork.load` returns it.
     source, layout, scheme, strict
         As for `evaluate_tagged`.
-    jobs : int or None
-        Threads; None is one for each processor.
     """
-    labeler = loaded_model(model, jobs)
     counts = _counts(scheme, strict)
     with _placed(source):
         for block, guesses in _answered(source, layout, labeler.predict):
@@ -148,11 +146,10 @@ def evaluate_model(
         return counts.evaluation()
 
 
-def calibration_of_model(model: str, source: str, layout: Layout, jobs: int | None = None) -> Calibration:
-    """Return how far a saved model's marginals can be trusted on a labelled file; arguments as for `evaluate_model`."""
+def calibration_of_model(labeler: Any, source: str, layout: Layout) -> Calibration:
+    """Return how far a model's marginals can be trusted on a labelled file; arguments are as for `evaluate_model`."""
     from trelliswork.evaluation import calibration
 
-    labeler = loaded_model(model, jobs)
     found = _answered(source, layout, labeler.predict_marginals)
     # Both are asked for in turn, so that one sequence is kept at a time.
     first, second = tee(pair for block, tables in found for pair in zip(tables, block.y, strict=True))
@@ -167,15 +164,6 @@ def _answered(source: str, layout: Layout, answer: Callable[[Any], Any]) -> Iter
         except InvalidInput as error:
             raise block.placed(error) from error
         yield block, answers
-
-
-def loaded_model(model: str, jobs: int | None) -> Any:
-    """Return a saved model, ready to predict with so many threads; None is one for each processor."""
-    from trelliswork.estimators.saved import loaded
-
-    labeler = loaded(model, light=True)
-    labeler.n_jobs = jobs or -1
-    return labeler
 
 
 def _counts(scheme: str | None, strict: bool) -> EvaluationCounts:

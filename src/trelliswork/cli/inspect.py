@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from itertools import islice
 from typing import Any
 
 import click
 
+from trelliswork.cli.models import no_mmap_option
 from trelliswork.cli.reading import Layout, layout_options, read_sentences
 from trelliswork.errors import InvalidInput
 
@@ -31,6 +31,7 @@ __all__ = ["command", "described", "explained"]
 @click.option("--explain", metavar="FILE", help='Explain the sentences of this file ("-": standard input).')
 @click.option("--token", metavar="WORD|N", help="Explain this token only: a word, or its position from 0.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@no_mmap_option
 @layout_options(labels=False)
 def command(
     model: str,
@@ -40,6 +41,7 @@ def command(
     explain: str | None,
     token: str | None,
     as_json: bool,
+    mmap: bool,
     layout: Layout,
 ) -> None:
     """Show what MODEL has learned, or why it labels a sentence as it does.
@@ -47,17 +49,17 @@ def command(
     In --sentence, tokens are parted by spaces; the columns of a token by slashes, if the model was trained on several.
     """
     if sentence is None and explain is None:
-        facts = described(model, top, labels)
+        facts = described(model, top, labels, mmap)
         click.echo(json.dumps(facts, ensure_ascii=False) if as_json else _text_of(facts))
         return
-    explanations = explained(model, sentence, explain, layout, token, top)
+    explanations = explained(model, sentence, explain, layout, token, top, mmap)
     if as_json:
         click.echo(json.dumps([part for part, _ in explanations], ensure_ascii=False))
     else:
         click.echo("\n\n".join(text for _, text in explanations))
 
 
-def described(model: str, top: int = 8, labels: tuple[str, ...] = ()) -> dict[str, Any]:
+def described(model: str, top: int = 8, labels: tuple[str, ...] = (), mmap: bool = True) -> dict[str, Any]:
     """Return the labels, sizes, settings and strongest weights of a model, ready for JSON.
 
     Parameters
@@ -68,58 +70,60 @@ def described(model: str, top: int = 8, labels: tuple[str, ...] = ()) -> dict[st
         How many transitions, and how many weights of each label.
     labels : tuple of str
         The labels whose weights are wanted; all if empty.
+    mmap : bool
+        As for `trelliswork.load`.
     """
     from trelliswork import store
+    from trelliswork.estimators.saved import restored
 
-    tensors, settings = store.load(model)
+    data, name = store.contents(model, mmap)
+    estimator = restored(*store.loads(data, name), name, light=True)
+    known = estimator.exported()[1]["labels"]
     for label in labels:
-        if label not in settings["labels"]:
-            raise InvalidInput(f"--label {label}: the labels of {model} are {', '.join(settings['labels'])}.")
-    return _facts(model, os.path.getsize(model), tensors, settings, top, labels)
+        if label not in known:
+            raise InvalidInput(f"--label {label}: the labels of {model} are {', '.join(known)}.")
+    return _facts(model, len(data), estimator, top, labels)
 
 
-def _facts(
-    model: str, size: int, tensors: dict[str, Any], settings: dict[str, Any], top: int, labels: tuple[str, ...]
-) -> dict[str, Any]:
+def _facts(model: str, size: int, estimator: Any, top: int, labels: tuple[str, ...]) -> dict[str, Any]:
     """What is in a model of so many bytes; of several that stand together, what is in each."""
     from trelliswork import store
 
+    tensors, settings = estimator.exported()
     members = store.members_of(tensors, settings)
-    if members:
-        own = {name: value for name, value in settings.items() if name not in ("labels", "members", "base")}
-        found = {}
-        for name, (part, described_by) in members.items():
-            found[name] = _facts(
-                f"{model}, {name} model", sum(store.sizes(part).values()), part, described_by, top, labels
-            )
-        return {"model": model, "bytes": size, "labels": settings["labels"], "settings": own, "members": found}
-    return {"model": model, "bytes": size, **_single_facts(tensors, settings, top, labels)}
+    if not members:
+        return {"model": model, "bytes": size, **_single_facts(estimator, top, labels)}
+    own = {name: value for name, value in settings.items() if name not in ("labels", "members", "base")}
+    found = {
+        name: _facts(
+            f"{model}, {name} model", sum(store.sizes(part).values()), getattr(estimator, f"{name}_"), top, labels
+        )
+        for name, (part, _) in members.items()
+    }
+    return {"model": model, "bytes": size, "labels": settings["labels"], "settings": own, "members": found}
 
 
-def _single_facts(
-    tensors: dict[str, Any], settings: dict[str, Any], top: int, labels: tuple[str, ...]
-) -> dict[str, Any]:
+def _single_facts(estimator: Any, top: int, labels: tuple[str, ...]) -> dict[str, Any]:
     from trelliswork import store
-    from trelliswork.estimators.trained import TrainedModel
 
-    trained = TrainedModel(tensors, settings)
-    weights = trained.weights()
-    settings = {name: value for name, value in trained.settings.items() if name not in ("labels", "templates")}
+    tensors, settings = estimator.exported()
+    weights = estimator.weights()
+    known = settings["labels"]
     return {
-        "labels": trained.labels,
-        "attributes": trained.core.n_attributes,
+        "labels": known,
+        "attributes": estimator.n_attributes_,
         "weights": len(weights),
         "zero_weights": sum(weight.weight == 0 for weight in weights),
-        "tensors": store.sizes(trained.tensors),
-        "settings": settings,
-        "templates": trained.settings.get("templates"),
+        "tensors": store.sizes(tensors),
+        "settings": {name: value for name, value in settings.items() if name not in ("labels", "templates")},
+        "templates": settings.get("templates"),
         "transitions": [[w.previous, w.label, w.weight] for w in weights if w.attribute is None][:top],
         "top": {
             label: [
                 [w.attribute if w.previous is None else f"{w.attribute} after {w.previous}", w.weight]
                 for w in islice((w for w in weights if w.label == label and w.attribute is not None), top)
             ]
-            for label in labels or trained.labels
+            for label in labels or known
         },
     }
 
@@ -131,6 +135,7 @@ def explained(
     layout: Layout | None = None,
     token: str | None = None,
     top: int = 8,
+    mmap: bool = True,
 ) -> list[tuple[dict[str, Any], str]]:
     """Return why a model labels sentences as it does: for each, an object for JSON and a text.
 
@@ -148,11 +153,13 @@ def explained(
         The only token to explain: a word, or a position from 0.
     top : int
         How many contributions to show.
+    mmap : bool
+        As for `trelliswork.load`.
     """
     from trelliswork.corpora.files import name_of
     from trelliswork.estimators.saved import loaded
 
-    labeler = loaded(model, light=True)
+    labeler = loaded(model, light=True, mmap=mmap)
     if sentence is not None:
         width = labeler.n_columns_
         rows: list[Any] = [word.rsplit("/", width - 1) if width > 1 else [word] for word in sentence.split()]

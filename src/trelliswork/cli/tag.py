@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from trelliswork.cli.blocks import blocks
+from trelliswork.cli.models import loaded_model, no_mmap_option
 from trelliswork.cli.progress import ByteProgress, on_terminal
 from trelliswork.cli.reading import Layout, is_table, layout_options, read_sentences
 from trelliswork.errors import InvalidInput
@@ -45,9 +46,17 @@ BATCH = 2000  # sentences at a time, where the estimator is needed
 )
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object for each sentence.")
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Threads.  [all processors]")
+@no_mmap_option
 @layout_options(labels=False)
 def command(
-    model: str, source: str, marginals: bool, kbest: int | None, as_json: bool, jobs: int | None, layout: Layout
+    model: str,
+    source: str,
+    marginals: bool,
+    kbest: int | None,
+    as_json: bool,
+    jobs: int | None,
+    mmap: bool,
+    layout: Layout,
 ) -> None:
     """Label INPUT ("-" or nothing: the standard input) with MODEL, and write it to the standard output.
 
@@ -55,13 +64,13 @@ def command(
     as gold labels, are passed on. Text comes back one token a line.
     """
     if as_json:
-        tag_json(model, source, sys.stdout, layout, marginals, kbest, jobs)
+        tag_json(model, source, sys.stdout, layout, marginals, kbest, jobs, mmap)
     elif kbest is not None:
         if marginals:
             raise click.UsageError("--kbest and --marginals together need --json.")
-        tag_kbest(model, source, sys.stdout, kbest, layout, jobs)
+        tag_kbest(model, source, sys.stdout, kbest, layout, jobs, mmap)
     else:
-        tag_columns(model, source, sys.stdout.buffer, layout, "marginals" if marginals else "labels", jobs)
+        tag_columns(model, source, sys.stdout.buffer, layout, "marginals" if marginals else "labels", jobs, mmap)
 
 
 def tag_columns(
@@ -71,6 +80,7 @@ def tag_columns(
     layout: Layout | None = None,
     output: str = "labels",
     jobs: int | None = None,
+    mmap: bool = True,
 ) -> None:
     """Write a corpus as columns with a label added to each line, block by block; NumPy is not needed.
 
@@ -88,10 +98,13 @@ def tag_columns(
         Whether the probability of every label follows.
     jobs : int or None
         Threads; None is one for each processor.
+    mmap : bool
+        As for `trelliswork.load`.
     """
     from trelliswork import store
 
-    tensors, settings = store.load(model)
+    data, name = store.contents(model, mmap)
+    tensors, settings = store.loads(data, name)
     _require_text(settings, model)
     if _decoded_by_core(settings, output):
         if output == "marginals":
@@ -99,8 +112,12 @@ def tag_columns(
 
             warn_unless_probabilities(settings, stacklevel=2)
         ColumnTagger(store.opened(tensors, settings, model), output, jobs).tag(source, target, layout)
-    else:
-        _tag_by_estimator(model, source, target, layout or Layout(), output, jobs)
+        return
+    from trelliswork.estimators.saved import restored
+
+    labeler = restored(tensors, settings, model, light=True)
+    labeler.n_jobs = jobs or -1
+    _tag_by_estimator(labeler, source, target, layout or Layout(), output)
 
 
 def tag_json(
@@ -111,12 +128,13 @@ def tag_json(
     marginals: bool = False,
     kbest: int | None = None,
     jobs: int | None = None,
+    mmap: bool = True,
 ) -> None:
     """Write one JSON object for each sentence: tokens, labels, and what else was asked for.
 
     Parameters
     ----------
-    model, source, layout, jobs
+    model, source, layout, jobs, mmap
         As for `tag_columns`.
     target : text file
         Where to write.
@@ -127,7 +145,8 @@ def tag_json(
     """
     import json
 
-    for X, labeler in _batches(model, source, layout or Layout(), jobs):
+    labeler = loaded_model(model, jobs, mmap)
+    for X in _batches(source, layout or Layout()):
         records: list[dict[str, Any]] = [
             {"tokens": tokens, "labels": list(labels)} for tokens, labels in zip(X, labeler.predict(X), strict=True)
         ]
@@ -142,20 +161,27 @@ def tag_json(
 
 
 def tag_kbest(
-    model: str, source: str, target: IO[str], k: int, layout: Layout | None = None, jobs: int | None = None
+    model: str,
+    source: str,
+    target: IO[str],
+    k: int,
+    layout: Layout | None = None,
+    jobs: int | None = None,
+    mmap: bool = True,
 ) -> None:
     """Write the k best labellings of each sentence as columns, each after a line ``# rank log-probability``.
 
     Parameters
     ----------
-    model, source, layout, jobs
+    model, source, layout, jobs, mmap
         As for `tag_columns`.
     target : text file
         Where to write.
     k : int
         How many; fewer are written where fewer exist.
     """
-    for X, labeler in _batches(model, source, layout or Layout(), jobs):
+    labeler = loaded_model(model, jobs, mmap)
+    for X in _batches(source, layout or Layout()):
         for rows, best in zip(X, labeler.predict_kbest(X, k), strict=True):
             for rank, (labels, score) in enumerate(best, 1):
                 target.write(f"# {rank} {float(score):.6f}\n")
@@ -291,11 +317,9 @@ def _decoded_by_core(settings: Mapping[str, Any], output: str) -> bool:
     return single and "calibration" not in settings
 
 
-def _tag_by_estimator(
-    model: str, source: str, target: IO[bytes], layout: Layout, output: str, jobs: int | None
-) -> None:
+def _tag_by_estimator(labeler: Any, source: str, target: IO[bytes], layout: Layout, output: str) -> None:
     """Tag with whatever the model is, and write what the core would."""
-    for X, labeler in _batches(model, source, layout, jobs):
+    for X in _batches(source, layout):
         marginals = labeler.predict_marginals(X) if output == "marginals" else [None] * len(X)
         for tokens, labels, table in zip(X, labeler.predict(X), marginals, strict=True):
             rows = [
@@ -325,13 +349,8 @@ def _fits(cell: str) -> bool:
     return not ("\t" in cell or "\n" in cell or "\r" in cell or "\0" in cell) and bool(cell.strip(" "))
 
 
-def _batches(model: str, source: str, layout: Layout, jobs: int | None) -> Iterator[tuple[list[Any], Any]]:
-    """Sentences for the estimator, and the estimator."""
-    from trelliswork.estimators.saved import loaded
-
-    labeler = loaded(model, light=True)
-    labeler.n_jobs = jobs or -1
+def _batches(source: str, layout: Layout) -> Iterator[list[Any]]:
+    """Sentences for the estimator, some at a time."""
     sentences = read_sentences(source, layout, labelled=False)
     while batch := list(islice(sentences, BATCH)):
-        X = [[row[0] if len(row) == 1 else row for row in sentence.tokens] for sentence in batch]
-        yield X, labeler
+        yield [[row[0] if len(row) == 1 else row for row in sentence.tokens] for sentence in batch]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 from trelliswork import store
 from trelliswork.errors import InvalidModel
 
-__all__ = ["load", "loaded"]
+__all__ = ["load", "loaded", "restored"]
 
 # The kind that a file names -> the class that scikit-learn knows, and the one that does without.
 _KINDS = {
@@ -20,13 +19,17 @@ _KINDS = {
 }
 
 
-def load(path: Any) -> Any:
+def load(path: Any, mmap: bool = True) -> Any:
     """Return the model in a file, ready to predict.
 
     Parameters
     ----------
     path : path, binary file or bytes
         What ``save`` wrote.
+    mmap : bool, default True
+        Whether to map a file into memory, which takes no time and is shared by all processes that do. A file that
+        another program may overwrite or cut off in place, rather than replace as ``save`` does, must be read instead:
+        pass False.
 
     Returns
     -------
@@ -47,19 +50,22 @@ def load(path: Any) -> Any:
     >>> tw.load(file.getvalue()).classes_.tolist()
     ['D', 'N']
     """
-    return loaded(path)
+    return loaded(path, mmap=mmap)
 
 
-def loaded(path: Any, light: bool = False) -> Any:
+def loaded(path: Any, light: bool = False, mmap: bool = True) -> Any:
     """Return the model in a file; ``light`` for one that needs no scikit-learn, whose import takes 0.8 s and 84 MiB."""
-    tensors, settings = store.load(path)
+    data, name = store.contents(path, mmap)
+    return restored(*store.loads(data, name), name, light)
+
+
+def restored(tensors: Mapping[str, Any], settings: Mapping[str, Any], name: str, light: bool = False) -> Any:
+    """Return the model of what `store.loads` returned, checked; ``name`` is what messages call its file."""
     try:
         return _restored(tensors, settings, light)
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else "<model>"
-        raise InvalidModel(
-            f"{name}: this is no sound model: {type(error).__name__}: {str(error)[:200]}. Save it again."
-        ) from error
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError, OverflowError) as error:
+        said = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        raise InvalidModel(f"{name}: this is no sound model: {said[:200].rstrip('.')}. Save it again.") from error
 
 
 def _restored(tensors: Mapping[str, Any], settings: Mapping[str, Any], light: bool) -> Any:

@@ -725,11 +725,12 @@ class SequenceLabeler(PlainParameters):
         """Return the labeler of a file that may say anything; it has no members for ``restore`` to make."""
         model = TrainedModel.checked(tensors, settings)
         labeler = cls(**_parameters(model))
+        labeler._check_parameters()
+        checks.as_cost(labeler.cost, len(model.labels))
         training = settings["training"]
         labeler.history_ = [dict(record) for record in training["history"]]
         labeler.n_iter_, labeler.best_iteration_ = int(training["n_iter"]), int(training["best_iteration"])
         labeler.converged_, labeler.message_ = bool(training["converged"]), str(training["message"])
-        float(training.get("known_share", 1.0))  # refused now, not when something is predicted
         labeler._model = model
         model.settings.setdefault("probabilistic", _probabilistic(labeler.learner))  # earlier releases did not say
         labeler._set_classes()

@@ -15,7 +15,7 @@ from trelliswork import _core, store
 from trelliswork.estimators.calibration import Calibration
 from trelliswork.estimators.inputs import Inputs
 from trelliswork.learners.memm import locally_normalised
-from trelliswork.store.files import labels_of
+from trelliswork.store.settings import labels_of
 from trelliswork.structures.batch import ChainBatch
 
 __all__ = ["TrainedModel", "Weight"]

@@ -6,6 +6,7 @@ into memory rather than read; `docs/model_file.md` describes it.
 ======================  ==================================================================
 `save`, `dumps`         tensors and settings to a file, to bytes
 `load`, `loads`         and back: tensors are views, nothing is copied
+`contents`              the bytes of a file, mapped or read
 `open_model`, `opened`  a file, or what `load` returned, to a model that tags
 `members_of`            the models that a file holds side by side
 `quantize`, `prune`     smaller models
@@ -14,7 +15,7 @@ into memory rather than read; `docs/model_file.md` describes it.
 """
 
 from trelliswork.errors import InvalidModel
-from trelliswork.store.files import OpenModel, load, members_of, open_model, opened, save
+from trelliswork.store.files import OpenModel, contents, load, members_of, open_model, opened, save
 from trelliswork.store.format import FORMAT_VERSION, dumps, loads
 from trelliswork.store.shrinking import Comparison, compare, prune, quantize, sizes
 
@@ -24,6 +25,7 @@ __all__ = [
     "InvalidModel",
     "OpenModel",
     "compare",
+    "contents",
     "dumps",
     "load",
     "loads",

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import mmap
+import mmap as mapping
 import os
+import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import IO, Any, NamedTuple, TypeAlias
 
 from trelliswork import _core
 from trelliswork.errors import InvalidInput, InvalidModel
-from trelliswork.store.format import Tensors, dumps, loads
+from trelliswork.store.format import Tensors, dumps, loads, read_model
+from trelliswork.store.settings import labels_of
 
-__all__ = ["OpenModel", "labels_of", "load", "members_of", "open_model", "opened", "save"]
+__all__ = ["OpenModel", "contents", "load", "members_of", "open_model", "opened", "save"]
 
 Path: TypeAlias = str | os.PathLike[str]
+Source: TypeAlias = Path | IO[bytes] | bytes | bytearray | memoryview
 
 
 def save(target: Path | IO[bytes], tensors: Mapping[str, Any], settings: Mapping[str, Any]) -> int:
@@ -48,14 +52,18 @@ def save(target: Path | IO[bytes], tensors: Mapping[str, Any], settings: Mapping
     return len(data)
 
 
-def load(source: Path | IO[bytes] | bytes | bytearray | memoryview) -> tuple[Tensors, dict[str, Any]]:
+def load(source: Source, mmap: bool = True) -> tuple[Tensors, dict[str, Any]]:
     """Return the tensors and the settings of a model file.
 
     Parameters
     ----------
     source : path, binary file or bytes
-        A file under a path is mapped into memory: it is not copied, processes that load the same file share it, and it
-        must not be overwritten in place as long as the tensors are used (`save` never does that).
+        What is no file on disk (a pipe, a device, an open file) is read once, as far as its header says, and at most
+        4 GiB of it.
+    mmap : bool
+        Whether a file under a path is mapped into memory: then it is not copied, processes that load the same file
+        share it, and it must not be overwritten or cut off in place as long as the tensors are used (`save` never does
+        that). If False, it is read, and may then change or go.
 
     Returns
     -------
@@ -77,16 +85,25 @@ def load(source: Path | IO[bytes] | bytes | bytearray | memoryview) -> tuple[Ten
     >>> bytes(tensors["names.text"]), settings
     (b'abc', {'kind': 'example'})
     """
+    return loads(*contents(source, mmap))
+
+
+def contents(source: Source, mmap: bool = True) -> tuple[Any, str]:
+    """Return the bytes of a model file, mapped or read, and what messages call it; arguments are as for `load`.
+
+    Examples
+    --------
+    >>> contents(b"abc")
+    (b'abc', '<model>')
+    """
     if isinstance(source, bytes | bytearray | memoryview):
-        return loads(source)
+        return source, "<model>"
     if isinstance(source, str | os.PathLike):
-        return loads(_mapped(source), os.fspath(source))
+        return _of_path(source, mmap), os.fspath(source)
     if not hasattr(source, "read"):
         raise InvalidInput(f"expected a path, a binary file or bytes to load from, found {source!r}.")
-    data = source.read()
-    if not isinstance(data, bytes | bytearray | memoryview):
-        raise InvalidInput(f"a model file is binary: open {_name_of(source)} with mode 'rb'.")
-    return loads(data, _name_of(source))
+    name = _name_of(source)
+    return read_model(source.read, name), name
 
 
 class OpenModel(NamedTuple):
@@ -97,12 +114,12 @@ class OpenModel(NamedTuple):
     settings: dict[str, Any]
 
 
-def open_model(source: Path | IO[bytes] | bytes | bytearray | memoryview, expand: str = "auto") -> OpenModel:
+def open_model(source: Source, expand: str = "auto", mmap: bool = True) -> OpenModel:
     """Return the model in a file, checked, with its labels and settings.
 
     Parameters
     ----------
-    source
+    source, mmap
         As for `load`.
     expand : {"auto", "now", "never"}
         When to copy the weights into a form that tags several times faster and takes memory of its own: after some
@@ -125,8 +142,8 @@ def open_model(source: Path | IO[bytes] | bytes | bytearray | memoryview, expand
     """
     if expand not in ("auto", "now", "never"):
         raise InvalidInput(f"expand must be 'auto', 'now' or 'never', found {expand!r}.")
-    name = source if isinstance(source, str) else os.fspath(source) if isinstance(source, os.PathLike) else "<model>"
-    return opened(*load(source), name, expand)
+    data, name = contents(source, mmap)
+    return opened(*loads(data, name), name, expand)
 
 
 def opened(tensors: dict[str, Any], settings: dict[str, Any], name: str, expand: str = "auto") -> OpenModel:
@@ -159,30 +176,13 @@ def members_of(
     }
 
 
-def labels_of(settings: Mapping[str, Any]) -> tuple[list[str], int]:
-    """Return the labels and the bits of hashing that the settings of a file name, or raise `ValueError`.
-
-    Examples
-    --------
-    >>> labels_of({"labels": ["A", "B"]})
-    (['A', 'B'], 0)
-    """
-    labels, hash_bits = settings.get("labels"), settings.get("hash_bits") or 0
-    if not isinstance(labels, list) or not labels or not all(isinstance(label, str) for label in labels):
-        raise ValueError("the settings name no labels")
-    if len(set(labels)) != len(labels) or any("\ud800" <= c <= "\udfff" for label in labels for c in label):
-        raise ValueError("the settings name a label twice, or one that is no text")
-    if type(hash_bits) is not int or not 0 <= hash_bits <= 31:
-        raise ValueError(f"hash_bits is {hash_bits!r}, and must be 0 to 31")
-    return labels, hash_bits
-
-
-def _mapped(path: Path) -> mmap.mmap | bytes:
+def _of_path(path: Path, mmap: bool) -> mapping.mmap | bytearray:
     with open(path, "rb") as file:
-        try:
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        except (ValueError, OSError):  # an empty file, or one that is no file: a pipe, a device
-            return file.read()
+        on_disk = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+        if on_disk and mmap:
+            with suppress(ValueError, OSError):  # an empty file, or a file system that cannot
+                return mapping.mmap(file.fileno(), 0, access=mapping.ACCESS_READ)
+        return read_model(file.read, os.fspath(path), bounded=not on_disk)
 
 
 def _name_of(file: Any) -> str:

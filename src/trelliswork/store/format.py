@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from trelliswork import _core
 from trelliswork.errors import InvalidInput, InvalidModel
+from trelliswork.store.settings import check_settings
 
-__all__ = ["FORMAT_VERSION", "Tensors", "dumps", "loads"]
+__all__ = ["FORMAT_VERSION", "Tensors", "dumps", "loads", "read_model"]
 
 FORMAT_VERSION = 1
 
@@ -34,6 +35,8 @@ _TYPES = {
 _CHECKSUM = "checksum"  # the last tensor: of all bytes before it
 _CHECKSUM_SIZE = 8
 _LARGEST_HEADER = 100_000_000  # as the safetensors package has it
+_LARGEST_STREAM = 1 << 32  # of a model whose size nobody knows before it ends
+_CHUNK = 1 << 20
 _MOST_DIMENSIONS = 8
 _LONGEST_DIMENSION = 1 << 48
 
@@ -130,6 +133,62 @@ def loads(data: Any, name: str = "<model>") -> tuple[Tensors, dict[str, Any]]:
 _AGAIN = "Copy or save it again."
 
 
+def read_model(read: Callable[[int], Any], name: str, bounded: bool = True) -> bytearray:
+    """Return what a stream has of a model, read no further than its header says: it may have no end.
+
+    Parameters
+    ----------
+    read : callable
+        From a number to so many bytes, or fewer; none at the end.
+    name : str
+        What messages call it.
+    bounded : bool
+        Whether it may be longer than a memory, so that more than 4 GiB are refused; files on disk end somewhere.
+
+    Examples
+    --------
+    >>> import io
+    >>> data = dumps({}, {"kind": "example"})
+    >>> bytes(read_model(io.BytesIO(data).read, "<pipe>")) == data
+    True
+    """
+    data = _read_header_of(read, name)
+    if len(data) > 8:
+        end = _end_of_tensors(data, name)
+        if bounded and end > _LARGEST_STREAM:
+            raise InvalidModel(
+                f"{name}: the header says that {end:,} bytes follow, and what is no file may have "
+                f"{_LARGEST_STREAM:,}: save it to a file."
+            )
+        _read_on(read, end + 1, data, name)  # one more, to notice whether something follows
+    return data
+
+
+def _read_header_of(read: Callable[[int], Any], name: str) -> bytearray:
+    """The size of the header and the header; less if this is no model file, for `loads` to say so."""
+    data = bytearray()
+    _read_on(read, 8, data, name)
+    size = int.from_bytes(data, "little")
+    if len(data) == 8 and size <= _LARGEST_HEADER:
+        _read_on(read, size, data, name)
+    return data
+
+
+def _end_of_tensors(data: bytearray, name: str) -> int:
+    header = _read_header(bytes(data[8:]), name)
+    header.pop("__metadata__", None)
+    return max((_place(key, entry, name).end for key, entry in header.items()), default=0)
+
+
+def _read_on(read: Callable[[int], Any], size: int, data: bytearray, name: str) -> None:
+    """Append so many bytes, fewer at the end of the stream."""
+    while size > 0 and (chunk := read(min(size, _CHUNK))):
+        if not isinstance(chunk, bytes | bytearray | memoryview):
+            raise InvalidInput(f"a model file is binary: open {name} with mode 'rb'.")
+        data += chunk
+        size -= len(chunk)
+
+
 # ---- writing ---------------------------------------------------------------------------------------------------------
 
 
@@ -195,8 +254,14 @@ def _read_header(text: bytes, name: str) -> dict[str, Any]:
 
 
 def _parse(text: str) -> Any:
-    """JSON without what it has but for tolerance: names twice, NaN."""
-    return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
+    """JSON without what it has but for tolerance: names twice, NaN, halves of characters."""
+    value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
+    if "\\ud" in text.lower():  # the only way in which JSON can say a surrogate
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("there is half of a character (a lone surrogate) in it") from None
+    return value
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -231,6 +296,10 @@ def _read_metadata(metadata: Any, name: str) -> dict[str, Any]:
         raise InvalidModel(f"{name}: the settings are damaged: {_short(error)}. {_AGAIN}") from error
     if not isinstance(settings, dict):
         raise InvalidModel(f"{name}: the settings are damaged: they are no object. {_AGAIN}")
+    try:
+        check_settings(settings)
+    except (ValueError, RecursionError) as error:
+        raise InvalidModel(f"{name}: this is no sound model: {_short(error)}. Save it again.") from error
     return settings
 
 

@@ -1,0 +1,126 @@
+"""What the settings of a model file may say. Their shape is checked when a file is loaded, before anything is used.
+
+Whether what they say makes sense together (a learner with such parameters, templates that can be read) is for those to
+judge who make something of it; whether a count is a number and a name is text is judged here, once, for every reader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+__all__ = ["check_settings", "labels_of"]
+
+
+class _Rule(NamedTuple):
+    wanted: str
+    holds: Callable[[Any], bool]
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 1 << 63
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and -1e300 < value < 1e300
+
+
+def _are_labels(value: Any) -> bool:
+    if not isinstance(value, list) or not all(isinstance(label, str) for label in value):
+        return False
+    return len(set(value)) == len(value)
+
+
+def _are_facts(value: Any) -> bool:
+    return all(
+        isinstance(fact.get("interval"), str) and _is_count(fact.get("tokens")) and _is_count(fact.get("correct"))
+        for fact in value
+    )
+
+
+def _are_objects(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(part, dict) for part in value)
+
+
+_TEXT = _Rule("text", lambda value: isinstance(value, str))
+_COUNT = _Rule("a whole number from 0 on", _is_count)
+_NUMBER = _Rule("a number", _is_number)
+_FLAG = _Rule("true or false", lambda value: isinstance(value, bool))
+_OBJECT = _Rule("an object", lambda value: isinstance(value, dict))
+_OBJECT_OR_NULL = _Rule("an object, or null", lambda value: value is None or isinstance(value, dict))
+_NUMBER_OR_NULL = _Rule("a number, or null", lambda value: value is None or _is_number(value))
+
+# The way to a setting -> what it must be where it is there. An object comes before what is in it.
+_RULES = {
+    "kind": _TEXT,
+    "labels": _Rule("a list of texts, each once", _are_labels),
+    "hash_bits": _Rule("a whole number from 0 to 31", lambda value: _is_count(value) and value <= 31),
+    "normalised": _Rule("'local'", lambda value: value == "local"),
+    "features": _OBJECT,
+    "features.kind": _TEXT,
+    "templates": _OBJECT_OR_NULL,
+    "learner": _OBJECT,
+    "learner.name": _TEXT,
+    "learner.parameters": _OBJECT,
+    "parameters": _OBJECT,
+    "parameters.decoder": _Rule("'argmax' or 'mbr'", lambda value: value in ("argmax", "mbr")),
+    "parameters.scoring": _TEXT,
+    "training": _OBJECT,
+    "training.n_sequences": _COUNT,
+    "training.n_tokens": _COUNT,
+    "training.n_weights": _COUNT,
+    "training.n_iter": _COUNT,
+    "training.best_iteration": _COUNT,
+    "training.converged": _FLAG,
+    "training.message": _TEXT,
+    "training.known_share": _NUMBER,
+    "training.objective": _NUMBER_OR_NULL,
+    "training.history": _Rule("a list of objects", _are_objects),
+    "added": _OBJECT,
+    "base": _OBJECT_OR_NULL,
+    "reliability": _Rule(
+        "a list of intervals with counts", lambda value: _are_objects(value) and _are_facts(value)
+    ),
+    "metadata": _OBJECT,
+    "members": _Rule(
+        "an object of objects", lambda value: isinstance(value, dict) and all(isinstance(v, dict) for v in value.values())
+    ),
+}
+
+
+def check_settings(settings: Mapping[str, Any], place: str = "") -> None:
+    """Raise `ValueError` if something in the settings of a model, or of its members, is not what it must be.
+
+    Examples
+    --------
+    >>> check_settings({"labels": ["A", "B"], "training": {"n_tokens": 5}})
+    >>> check_settings({"members": {"first": {"training": {"n_tokens": "five"}}}})
+    Traceback (most recent call last):
+    ValueError: members.first.training.n_tokens is 'five', and must be a whole number from 0 on
+    """
+    for way, rule in _RULES.items():
+        owner, _, name = way.rpartition(".")
+        holder = settings.get(owner, {}) if owner else settings
+        if name in holder and not rule.holds(holder[name]):
+            raise ValueError(f"{place}{way} is {_shown(holder[name])}, and must be {rule.wanted}")
+    for name, member in settings.get("members", {}).items():
+        check_settings(member, f"{place}members.{name}.")
+
+
+def labels_of(settings: Mapping[str, Any]) -> tuple[list[str], int]:
+    """Return the labels and the bits of hashing that checked settings name, or raise `ValueError`.
+
+    Examples
+    --------
+    >>> labels_of({"labels": ["A", "B"]})
+    (['A', 'B'], 0)
+    """
+    labels: list[str] = settings.get("labels") or []
+    if not labels:
+        raise ValueError("the settings name no labels")
+    return labels, settings.get("hash_bits", 0)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
