@@ -4,6 +4,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "../features/checksum.hpp"
 #include "../features/key_table.hpp"
 #include "../parallel.hpp"
 #include "../semiring.hpp"
@@ -78,6 +79,11 @@ DevSet::DevSet(std::shared_ptr<const TrainingSet> set, std::shared_ptr<const Gro
             add(blocks[i].pair, true, pair_keys, pair_slots, tokens);
         }
     }
+}
+
+Key DevSet::checksum() const {
+    return checksum_of(starts_, terms_.starts, terms_.units, terms_.factors, pair_terms_.starts, pair_terms_.units,
+                       pair_terms_.factors);
 }
 
 // Members of one unit that a token has, perhaps not all of them, add up: each counts for its share of the variable.

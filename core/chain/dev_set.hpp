@@ -20,6 +20,7 @@ public:
 
     std::size_t n_tokens() const { return starts_.back(); }
     std::size_t n_weights() const { return growth_->n_weights(); }
+    Key checksum() const;  // changes when sequences or their attributes that have weights do
 
     // The best labelling of every sequence, all one after the other.
     // `local`: of the model that is normalised step by step.

@@ -1,6 +1,8 @@
 // A checksum of a file: finds damage, at the speed of memory; it is no protection against intent. Part of the model
-// file's format: it must never change.
+// file's format: it must never change. It is for files: inputs shorter than 64 bytes all have the same one.
 #pragma once
+
+#include <span>
 
 #include "hashing.hpp"
 
@@ -17,6 +19,19 @@ inline Key checksum(std::string_view bytes) noexcept {
         }
     Key state = hash_bytes(bytes.substr(whole), bytes.size());
     for (const Key lane : lanes) state = combine(state, lane);
+    return state;
+}
+
+// Of several arrays one after the other, each with its size.
+template <class... Arrays>
+Key checksum_of(const Arrays&... arrays) noexcept {
+    Key state = 0;
+    const auto add = [&state](const auto& array) {
+        const std::string_view bytes(reinterpret_cast<const char*>(std::data(array)),
+                                     std::size(array) * sizeof(*std::data(array)));
+        state = combine(state, bytes.size() < 64 ? hash_bytes(bytes) : checksum(bytes));
+    };
+    (add(arrays), ...);
     return state;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "../parallel.hpp"
+#include "checksum.hpp"
 
 namespace tw {
 namespace {
@@ -216,6 +217,11 @@ void Examples::add_names(const Source& source, bool pairs, std::size_t n_jobs) {
     });
     for (const Names& part : parts) (pairs ? pair_names : label_names).append(part);
     unnamed.clear();
+}
+
+Key Examples::checksum() const {
+    return checksum_of(label_index.keys(), pair_index.keys(), label.starts, label.numbers, label.values, pair.starts,
+                       pair.numbers, pair.values, sequence_starts, codes, code_starts, sequence_weights, token_weights);
 }
 
 std::size_t Examples::memory_bytes() const {

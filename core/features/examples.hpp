@@ -42,6 +42,9 @@ public:
     std::size_t n_attributes() const { return hash_bits ? std::size_t{1} << hash_bits : label_index.size(); }
     std::size_t memory_bytes() const;
 
+    // Changes when sequences, attributes, labels or weights do, and never with the number of threads.
+    Key checksum() const;
+
     // Where the allowed labels of a token are.
     std::span<const std::int32_t> allowed(std::size_t token) const {
         if (code_starts.empty()) return {codes.data() + token, 1};

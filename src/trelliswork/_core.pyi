@@ -318,11 +318,19 @@ class Examples:
     @property
     def memory_bytes(self) -> int: ...
 
+    def checksum(self) -> int:
+        """64 bits that change when sequences, attributes, labels or weights do."""
+
 class DevSet:
     """Sequences that are tagged while training goes on."""
 
     @property
     def n_tokens(self) -> int: ...
+
+    def checksum(self) -> int:
+        """
+        64 bits that change when sequences, or their attributes that have weights, do.
+        """
 
     def argmax(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_jobs: int = 1, local: bool = False) -> NDArray[numpy.int32]:
         """The best label of every token, all sequences one after the other."""

@@ -268,7 +268,7 @@ class TestFiles:
         ("change", "message"),
         [
             ({"kind": "parser"}, "model of the kind 'parser'"),
-            ({"labels": []}, "labels is"),
+            ({"labels": []}, "name no labels"),
             ({"labels": ["D", "D", "N"]}, "labels is"),
             ({"labels": ["D", 5, "N"]}, "labels is"),
             ({"labels": None}, "labels is"),

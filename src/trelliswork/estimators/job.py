@@ -14,6 +14,7 @@ from trelliswork.estimators.constraints import Constraints, constraints_of, requ
 from trelliswork.estimators.continuing import merged, relabelled
 from trelliswork.estimators.gold import Gold, require_paired
 from trelliswork.estimators.inputs import Inputs, head
+from trelliswork.estimators.same_run import SameRun, checksum_of_array
 from trelliswork.estimators.trained import TrainedModel
 from trelliswork.estimators.weighting import Weighting
 from trelliswork.structures import checks
@@ -51,7 +52,7 @@ class Job:
                 f"hash_bits is {labeler.hash_bits}, but the model to go on from has {earlier.hash_bits}."
             )
         self._tensors = None if earlier is None else relabelled(earlier.tensors, earlier.labels, self.classes)
-        self.n_sequences = self.n_tokens = self._longest = 0
+        self.n_sequences = self.n_tokens = self.checksum = self._longest = 0
 
     def oracle(self, X: Any) -> _core.ChainOracle:
         """Read all examples and return what a learner sees of them."""
@@ -63,8 +64,27 @@ class Job:
         examples = _core.Examples(self._hash_bits, self._names)
         self._sample, X = head(X)
         self._read(X, examples)
+        self.checksum = examples.checksum()
+        self._constraints = constraints
         templates = self.inputs.templates
         return self._made(examples, order, True if templates is None else templates.transitions, constraints)
+
+    def same_run(self, dev: int) -> SameRun:
+        """Return what a resumed run must have in common with this one; ``dev`` is a checksum of development data."""
+        labeler, constraints = self._labeler, self._constraints
+        settings = {
+            "labels": self.classes,
+            "min_count": int(labeler.min_count),
+            "hash_bits": self._hash_bits,
+            "combinations": labeler.combinations,
+            "scoring": labeler.scoring if isinstance(labeler.scoring, str) else "a function",
+            "features": self.inputs.as_settings(),
+            "cost": checksum_of_array(checks.as_cost(labeler.cost, len(self.classes))),
+            "constraints": None
+            if constraints is None
+            else [checksum_of_array(part) for part in constraints],
+        }
+        return SameRun(self.n_sequences, self.n_tokens, self.checksum, dev, settings)
 
     def first_weights(self, oracle: _core.ChainOracle) -> FloatArray | None:
         """Return where to start."""

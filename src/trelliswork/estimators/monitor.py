@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trelliswork.errors import InvalidInput
+from trelliswork.estimators.same_run import SameRun
 from trelliswork.learners.training import FloatArray, Iteration, Trained
 from trelliswork.log import tell
 
@@ -74,6 +75,8 @@ class Monitor:
         Told of every iteration; training stops when it returns True.
     verbose : int
         Whether to write a line for each iteration to the standard error, if nobody listens to `trelliswork.log`.
+    run : SameRun or None
+        What a resumed run must have in common with this one; None if states are not looked at.
     """
 
     def __init__(
@@ -82,7 +85,9 @@ class Monitor:
         patience: int | None = None,
         callback: Callback | None = None,
         verbose: int = 0,
+        run: SameRun | None = None,
     ) -> None:
+        self._run = run
         self._score, self._patience, self._callback, self._verbose = score, patience, callback, verbose
         self.history: list[dict[str, Any]] = []
         self.best_iteration = 0
@@ -138,6 +143,8 @@ class Monitor:
             raise InvalidInput(
                 f"resume is not what `Progress.state` gave in an earlier run ({type(error).__name__}: {error})."
             ) from None
+        if self._run is not None:
+            self._run.refuse_another(state)
         return learner
 
     def _judge(self, iteration: Iteration) -> float | None:
@@ -177,4 +184,4 @@ class Monitor:
         state["monitor.notes"] = np.frombuffer(json.dumps(notes).encode(), dtype=np.uint8)
         if self._best_weights is not None:
             state["monitor.best"] = self._best_weights
-        return state
+        return state if self._run is None else state | self._run.as_state()

@@ -22,6 +22,7 @@ from trelliswork.estimators.job import Job
 from trelliswork.estimators.json_values import from_json, parameters_as_json, plain
 from trelliswork.estimators.limits import Limits, bias_of
 from trelliswork.estimators.monitor import Callback, Monitor
+from trelliswork.estimators.same_run import checksum_of_dev
 from trelliswork.estimators.scoring import scoring_of
 from trelliswork.estimators.sequences import callers_level, refuse_unordered, shown
 from trelliswork.estimators.span_labels import SpanLabels
@@ -203,7 +204,7 @@ class SequenceLabeler(PlainParameters):
             Called with a `Progress` after each iteration; training stops when it returns True.
         resume : dict of arrays, optional
             What `Progress.state` gave in an earlier run with the same data and parameters: training goes on from
-            there, to the identical model.
+            there, to the identical model. A state of other data, weights or parameters is refused.
 
         Returns
         -------
@@ -270,8 +271,8 @@ class SequenceLabeler(PlainParameters):
         resume: Mapping[str, npt.NDArray[Any]] | None,
     ) -> Self:
         oracle = job.oracle(X)
-        score = self._dev_score(job, oracle, X_dev, y_dev)
-        monitor = Monitor(score, self.patience, callback, self.verbose)
+        score, dev = self._dev_score(job, oracle, X_dev, y_dev)
+        monitor = Monitor(score, self.patience, callback, self.verbose, job.same_run(dev))
         state = None if resume is None else monitor.resume(resume)
         try:
             trained: Trained | None = self._learner().train(
@@ -344,15 +345,15 @@ class SequenceLabeler(PlainParameters):
 
     def _dev_score(
         self, job: Job, oracle: _core.ChainOracle, X_dev: Any, y_dev: Any
-    ) -> Callable[[FloatArray], float] | None:
-        """Return how weights score on the development data."""
+    ) -> tuple[Callable[[FloatArray], float] | None, int]:
+        """Return how weights score on the development data, and a checksum of these."""
         if (X_dev is None) != (y_dev is None):
             missing = "y_dev" if y_dev is None else "X_dev"
             raise InvalidInput(f"{missing} is missing: development data are X_dev with y_dev.")
         if X_dev is None:
             if self.patience is not None:
                 raise InvalidInput("patience needs development data: pass X_dev and y_dev, or leave patience out.")
-            return None
+            return None, 0
         n_jobs = checks.as_jobs(self.n_jobs)
         gold = encoded(y_dev, "y_dev", job.classes)
         sources = list(job.inputs.sources(X_dev, "X_dev"))
@@ -362,7 +363,11 @@ class SequenceLabeler(PlainParameters):
         sets = [oracle.dev(source, n_jobs) for source in sources]
         measure = scoring_of(self.scoring, gold, gold.names)
         local = self._learner().local
-        return lambda w: measure(gold, np.concatenate([part.argmax(w, n_jobs, local) for part in sets]), gold.names)
+
+        def score(w: FloatArray) -> float:
+            return measure(gold, np.concatenate([part.argmax(w, n_jobs, local) for part in sets]), gold.names)
+
+        return score, checksum_of_dev(gold, sets)
 
     # ---- answers -------------------------------------------------------------------------------------------------
 
