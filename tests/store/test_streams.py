@@ -56,7 +56,9 @@ def test_an_endless_file_is_refused_soon(what, read):
     if start is None:  # the largest tensor that a header can declare
         data = store.dumps({"x": bytes(16)}, {})
         size = 1 << 46
-        start = data[8:].replace(b'"shape":[16],"data_offsets":[0,16]', b'"shape":[%d],"data_offsets":[0,%d]' % (size, size))
+        start = data[8:].replace(
+            b'"shape":[16],"data_offsets":[0,16]', b'"shape":[%d],"data_offsets":[0,%d]' % (size, size)
+        )
         start = start.replace(b'"data_offsets":[16,24]', b'"data_offsets":[%d,%d]' % (size, size + 8))
         header = start[: start.index(b"}}") + 2]
         start = len(header).to_bytes(8, "little") + header

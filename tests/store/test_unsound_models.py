@@ -173,7 +173,7 @@ def test_a_name_of_a_tensor_that_is_no_text_is_refused():
 def test_inspect_reads_the_model_once_and_from_a_pipe(tmp_path):
     tensors, settings = MODELS["memm"]
     (tmp_path / "m.tw").write_bytes(store.dumps(tensors, settings))
-    command = f'{sys.executable} -m trelliswork inspect <(cat {tmp_path / "m.tw"}) --json'
+    command = f"{sys.executable} -m trelliswork inspect <(cat {tmp_path / 'm.tw'}) --json"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["bytes"] == (tmp_path / "m.tw").stat().st_size

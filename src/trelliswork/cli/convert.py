@@ -1,12 +1,16 @@
-"""``trelliswork convert``: a corpus in another format, labels in another scheme, one sentence in memory at a time."""
+"""``trelliswork convert``: a corpus in another format, labels in another scheme, one sentence in memory at a time; or a
+model in fewer bytes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
+from trelliswork.cli.models import metadata_from, metadata_option
 from trelliswork.cli.reading import CONLLU_COLUMNS, FORMATS, Layout, format_of, layout_options, read_sentences
 from trelliswork.cli.streams import say
 from trelliswork.errors import InvalidInput
@@ -16,15 +20,17 @@ if TYPE_CHECKING:
     from trelliswork.corpora.columns import Sentence
     from trelliswork.corpora.jsonlines import Example
 
-__all__ = ["command", "convert"]
+__all__ = ["command", "convert", "convert_model"]
 
+PRECISIONS = ("float32", "float16", "int8")
 JSON_FORMS = ("tokens", "doccano", "doccano-entities", "prodigy")
 
 
 @click.command(
     "convert",
-    short_help="Rewrite a corpus in another format or label scheme.",
-    epilog="Example: trelliswork convert esp.train.gz esp.jsonl --from-scheme BIO --to-scheme BILOU",
+    short_help="Rewrite a corpus in another format or label scheme, or a model in fewer bytes.",
+    epilog="Example: trelliswork convert esp.train.gz esp.jsonl --from-scheme BIO --to-scheme BILOU, or trelliswork "
+    "convert model.tw small.tw --weights int8 --prune 1e-4",
 )
 @click.argument("source", metavar="[INPUT]", default="-")
 @click.argument("target", metavar="[OUTPUT]", default="-")
@@ -48,17 +54,85 @@ JSON_FORMS = ("tokens", "doccano", "doccano-entities", "prodigy")
     "--to-label", metavar="COLUMN", help="The column that the labels get: a number, or a name (CoNLL-U, CSV)."
 )
 @click.option("--unlabelled", is_flag=True, help="The input has no labels.")
+@click.option("--weights", type=click.Choice(PRECISIONS), help="INPUT is a model: write its weights so.")
+@click.option(
+    "--prune", type=click.FloatRange(min=0), metavar="SIZE", help="INPUT is a model: drop weights of at most this size."
+)
+@click.option("--drop-names", is_flag=True, help="INPUT is a model: drop the names of attributes.")
+@metadata_option
 @layout_options(labels=True)
-def command(source: str, target: str, layout: Layout, to_scheme: str | None, lenient: bool, **how: object) -> None:
+def command(
+    source: str,
+    target: str,
+    layout: Layout,
+    to_scheme: str | None,
+    lenient: bool,
+    weights: str | None,
+    prune: float | None,
+    drop_names: bool,
+    metadata: tuple[str, ...],
+    **how: object,
+) -> None:
     """Rewrite INPUT as OUTPUT; "-", the default of both, is the standard input and output.
 
     Names that end in .gz are compressed. Sentences pass through one at a time, so files may be larger than memory.
     Spans of characters that cut a token are reported; they are written again by the JSON forms that have such spans.
+
+    With --weights, --prune, --drop-names or --metadata, INPUT is a model, and OUTPUT the same one in fewer bytes.
     """
+    if weights is not None or prune is not None or drop_names or metadata:
+        _refuse_options_of_corpora(click.get_current_context())
+        sizes = convert_model(source, target, weights, prune, drop_names, metadata)
+        click.echo("{:,} bytes, of {:,} before".format(*reversed(sizes)), err=True)
+        return
     from_scheme = how.pop("from_scheme")
     scheme = None if to_scheme is None and from_scheme is None else (from_scheme or "BIO", to_scheme or from_scheme)
     count = convert(source, target, layout, scheme, lenient, **how)  # type: ignore[arg-type]
     say(f"{count:,} sentences")
+
+
+def convert_model(
+    source: str,
+    target: str,
+    weights: str | None = None,
+    prune: float | None = None,
+    drop_names: bool = False,
+    metadata: Sequence[str] = (),
+) -> tuple[int, int]:
+    """Rewrite a model in fewer bytes, and return how many it had and has.
+
+    Parameters
+    ----------
+    source, target : str
+        Paths, or ``"-"``.
+    weights, prune, drop_names
+        As ``precision``, ``threshold`` and ``drop_names`` of `trelliswork.store.shrunk`.
+    metadata : sequence of str
+        What to keep with the model besides what is there, ``"key=value"`` each.
+    """
+    from trelliswork import store
+    from trelliswork.estimators.saved import restored
+
+    data, name = store.contents(sys.stdin.buffer if source == "-" else source)
+    tensors, settings = store.loads(data, name)
+    restored(tensors, settings, name, light=True)  # refuses what is no model
+    if metadata:
+        settings = store.with_metadata(settings, {**settings.get("metadata", {}), **metadata_from(metadata)})
+    smaller = store.shrunk(tensors, settings, weights, prune, drop_names)
+    return len(data), store.save(sys.stdout.buffer if target == "-" else target, *smaller)
+
+
+def _refuse_options_of_corpora(context: click.Context) -> None:
+    """Refuse options that say how a corpus is read or written, where a model is."""
+    from click.core import ParameterSource
+
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        given = context.get_parameter_source(name) not in (ParameterSource.DEFAULT, None)
+        if given and name not in ("source", "target", "weights", "prune", "drop_names", "metadata"):
+            raise click.UsageError(
+                f"{parameter.opts[-1]} is about corpora, and the other options say a model is meant."
+            )
 
 
 def convert(

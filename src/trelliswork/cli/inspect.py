@@ -103,6 +103,11 @@ def _facts(model: str, size: int, estimator: Any, top: int, labels: tuple[str, .
     return {"model": model, "bytes": size, "labels": settings["labels"], "settings": own, "members": found}
 
 
+def _metadata_of(settings: dict[str, Any]) -> list[str]:
+    """What a user said of the model, a line each."""
+    return [f"metadata: {name}={value}" for name, value in settings.get("metadata", {}).items()]
+
+
 def _single_facts(estimator: Any, top: int, labels: tuple[str, ...]) -> dict[str, Any]:
     from trelliswork import store
 
@@ -242,6 +247,7 @@ def _text_of(facts: dict[str, Any]) -> str:
         f"trained on {training.get('n_sequences', 0):,} sequences, {training.get('n_tokens', 0):,} tokens; "
         f"{training.get('message')}",
         _probabilities(settings),
+        *_metadata_of(settings),
         "bytes: " + ", ".join(f"{name} {size:,}" for name, size in facts["tensors"].items()),
         "",
         "strongest transitions",
@@ -271,6 +277,7 @@ def _text_of_committee(facts: dict[str, Any]) -> str:
     lines = [
         f"{facts['model']}: {facts['bytes'] / 2**20:.2f} MiB, a committee of {len(facts['members'])} models",
         f"options: {' '.join(options)}",
+        *_metadata_of(settings),
     ]
     for fact in settings["reliability"]:
         lines.append(

@@ -30,7 +30,7 @@ VERBS = {
     "compare": "Test whether two taggers differ by more than chance.",
     "cv": "Cross-validate learners and their parameters.",
     "inspect": "Show what is in a model: labels, transitions, weights; explain a token.",
-    "convert": "Rewrite a corpus in another format or label scheme.",
+    "convert": "Rewrite a corpus in another format or label scheme, or a model in fewer bytes.",
     "demo": "Train on the corpus that ships with the library, and tag fresh lines.",
     "bench": "Time this library beside the peers that are installed.",
 }

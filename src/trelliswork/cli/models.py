@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import click
 
-__all__ = ["loaded_model", "no_mmap_option"]
+from trelliswork.errors import InvalidInput
+
+__all__ = ["loaded_model", "metadata_from", "metadata_option", "no_mmap_option"]
 
 no_mmap_option = click.option(
     "--no-mmap",
@@ -16,6 +19,30 @@ no_mmap_option = click.option(
     default=True,
     help="Read the model into memory instead of mapping it, if its file may be changed in place.",
 )
+
+
+metadata_option = click.option(
+    "--metadata", metavar="KEY=VALUE", multiple=True, help="Keep this with the model; `inspect` shows it.  [repeatable]"
+)
+
+
+def metadata_from(pairs: Iterable[str]) -> dict[str, str]:
+    """Return what ``KEY=VALUE`` texts say.
+
+    Examples
+    --------
+    >>> metadata_from(["data=recipes of May", "by=a=b"])
+    {'data': 'recipes of May', 'by': 'a=b'}
+    """
+    found: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise InvalidInput(f"--metadata {pair}: expected KEY=VALUE.")
+        if key in found:
+            raise InvalidInput(f"--metadata {pair}: {key} is there twice.")
+        found[key] = value
+    return found
 
 
 def loaded_model(model: str, jobs: int | None, mmap: bool = True) -> Any:

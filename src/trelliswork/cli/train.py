@@ -18,6 +18,7 @@ import click
 
 from trelliswork.cli.checkpoint import Checkpoint, fingerprint
 from trelliswork.cli.interrupt import interruptible
+from trelliswork.cli.models import metadata_from, metadata_option
 from trelliswork.cli.progress import TrainingProgress, on_terminal
 from trelliswork.cli.reading import Labelled, Layout, layout_options, read_labelled
 from trelliswork.cli.streams import say
@@ -99,6 +100,7 @@ class _TrainCommand(click.Command):
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The seed of what is random.")
 @click.option("--checkpoint", metavar="FILE", help="Keep the state of training here while it goes on.")
 @click.option("--resume", is_flag=True, help="Go on from the checkpoint, if there is one.")
+@metadata_option
 @click.option("--json", "as_json", is_flag=True, help="Print the facts about the training as one JSON object.")
 @click.option("-v", "--verbose", is_flag=True, help="Write a line for each iteration.")
 @click.option("-q", "--quiet", is_flag=True, help="Write nothing but warnings and errors.")
@@ -140,6 +142,7 @@ def train(
     seed: int = 0,
     checkpoint: str | None = None,
     resume: bool = False,
+    metadata: Sequence[str] = (),
     verbose: bool = False,
     quiet: bool = False,
 ) -> dict[str, Any]:
@@ -169,6 +172,8 @@ def train(
         Where to keep the state of training.
     resume : bool
         Whether to go on from there.
+    metadata : sequence of str
+        What to keep with the model, ``"key=value"`` each.
     verbose, quiet : bool
         Whether to write a line for each iteration, or no progress at all.
 
@@ -180,6 +185,7 @@ def train(
     from trelliswork.estimators.sequence_labeler import SequenceLabeler  # without scikit-learn: 84 MiB and 0.8 s less
 
     layout = layout or Layout()
+    kept = metadata_from(metadata)
     _check_paths(model, checkpoint, resume)
     labeler = SequenceLabeler(
         learner_from(learner, settings),
@@ -199,7 +205,11 @@ def train(
     resumed = _resumed(keeper, checkpoint, quiet) if resume else None
     bar = on_terminal() and not quiet and not verbose
     progress = TrainingProgress(n_tokens(corpus.X), labeler.learner, bar, verbose)
-    interrupted = _fit_and_save(labeler, corpus, held_out, model, keeper, resumed, progress)
+
+    def save() -> None:
+        labeler.save(model, metadata=kept)
+
+    interrupted = _fit_and_save(labeler, corpus, held_out, save, keeper, resumed, progress)
     return _facts(labeler, model, corpus.X, time.perf_counter() - began, interrupted)
 
 
@@ -298,7 +308,7 @@ def _fit_and_save(
     labeler: Any,
     corpus: Labelled,
     dev: Labelled | None,
-    model: str,
+    save: Callable[[], None],
     keeper: Checkpoint,
     resumed: dict[str, Any] | None,
     progress: TrainingProgress,
@@ -317,7 +327,7 @@ def _fit_and_save(
         with progress.showing():
             _fit(labeler, corpus, dev, callback, resumed)
         interrupt.kept, interrupt.learning = True, False  # also if there was no iteration to do
-        labeler.save(model)
+        save()
         if labeler.converged_:
             keeper.remove()
     return interrupt.asked

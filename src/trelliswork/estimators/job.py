@@ -80,9 +80,7 @@ class Job:
             "scoring": labeler.scoring if isinstance(labeler.scoring, str) else "a function",
             "features": self.inputs.as_settings(),
             "cost": checksum_of_array(checks.as_cost(labeler.cost, len(self.classes))),
-            "constraints": None
-            if constraints is None
-            else [checksum_of_array(part) for part in constraints],
+            "constraints": None if constraints is None else [checksum_of_array(part) for part in constraints],
         }
         return SameRun(self.n_sequences, self.n_tokens, self.checksum, dev, settings)
 

@@ -704,8 +704,26 @@ class SequenceLabeler(PlainParameters):
     # ---- files ---------------------------------------------------------------------------------------------------
 
     @snapshot
-    def save(self, path: Any) -> None:
+    def save(
+        self,
+        path: Any,
+        *,
+        precision: str | None = None,
+        prune: float | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
         """Write the model to one file, whole or not at all; `trelliswork.load` reads it.
+
+        Parameters
+        ----------
+        path : path or binary file
+            Where to write.
+        precision : {"float32", "float16", "int8"}, optional
+            Four, two or one byte for each weight of an attribute; None leaves them as they are.
+        prune : float, optional
+            Leave out weights of at most this size, and attributes that have none left.
+        metadata : dict, optional
+            Whatever you want to find with the model again (`metadata_`), and JSON can hold; None keeps what there is.
 
         Examples
         --------
@@ -717,7 +735,14 @@ class SequenceLabeler(PlainParameters):
         ...     tw.load(os.path.join(folder, "model.tw")).predict([["the", "dog"]])
         [['D', 'N']]
         """
-        store.save(path, *self.exported())
+        tensors, settings = self.exported()
+        store.save(path, *store.shrunk(tensors, store.with_metadata(settings, metadata), precision, prune))
+
+    @property
+    def metadata_(self) -> dict[str, Any]:
+        """What was said of the model when it was saved."""
+        check_is_fitted(self, "classes_")
+        return dict(self._model.settings.get("metadata", {}))
 
     @snapshot
     def exported(self) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -179,6 +179,7 @@ class Committee(PlainParameters):
         self.first_, self.second_, self._added, self._base = first, second, added, base
         self.reliability_ = _reliability(answers, y)
         self.classes_ = second.classes_
+        self.metadata_: dict[str, Any] = {}
         return self
 
     def _cross_fitted(
@@ -352,8 +353,26 @@ class Committee(PlainParameters):
     # ---- files ---------------------------------------------------------------------------------------------------
 
     @snapshot
-    def save(self, path: Any) -> None:
+    def save(
+        self,
+        path: Any,
+        *,
+        precision: str | None = None,
+        prune: float | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
         """Write both models to one file, whole or not at all; `trelliswork.load` reads it.
+
+        Parameters
+        ----------
+        path : path or binary file
+            Where to write.
+        precision : {"float32", "float16", "int8"}, optional
+            Four, two or one byte for each weight of an attribute; None leaves them as they are.
+        prune : float, optional
+            Leave out weights of at most this size, and attributes that have none left.
+        metadata : dict, optional
+            Whatever you want to find with the model again (`metadata_`), and JSON can hold; None keeps what there is.
 
         Examples
         --------
@@ -365,7 +384,8 @@ class Committee(PlainParameters):
         >>> tw.load(file.getvalue()).predict([["a", "dog"]])
         [['D', 'N']]
         """
-        store.save(path, *self.exported())
+        tensors, settings = self.exported()
+        store.save(path, *store.shrunk(tensors, store.with_metadata(settings, metadata), precision, prune))
 
     @snapshot
     def exported(self) -> tuple[Tensors, dict[str, Any]]:
@@ -397,7 +417,7 @@ class Committee(PlainParameters):
             "members": members,
             "reliability": self.reliability_,
         }
-        return tensors, settings
+        return tensors, store.with_metadata(settings, self.metadata_)
 
     @classmethod
     def restored(cls, tensors: Mapping[str, Any], settings: Mapping[str, Any], restore: Callable[..., Any]) -> Self:
@@ -412,7 +432,7 @@ class Committee(PlainParameters):
         committee._added = Added.from_settings(
             settings["added"], _texts(committee.first_.classes_), committee._interval_names()
         )
-        committee.classes_ = committee.second_.classes_
+        committee.classes_, committee.metadata_ = committee.second_.classes_, dict(settings.get("metadata", {}))
         committee.reliability_ = [
             {"interval": str(fact["interval"]), "tokens": int(fact["tokens"]), "correct": int(fact["correct"])}
             for fact in settings["reliability"]

@@ -10,6 +10,8 @@ into memory rather than read; `docs/model_file.md` describes it.
 `open_model`, `opened`  a file, or what `load` returned, to a model that tags
 `members_of`            the models that a file holds side by side
 `quantize`, `prune`     smaller models
+`shrunk`                the same for all that a file holds, settings included
+`with_metadata`         settings with what a user says of the model
 `sizes`, `compare`      where the bytes are; score against size
 ======================  ==================================================================
 """
@@ -17,7 +19,8 @@ into memory rather than read; `docs/model_file.md` describes it.
 from trelliswork.errors import InvalidModel
 from trelliswork.store.files import OpenModel, contents, load, members_of, open_model, opened, save
 from trelliswork.store.format import FORMAT_VERSION, dumps, loads
-from trelliswork.store.shrinking import Comparison, compare, prune, quantize, sizes
+from trelliswork.store.settings import with_metadata
+from trelliswork.store.shrinking import Comparison, compare, prune, quantize, shrunk, sizes
 
 __all__ = [
     "FORMAT_VERSION",
@@ -35,5 +38,7 @@ __all__ = [
     "prune",
     "quantize",
     "save",
+    "shrunk",
     "sizes",
+    "with_metadata",
 ]

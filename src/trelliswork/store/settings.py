@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-__all__ = ["check_settings", "labels_of"]
+from trelliswork.errors import InvalidInput
+
+__all__ = ["check_settings", "labels_of", "with_metadata"]
 
 
 class _Rule(NamedTuple):
@@ -78,12 +80,11 @@ _RULES = {
     "training.history": _Rule("a list of objects", _are_objects),
     "added": _OBJECT,
     "base": _OBJECT_OR_NULL,
-    "reliability": _Rule(
-        "a list of intervals with counts", lambda value: _are_objects(value) and _are_facts(value)
-    ),
+    "reliability": _Rule("a list of intervals with counts", lambda value: _are_objects(value) and _are_facts(value)),
     "metadata": _OBJECT,
     "members": _Rule(
-        "an object of objects", lambda value: isinstance(value, dict) and all(isinstance(v, dict) for v in value.values())
+        "an object of objects",
+        lambda value: isinstance(value, dict) and all(isinstance(v, dict) for v in value.values()),
     ),
 }
 
@@ -119,6 +120,28 @@ def labels_of(settings: Mapping[str, Any]) -> tuple[list[str], int]:
     if not labels:
         raise ValueError("the settings name no labels")
     return labels, settings.get("hash_bits", 0)
+
+
+def with_metadata(settings: Mapping[str, Any], metadata: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the settings of a model with what a user says of it, in place of what was said before.
+
+    Parameters
+    ----------
+    settings : mapping
+    metadata : mapping of str, or None
+        Whatever JSON can hold; None leaves what is there.
+
+    Examples
+    --------
+    >>> with_metadata({"kind": "example"}, {"data": "recipes of May"})
+    {'kind': 'example', 'metadata': {'data': 'recipes of May'}}
+    """
+    if metadata is None:
+        return dict(settings)
+    if not isinstance(metadata, Mapping) or not all(isinstance(name, str) for name in metadata):
+        raise InvalidInput(f"metadata must be a dict whose keys are str, found {_shown(metadata)}.")
+    rest = {name: value for name, value in settings.items() if name != "metadata"}
+    return {**rest, "metadata": dict(metadata)} if metadata else rest
 
 
 def _shown(value: Any) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from trelliswork import _core
 from trelliswork.errors import InvalidInput
+from trelliswork.store.files import members_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = NDArray[Any]
 
-__all__ = ["Comparison", "compare", "prune", "quantize", "sizes"]
+__all__ = ["Comparison", "compare", "prune", "quantize", "shrunk", "sizes"]
 
 _PREFIXES = ("attribute", "pair")
 _EMPTY = 0xFFFFFFFF  # no attribute in this place of the table
@@ -94,10 +95,51 @@ def prune(tensors: Mapping[str, Any], threshold: float = 0.0, drop_names: bool =
     out = dict(tensors)
     for prefix in _prefixes(tensors):
         out |= _pruned(tensors, prefix, threshold)
-    if drop_names:
-        for name in [name for name in out if name.endswith(("names.text", "names.ends"))]:
-            del out[name]
-    return out
+    return _without_names(out) if drop_names else out
+
+
+def shrunk(
+    tensors: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    precision: str | None = None,
+    threshold: float | None = None,
+    drop_names: bool = False,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the tensors and settings of a smaller model, or of a file of several, ready to be saved.
+
+    Parameters
+    ----------
+    tensors, settings
+        As `load` returns them.
+    precision : {"float32", "float16", "int8"}, optional
+        As for `quantize`; None leaves weights as they are.
+    threshold : float, optional
+        As for `prune`; None drops none.
+    drop_names : bool
+        As for `prune`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> tensors = {"attribute.starts": np.array([0, 2], "u4"), "attribute.labels": np.array([0, 1], "u1"),
+    ...            "attribute.weights": np.array([1.0, 0.02], "f4"), "transitions": np.zeros(4, "f4")}
+    >>> smaller, settings = shrunk(tensors, {"training": {"n_weights": 6}}, "float16", 0.1)
+    >>> smaller["attribute.weights"].tolist(), settings
+    ([1.0], {'training': {'n_weights': 5}})
+    """
+    members = members_of(tensors, settings)
+    if members:
+        out = {key: part for key, part in tensors.items() if not key.startswith(tuple(f"{name}." for name in members))}
+        changed = {}
+        for name, (own, described) in members.items():
+            smaller, changed[name] = shrunk(own, described, precision, threshold, drop_names)
+            out |= {f"{name}.{key}": part for key, part in smaller.items()}
+        return out, {**settings, "members": changed}
+    smaller, described = dict(tensors), dict(settings)
+    if threshold is not None or drop_names:
+        smaller = prune(tensors, threshold or 0.0, drop_names) if threshold is not None else _without_names(tensors)
+        described = _described_anew(settings, tensors, smaller)
+    return (smaller if precision is None else quantize(smaller, precision)), described
 
 
 def sizes(tensors: Mapping[str, Any]) -> dict[str, int]:
@@ -156,9 +198,32 @@ def compare(
         for precision in precisions:
             smaller = quantize(pruned, precision)
             form = precision if threshold == 0 else f"{precision}, without weights up to {threshold:g}"
-            n_weights = sum(len(memoryview(smaller[f"{prefix}.labels"])) for prefix in _prefixes(smaller))
-            rows.append(Comparison(form, sum(sizes(smaller).values()), n_weights, float(scorer(smaller))))
+            rows.append(
+                Comparison(form, sum(sizes(smaller).values()), _total(smaller, "labels"), float(scorer(smaller)))
+            )
     return sorted(rows, key=lambda row: -row.size)
+
+
+def _without_names(tensors: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: part for name, part in tensors.items() if not name.endswith(("names.text", "names.ends"))}
+
+
+def _described_anew(settings: Mapping[str, Any], before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings with the counts that pruning changes: how many weights there are, which share is known."""
+    training = dict(settings.get("training") or {})
+    if "n_weights" in training:
+        training["n_weights"] -= _total(before, "labels") - _total(after, "labels")
+    if "known_share" in training and "attribute.keys" in before:
+        training["known_share"] *= _rows(after) / max(_rows(before), 1)
+    return {**settings, "training": training} if training else dict(settings)
+
+
+def _total(tensors: Mapping[str, Any], part: str) -> int:
+    return sum(len(memoryview(tensors[f"{prefix}.{part}"])) for prefix in _prefixes(tensors))
+
+
+def _rows(tensors: Mapping[str, Any]) -> int:
+    return len(memoryview(tensors["attribute.starts"])) - 1
 
 
 def _prefixes(tensors: Mapping[str, Any]) -> list[str]:
