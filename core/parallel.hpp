@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -39,6 +40,8 @@ public:
                 });
             } catch (const std::system_error&) {
                 break;  // no more threads to be had: the ones we have do the work
+            } catch (const std::bad_alloc&) {
+                break;
             }
         }
         attempt([&] { work(std::size_t{0}); });

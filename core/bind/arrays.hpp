@@ -3,8 +3,6 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -16,6 +14,7 @@
 #include <vector>
 
 #include "../kernels/kernels.hpp"
+#include "casters.hpp"
 #include "unlocked.hpp"
 
 namespace nb = nanobind;

@@ -331,9 +331,9 @@ nb::list copied_sequence(nb::handle items, const std::string& place, const char*
 
 }  // namespace
 
-std::shared_ptr<AttributeSource> read_attributes(nb::handle X, bool keep_names, const std::string& where,
+std::unique_ptr<AttributeSource> read_attributes(nb::handle X, bool keep_names, const std::string& where,
                                                  std::size_t first) {
-    auto source = std::make_shared<AttributeSource>(keep_names);
+    auto source = std::make_unique<AttributeSource>(keep_names);
     Reader reader(*source, where);
     const nb::list sequences = copied_sequence(X, where, "a list of sequences of tokens");
     const Interruptible interruptible;

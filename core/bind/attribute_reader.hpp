@@ -15,7 +15,7 @@ namespace tw::bind {
 //   is "a:b" and "a:c"; dicts nest, {"a": {"b": "c"}} is "a:b:c".
 // `where` and `first` name the place in errors: where[first + i][t]. An exception raised by an object of the caller's
 // passes through.
-std::shared_ptr<AttributeSource> read_attributes(nb::handle X, bool keep_names, const std::string& where,
+std::unique_ptr<AttributeSource> read_attributes(nb::handle X, bool keep_names, const std::string& where,
                                                  std::size_t first);
 
 }  // namespace tw::bind

@@ -1,7 +1,7 @@
 // Columns of text and templates over them, as Python holds them.
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
 
 #include <limits>
 #include <optional>
@@ -16,20 +16,11 @@ namespace tw::bind {
 
 namespace {
 
-// Keeps a Python object alive for the core; it may be let go in any thread.
-std::shared_ptr<const void> keep_alive(nb::object object) {
-    PyObject* held = object.release().ptr();
-    return std::shared_ptr<const void>(held, [](const void* pointer) {
-        const nb::gil_scoped_acquire locked;
-        Py_DECREF(static_cast<PyObject*>(const_cast<void*>(pointer)));
-    });
-}
-
-std::shared_ptr<Columns> parse(nb::bytes data, ColumnsFormat format) {
+std::unique_ptr<Columns> parse(nb::bytes data, ColumnsFormat format) {
     const std::string_view text(data.c_str(), data.size());
     auto owner = keep_alive(nb::borrow(data));
     const Unlocked unlocked;
-    return std::make_shared<Columns>(parse_columns(text, format, std::move(owner)));
+    return std::make_unique<Columns>(parse_columns(text, format, std::move(owner)));
 }
 
 // A list or tuple from any iterable but a string.
@@ -60,11 +51,11 @@ public:
         columns_.starts.push_back(columns_.n_columns ? columns_.cells.size() / columns_.n_columns : 0);
     }
 
-    std::shared_ptr<Columns> finish() {
+    std::unique_ptr<Columns> finish() {
         const auto text = std::make_shared<const std::string>(std::move(text_));
         columns_.text = *text;
         columns_.owner = text;
-        return std::make_shared<Columns>(std::move(columns_));
+        return std::make_unique<Columns>(std::move(columns_));
     }
 
 private:
@@ -124,7 +115,7 @@ private:
     std::string text_;
 };
 
-std::shared_ptr<Columns> columns_from_lists(nb::handle X) {
+std::unique_ptr<Columns> columns_from_lists(nb::handle X) {
     const nb::object sequences = fast_sequence(X, "X", "a list of sequences of tokens");
     Gatherer gatherer;
     const Py_ssize_t n = PyList_Size(sequences.ptr());
@@ -200,7 +191,7 @@ void bind_columns(nb::module_& m) {
         .def(
             "without",
             [](const Columns& columns, std::size_t column) {
-                return std::make_shared<Columns>(without_column(columns, column));
+                return std::make_unique<Columns>(without_column(columns, column));
             },
             nb::arg("column"), "The same rows without one column; the text is shared.");
     m.def(
@@ -294,7 +285,7 @@ private:
     std::vector<std::shared_ptr<const WordClasses>> classes_;
 };
 
-std::shared_ptr<Extractor> make_extractor(const std::vector<ViewSpec>& views,
+std::unique_ptr<Extractor> make_extractor(const std::vector<ViewSpec>& views,
                                           const std::vector<TemplateSpec>& templates,
                                           const std::vector<std::string>& resources) {
     ExtractorBuilder builder(resources);
@@ -302,7 +293,7 @@ std::shared_ptr<Extractor> make_extractor(const std::vector<ViewSpec>& views,
     for (const ViewSpec& view : views) built.push_back(builder.view(view));
     std::vector<Template> ready;
     for (const TemplateSpec& t : templates) ready.push_back(ExtractorBuilder::make_template(t));
-    return std::make_shared<Extractor>(std::move(built), std::move(ready));
+    return std::make_unique<Extractor>(std::move(built), std::move(ready));
 }
 
 nb::tuple attribute_arrays(const ColumnSource& source, std::size_t first, std::size_t last, bool pair) {
@@ -339,8 +330,8 @@ void bind_extractor(nb::module_& m) {
         .def_prop_ro("n_label_templates", &Extractor::n_label_templates)
         .def_prop_ro("n_pair_templates", &Extractor::n_pair_templates);
     nb::class_<ColumnSource, Source>(m, "ColumnSource", "Rows of columns, seen through templates.")
-        .def(nb::new_([](std::shared_ptr<Columns> columns, std::shared_ptr<Extractor> extractor) {
-                 return std::make_shared<ColumnSource>(std::move(columns), std::move(extractor));
+        .def(nb::new_([](const Columns& columns, const Extractor& extractor) {
+                 return std::make_unique<ColumnSource>(shared(columns), shared(extractor));
              }),
              nb::arg("columns"), nb::arg("extractor"))
         .def("attribute_arrays", &attribute_arrays, nb::arg("first"), nb::arg("last"), nb::arg("pair") = false,

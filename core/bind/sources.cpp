@@ -1,8 +1,8 @@
 // Where attributes come from, as Python holds it.
 #include "../features/sources.hpp"
 
-#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/unique_ptr.h>
 
 #include "arrays.hpp"
 #include "attribute_reader.hpp"
@@ -22,18 +22,18 @@ auto span_of(const Array& array) {
 }
 
 template <class T>
-std::shared_ptr<MatrixSource> dense(const Rows<T>& rows, const Indices& offsets) {
+std::unique_ptr<MatrixSource> dense(const Rows<T>& rows, const Indices& offsets) {
     require(offsets.size() > 0 && offsets.data()[offsets.size() - 1] == static_cast<std::int64_t>(rows.shape(0)),
             "offsets must rise from 0 to the number of rows");
     const Unlocked unlocked;
-    return std::make_shared<MatrixSource>(MatrixSource::dense<T>(span_of(rows), rows.shape(1), span_of(offsets)));
+    return std::make_unique<MatrixSource>(MatrixSource::dense<T>(span_of(rows), rows.shape(1), span_of(offsets)));
 }
 
 template <class T, class Index>
-std::shared_ptr<MatrixSource> sparse(const Line<Index>& indptr, const Line<Index>& indices, const Line<T>& values,
+std::unique_ptr<MatrixSource> sparse(const Line<Index>& indptr, const Line<Index>& indices, const Line<T>& values,
                                      std::size_t n_columns, const Indices& offsets) {
     const Unlocked unlocked;
-    return std::make_shared<MatrixSource>(MatrixSource::sparse<T, Index>(span_of(indptr), span_of(indices),
+    return std::make_unique<MatrixSource>(MatrixSource::sparse<T, Index>(span_of(indptr), span_of(indices),
                                                                          span_of(values), n_columns, span_of(offsets)));
 }
 

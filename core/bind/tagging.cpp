@@ -1,7 +1,6 @@
 // A trained model as Python holds it: its buffers are kept alive, whatever they are; no array library is needed.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/shared_ptr.h>
 
 #include <cstring>
 #include <deque>
@@ -78,10 +77,10 @@ public:
         require(expand == "auto" || expand == "now" || expand == "never", "expand must be 'auto', 'now' or 'never'");
         Tensors views;
         for (const auto& [name, object] : tensors) {
-            std::string text;
-            require(nb::try_cast(name, text, false), "the names of tensors must be text");
-            const Tensor view = tensor(text, object);
-            views.insert_or_assign(std::move(text), view);
+            nb::detail::make_caster<std::string> text;
+            require(text.from_python(name, 0, nullptr), "the names of tensors must be text");
+            const std::string& known = text.operator std::string&();
+            views.insert_or_assign(known, tensor(known, object));
         }
         const Unlocked unlocked;
         model_.emplace(views, n_labels, hash_bits,
@@ -148,21 +147,21 @@ public:
                               to_numpy(labels, {n}), to_numpy(values, {n}));
     }
 
-    nb::bytes tag_columns(nb::object data, std::shared_ptr<Extractor> extractor, const std::vector<std::string>& labels,
+    nb::bytes tag_columns(nb::object data, const Extractor& extractor, const std::vector<std::string>& labels,
                           std::optional<std::string> separator, std::optional<std::string> comments, bool keep_docstart,
                           const std::string& name, std::size_t first_line, const std::string& output,
                           std::size_t n_jobs) const {
         require(output == "labels" || output == "marginals", "output must be 'labels' or 'marginals'");
-        require(extractor != nullptr, "an extractor is needed");
         const Buffer buffer(data);
         chain::TagOptions options;
         options.format = {std::move(separator), std::move(comments), keep_docstart, name, first_line, 0};
         options.marginals = output == "marginals";
         options.n_jobs = n_jobs;
+        const std::shared_ptr<const Extractor> held = shared(extractor);
         std::vector<chain::Piece> pieces;
         {
             const Unlocked unlocked;
-            pieces = chain::tag_columns(*model_, extractor, buffer.bytes(), labels, options);
+            pieces = chain::tag_columns(*model_, held, buffer.bytes(), labels, options);
         }
         std::size_t size = 0;
         for (const chain::Piece& piece : pieces) size += piece.size;

@@ -1,6 +1,5 @@
 // Examples and the oracle of chains, as Python holds them.
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/unique_ptr.h>
 
 #include <cmath>

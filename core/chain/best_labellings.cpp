@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <exception>
 #include <cstring>
 #include <map>
 #include <stdexcept>
@@ -53,13 +54,16 @@ public:
     explicit Borrowed(const BestLabellings& owner) : owner_(owner) {
         const std::lock_guard guard(owner.lock_);
         if (owner.free_.empty()) {
+            owner.free_.reserve(owner.n_spaces_ + 1);  // so that giving it back cannot fail
             space_ = std::make_unique<Scratch>();
+            ++owner.n_spaces_;
         } else {
             space_ = std::move(owner.free_.back());
             owner.free_.pop_back();
         }
     }
     ~Borrowed() {
+        if (std::uncaught_exceptions() > exceptions_) *space_ = {};  // what a call left that did not come to its end
         const std::lock_guard guard(owner_.lock_);
         owner_.free_.push_back(std::move(space_));
     }
@@ -70,6 +74,7 @@ public:
 private:
     const BestLabellings& owner_;
     std::unique_ptr<Scratch> space_;
+    int exceptions_ = std::uncaught_exceptions();
 };
 
 // Adds to a vector with few non-zeros: a table from weight to place, whose old entries are told by their stamp.

@@ -110,6 +110,7 @@ private:
     std::unique_ptr<Sum> sum_;
     mutable std::mutex lock_;
     mutable std::vector<std::unique_ptr<Scratch>> free_;
+    mutable std::size_t n_spaces_ = 0;  // free or in use
 };
 
 }  // namespace tw::chain
