@@ -7,6 +7,7 @@ is `MemoryError` or success; what was allocated is released, and the next call w
 """
 
 import ctypes
+import functools
 import gc
 import io
 import itertools
@@ -23,34 +24,40 @@ from trelliswork.corpora import read_table
 X = [["the", "dog", "barks"], ["a", "cat", "sleeps"], ["the", "old", "man"], ["man", "the", "boats"], ["dogs"]]
 Y = [["D", "N", "V"], ["D", "N", "V"], ["D", "A", "N"], ["V", "D", "N"], ["N"]]
 DICTS = [[{"word": word, "length": len(word)} for word in x] for x in X]
-COLUMNS = b"".join(b"".join(f"{word}\t{y}\n".encode() for word, y in zip(*pair, strict=True)) + b"\n" for pair in zip(X, Y))
+COLUMNS = b"".join(
+    b"".join(f"{word}\t{y}\n".encode() for word, y in zip(*pair, strict=True)) + b"\n" for pair in zip(X, Y)
+)
 
 
-def model_of(**options):
-    file = io.BytesIO()
-    tw.SequenceLabeler(**options).fit(X, Y).save(file)
-    return file.getvalue()
-
-
-MODEL = model_of()
-LOADED = tw.load(MODEL)
 CHAIN = tw.Chain(np.linspace(-1, 1, 12).reshape(4, 3), np.linspace(1, -1, 9).reshape(3, 3))
 
 
+@functools.cache
+def model():
+    file = io.BytesIO()
+    tw.SequenceLabeler().fit(X, Y).save(file)
+    return file.getvalue()
+
+
+@functools.cache
+def loaded():
+    return tw.load(model())
+
+
 def load():
-    tw.load(MODEL).predict(X)
+    tw.load(model()).predict(X)
 
 
 def expand():
-    store.open_model(MODEL, expand="now")
+    store.open_model(model(), expand="now")
 
 
 def tag():
-    ColumnTagger(store.open_model(MODEL), "labels", 1).tagged(COLUMNS)
+    ColumnTagger(store.open_model(model()), "labels", 1).tagged(COLUMNS)
 
 
 def tag_marginals_in_threads():
-    ColumnTagger(store.open_model(MODEL), "marginals", 2).tagged(COLUMNS * 20)
+    ColumnTagger(store.open_model(model()), "marginals", 2).tagged(COLUMNS * 20)
 
 
 def read():
@@ -58,15 +65,15 @@ def read():
 
 
 def predict():
-    LOADED.predict(X)
+    loaded().predict(X)
 
 
 def predict_more():
-    LOADED.predict_kbest(X, 3)
-    LOADED.predict_marginals(X)
-    LOADED.predict_max_marginals(X)
-    LOADED.log_prob(X, Y)
-    LOADED.explain(X[0])
+    loaded().predict_kbest(X, 3)
+    loaded().predict_marginals(X)
+    loaded().predict_max_marginals(X)
+    loaded().log_prob(X, Y)
+    loaded().explain(X[0])
 
 
 def chain():
