@@ -313,7 +313,7 @@ def test_resuming_without_a_checkpoint_starts_at_the_beginning(run, small, tmp_p
 
 
 def test_a_full_disk_is_an_error_of_the_work(run, monkeypatch, small, tmp_path):
-    def full(*_):
+    def full(*_, **__):
         raise OSError(28, "No space left on device", str(tmp_path / "m.tw"))
 
     monkeypatch.setattr(SequenceLabeler, "save", full)

@@ -1,7 +1,7 @@
 """Lets every allocation of the core fail once in turn, in a process of its own; prints a line for each scenario.
 
-Run by `test_allocations.py` with ``allocation_faults.cpp`` put before the C++ library. The answer to a failed allocation
-is `MemoryError` or success; what was allocated is released, and the next call works.
+Run by `test_allocations.py` with ``allocation_faults.cpp`` put before the C++ library. The answer to a failed
+allocation is `MemoryError` or success; what was allocated is released, and the next call works.
 
     python allocations.py SHIM STEP [SCENARIO ...]    every STEP-th allocation
 """
@@ -25,7 +25,8 @@ X = [["the", "dog", "barks"], ["a", "cat", "sleeps"], ["the", "old", "man"], ["m
 Y = [["D", "N", "V"], ["D", "N", "V"], ["D", "A", "N"], ["V", "D", "N"], ["N"]]
 DICTS = [[{"word": word, "length": len(word)} for word in x] for x in X]
 COLUMNS = b"".join(
-    b"".join(f"{word}\t{y}\n".encode() for word, y in zip(*pair, strict=True)) + b"\n" for pair in zip(X, Y)
+    b"".join(f"{word}\t{y}\n".encode() for word, y in zip(*pair, strict=True)) + b"\n"
+    for pair in zip(X, Y, strict=True)
 )
 
 
@@ -146,6 +147,8 @@ def tried(faults, name, step):
     scenario = SCENARIOS[name]
     for _ in range(3):  # what is made once and kept
         assert faults.run(scenario, 0)[1] == "success", faults.run(scenario, 0)
+    gc.collect()
+    gc.freeze()  # modules and the like need not be looked at again and again
     answers = {}
     for n in itertools.count(1, step):
         print(f"{name}: allocation {n}", end="\r", file=sys.stderr, flush=True)
@@ -166,8 +169,6 @@ def tried(faults, name, step):
 def main():
     shim, step, *names = sys.argv[1:]
     warnings.simplefilter("ignore")
-    gc.collect()
-    gc.freeze()  # what is there already need not be looked at again and again
     faults, total = Faults(shim), 0
     for name in names or SCENARIOS:
         answers = tried(faults, name, int(step))

@@ -15,6 +15,7 @@ import os
 import shutil
 import sys
 import warnings
+from pathlib import Path
 
 import trelliswork as tw
 from trelliswork import store
@@ -168,9 +169,9 @@ class Tag(Scenario):
 
     def prepare(self):
         super().prepare()
-        self.there = self.put("model.tw", open(self.model, "rb").read())
+        self.there = self.put("model.tw", Path(self.model).read_bytes())
         self.text = self.put("text.tsv", CORPUS.encode() * 50)
-        self.stdout = open(self.target, "w", encoding="utf-8")  # as the shell does
+        self.stdout = io.TextIOWrapper(io.FileIO(self.target, "w"), encoding="utf-8")  # as the shell does
 
     def act(self):
         return self.into_target("tag", self.there, self.text, *self.options)
@@ -214,7 +215,7 @@ class ConvertCompressed(Convert):
 class ConvertModel(Scenario):
     def prepare(self):
         super().prepare()
-        self.there = self.put("model.tw", open(self.model, "rb").read())
+        self.there = self.put("model.tw", Path(self.model).read_bytes())
 
     def act(self):
         return self.run_command("convert", self.there, self.target, "--weights", "int8")
