@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <exception>
 #include <cstring>
+#include <exception>
 #include <map>
 #include <stdexcept>
 
