@@ -304,11 +304,11 @@ void bind_training(nb::module_& m) {
         .def_prop_ro("n_tokens", &Examples::n_tokens)
         .def_prop_ro("n_attributes", &Examples::n_attributes)
         .def_prop_ro("memory_bytes", &Examples::memory_bytes)
-        .def("checksum", &Examples::checksum, nb::call_guard<nb::gil_scoped_release>(),
+        .def("checksum", &Examples::checksum, nb::call_guard<Unlocked>(),
              "64 bits that change when sequences, attributes, labels or weights do.");
     nb::class_<DevSet>(m, "DevSet", "Sequences that are tagged while training goes on.")
         .def_prop_ro("n_tokens", &DevSet::n_tokens)
-        .def("checksum", &DevSet::checksum, nb::call_guard<nb::gil_scoped_release>(),
+        .def("checksum", &DevSet::checksum, nb::call_guard<Unlocked>(),
              "64 bits that change when sequences, or their attributes that have weights, do.")
         .def("argmax", argmax, nb::arg("weights"), nb::arg("n_jobs") = 1, nb::arg("local") = false,
              "The best label of every token, all sequences one after the other.");
