@@ -274,7 +274,7 @@ def test_an_interrupted_run_can_be_resumed_to_the_identical_model(run, monkeypat
         code, out, err = run(*command, tmp_path / "cut.tw", "--json")
     assert code == 130
     assert json.loads(out)["interrupted"] is True
-    assert "stopping after this iteration" in err
+    assert "stopping; the best model so far will be kept" in err
     assert tensors_of(tmp_path / "whole.tw") != tensors_of(tmp_path / "cut.tw")
     assert run(*command, tmp_path / "cut.tw", "--resume").code == 0
     assert tensors_of(tmp_path / "whole.tw") == tensors_of(tmp_path / "cut.tw")

@@ -34,7 +34,16 @@ OTHERS = {
     ("eg", "step"): (0.2,),
     ("sdm", "loss"): ("slack", "ramp", "ramp-do"),
 }
-OF_ALL = {"lam": (0.3,), "growth": (1,), "batch_size": (2,), "C": (0.02,), "l1": (0.3,), "epochs": (2,), "sgd_epochs": (2,), "cccp": (1,)}
+OF_ALL = {
+    "lam": (0.3,),
+    "growth": (1,),
+    "batch_size": (2,),
+    "C": (0.02,),
+    "l1": (0.3,),
+    "epochs": (2,),
+    "sgd_epochs": (2,),
+    "cccp": (1,),
+}
 OF_ALL |= {
     "r": (3.0,),
     "l2": (0.3,),

@@ -30,6 +30,9 @@ _LEARNERS = {
     "memm": ("memm", "MEMM"),
 }
 
+# Parameters that had other names when models of version 1 were saved.
+_FORMER = {("crf", "epochs"): "sgd_epochs", ("memm", "epochs"): "sgd_epochs"}
+
 
 class Parameter(NamedTuple):
     """A parameter of a learner: its name, its type in words, what it is if left out, and what it does."""
@@ -80,9 +83,12 @@ def restored(name: str, params: Mapping[str, Any]) -> Learner:
     --------
     >>> restored("pegasos", {"k": 5, "loss": "max-margin"})
     Pegasos()
+    >>> restored("crf", {"epochs": 3})
+    CRF(sgd_epochs=3)
     """
     learner: Any = _class(name)()
-    learner.set_params(**params).without_unused().check()
+    renamed = {_FORMER.get((name, parameter), parameter): value for parameter, value in params.items()}
+    learner.set_params(**renamed).without_unused().check()
     found: Learner = learner
     return found
 
