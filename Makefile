@@ -11,13 +11,17 @@ CXX_FILES = $(shell find core -name '*.cpp' -o -name '*.hpp')
 demo: $(VENV)/.built
 	$(BIN)/python -m trelliswork.cli.demo
 
+# Tests run side by side, one process for each core (WORKERS=0: in this process, for a debugger).
+WORKERS ?= auto
+SIDE_BY_SIDE = -n $(WORKERS) --dist worksteal
+
 test: $(VENV)/.built
-	$(BIN)/python -m pytest -q -m "not slow"
+	$(BIN)/python -m pytest -q -m "not slow" $(SIDE_BY_SIDE)
 
 test-all: $(VENV)/.built
-	$(BIN)/python -m pytest -q
-	TRELLISWORK_KERNELS=avx2 $(BIN)/python -m pytest -q -m "not slow" tests/structures
-	TRELLISWORK_KERNELS=baseline $(BIN)/python -m pytest -q -m "not slow" tests/structures
+	$(BIN)/python -m pytest -q $(SIDE_BY_SIDE)
+	TRELLISWORK_KERNELS=avx2 $(BIN)/python -m pytest -q -m "not slow" $(SIDE_BY_SIDE) tests/structures
+	TRELLISWORK_KERNELS=baseline $(BIN)/python -m pytest -q -m "not slow" $(SIDE_BY_SIDE) tests/structures
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py

@@ -38,7 +38,9 @@ def test_gzip_is_told_by_the_content_not_the_name(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "data", [gzip.compress(b"a\n" * 99)[:-9], gzip.compress(b"a\n")[:12] + b"xxxxxxxx", b"\x1f\x8b"]
+    "data",
+    [gzip.compress(b"a\n" * 99)[:-9], gzip.compress(b"a\n")[:12] + b"xxxxxxxx", b"\x1f\x8b"],
+    ids=["cut off", "overwritten", "header alone"],
 )
 def test_damaged_gzip_is_refused(data):
     with pytest.raises(InvalidInput, match=r"<input>, after line \d+: the gzip data are damaged or cut off"):

@@ -525,7 +525,7 @@ def test_a_bad_number_of_samples_is_refused(n):
         good_chain().sample(n, random_state=0)
 
 
-@pytest.mark.parametrize("random_state", [-1, 2.5, "seed", object()], ids=repr)
+@pytest.mark.parametrize("random_state", [-1, 2.5, "seed", object()], ids=["negative", "fraction", "text", "object"])
 def test_a_bad_random_state_is_refused(random_state):
     with pytest.raises(InvalidInput, match="random_state"):
         good_chain().sample(2, random_state=random_state)
