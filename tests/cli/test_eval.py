@@ -10,6 +10,7 @@ import pytest
 import trelliswork as tw
 from trelliswork.cli import reading
 from trelliswork.cli.eval import evaluate_model, evaluate_tagged
+from trelliswork.cli.models import loaded_model
 from trelliswork.cli.reading import Layout
 
 TAGGED = b"New B-LOC B-LOC\nYork I-LOC I-LOC\nrains O O\n\nParis B-LOC O\n"
@@ -91,11 +92,11 @@ def test_calibration_reads_its_file_twice(run, model):
 def test_scores_block_by_block_are_those_of_the_whole_file(model, recipes, layout, monkeypatch):
     _, _, X, y = tw.corpora.ingredients()
     whole = tw.evaluation.evaluate(y, tw.load(model).predict(X)).as_dict()
-    assert evaluate_model(model, recipes[1], layout).as_dict() == whole
+    assert evaluate_model(loaded_model(model, 1), recipes[1], layout).as_dict() == whole
     for size in (1, 300, 5000):
         monkeypatch.setattr(reading, "BLOCK", size)
         monkeypatch.setattr(reading, "BATCH", size)
-        assert evaluate_model(model, recipes[1], layout).as_dict() == whole
+        assert evaluate_model(loaded_model(model, 1), recipes[1], layout).as_dict() == whole
 
 
 def test_calibration_block_by_block_is_that_of_the_whole_file(run, model, recipes, monkeypatch):
@@ -138,9 +139,10 @@ MEASURED = """
 import resource, sys
 from trelliswork.cli import reading
 from trelliswork.cli.eval import {what}
+from trelliswork.cli.models import loaded_model
 from trelliswork.cli.reading import Layout
 reading.BLOCK = 1 << 16
-{what}(*sys.argv[1:3], Layout(), jobs=1)
+{what}(loaded_model(sys.argv[1], 1), sys.argv[2], Layout())
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 """
 
