@@ -16,9 +16,12 @@ from trelliswork.errors import InvalidInput, InvalidModel
 X, Y = [["the", "dog", "barks"], ["a", "cat"]] * 3, [["D", "N", "V"], ["D", "N"]] * 3
 
 
-def parts_of(estimator):
+def parts_of(estimator, calibrated=False):
     file = io.BytesIO()
-    estimator.fit(X, Y).save(file)
+    estimator.fit(X, Y)
+    if calibrated:
+        estimator.calibrate(X, Y)
+    estimator.save(file)
     tensors, settings = store.loads(file.getvalue())
     return {name: np.array(tensor) for name, tensor in tensors.items()}, settings
 
@@ -27,6 +30,7 @@ MODELS = {
     "crf": parts_of(tw.SequenceLabeler()),
     "memm": parts_of(tw.SequenceLabeler("memm")),
     "mbr": parts_of(tw.SequenceLabeler(decoder="mbr", constraints=lambda before, label: True)),
+    "calibrated": parts_of(tw.SequenceLabeler("perceptron"), calibrated=True),
     "committee": parts_of(tw.Committee(tw.SequenceLabeler("perceptron"), tw.SequenceLabeler(), folds=2)),
 }
 
