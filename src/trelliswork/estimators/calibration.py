@@ -11,12 +11,13 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trelliswork.errors import InvalidInput, UncalibratedScores
+
+if TYPE_CHECKING:  # tagging from the shell warns, too, and needs no arrays
+    import numpy as np
+    import numpy.typing as npt
 
 __all__ = ["Calibration", "best_temperature", "warn_unless_probabilities"]
 
@@ -85,9 +86,11 @@ def best_temperature(log_losses: Callable[[float], npt.NDArray[np.float64]]) -> 
 
     Examples
     --------
+    >>> import numpy as np
     >>> round(best_temperature(lambda temperature: np.array([(temperature - 5.0) ** 2, np.inf])).temperature, 4)
     5.0
     """
+    import numpy as np
     from scipy.optimize import minimize_scalar
 
     possible = np.isfinite(log_losses(1.0))
