@@ -146,6 +146,27 @@ def test_default_tolerance_stops_within_a_thousandth_with_l1(solver, l2, l1):
     assert least.objective * (1 - 1e-9) <= found.objective <= least.objective * 1.001
 
 
+@pytest.mark.parametrize("params", [{"l1": 0.3}, {"l1": 0.3, "period": 3, "delta": 0.01}, {"delta": 1e-3}], ids=str)
+def test_training_ends_when_the_objective_falls_too_slowly(params):
+    """The first iteration that is less than delta below the one a period before; also where a run is cut in two."""
+    tol = 5e-4  # of which a fifth is the default with L1
+    learner = CRF(l2=1e-3, solver="owlqn" if "l1" in params else "lbfgs", tol=tol, **params)
+    period, delta = params.get("period", 10), params.get("delta", tol / 5)
+    oracle = text_like_oracle(n=500, d=800)
+    trained, seen = recorded(learner, oracle)
+    assert trained.converged
+    assert f"fell by less than delta={delta:g} of itself in {period} iterations" in trained.message
+    values = [iteration.objective for iteration, _, _ in seen]
+    slow = [k for k in range(period, len(values)) if values[k - period] - values[k] < delta * values[k]]
+    assert slow == [len(values) - 1]
+    for _, _, state in (seen[1], seen[-2]):
+        resumed = learner.train(oracle, state=state)
+        assert resumed.weights.tobytes() == trained.weights.tobytes()
+        assert resumed.message == trained.message
+    without = CRF(**{**learner.get_params(), "delta": 0.0, "period": None}).train(oracle)
+    assert without.n_iter > trained.n_iter
+
+
 @pytest.mark.parametrize("solver", ["lbfgs", "owlqn", "sgd-lbfgs"])
 def test_batch_solvers_never_go_up(solver):
     _, seen = recorded(CRF(solver=solver, tol=1e-10), text_like_oracle())
