@@ -87,6 +87,7 @@ def test_an_unknown_strategy_is_refused():
         tw.active.scores(MODEL, X, "best")
 
 
+@pytest.mark.filterwarnings("ignore::trelliswork.UncalibratedScores")  # of perceptrons
 class TestSimulation:
     CORPUS = tw.corpora.ingredients()
     POOL = (CORPUS.X_train[:120], CORPUS.y_train[:120])

@@ -11,6 +11,8 @@ import trelliswork as tw
 from interrupting import assert_interruptible, lateness
 from trelliswork import learners
 
+pytestmark = pytest.mark.filterwarnings("ignore::trelliswork.UncalibratedScores")  # of perceptrons
+
 K = 600
 
 

@@ -429,11 +429,11 @@ class TestStopping:
         assert caplog.records == []
         assert capsys.readouterr().err == ""
 
-    @pytest.mark.parametrize("solver", ["lbfgs", "sgd-lbfgs"])
+    @pytest.mark.parametrize("learner", [tw.CRF(solver="lbfgs"), tw.CRF(solver="sgd-lbfgs", sgd_epochs=2)], ids=repr)
     @pytest.mark.parametrize("dev", [True, False])
-    def test_a_resumed_run_ends_with_the_identical_model(self, solver, dev):
+    def test_a_resumed_run_ends_with_the_identical_model(self, learner, dev):
         data = self.PART if dev else self.PART[:2]
-        labeler = tw.SequenceLabeler(tw.CRF(solver=solver, sgd_epochs=2))
+        labeler = tw.SequenceLabeler(learner)
         states = {}
 
         def keep(progress):
@@ -442,7 +442,7 @@ class TestStopping:
         whole = labeler.fit(*data, callback=keep)
         weights, history = whole.weights(), whole.history_
         for number in (1, 3, len(history) - 1):
-            again = tw.SequenceLabeler(tw.CRF(solver=solver, sgd_epochs=2)).fit(*data, resume=states[number])
+            again = tw.SequenceLabeler(learner).fit(*data, resume=states[number])
             assert again.weights() == weights
             assert [r["objective"] for r in again.history_] == [r["objective"] for r in history]
             assert [r["dev_score"] for r in again.history_] == [r["dev_score"] for r in history]

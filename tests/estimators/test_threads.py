@@ -9,6 +9,8 @@ import pytest
 import trelliswork as tw
 from trelliswork.estimators.fitted import atomic
 
+pytestmark = pytest.mark.filterwarnings("ignore::trelliswork.UncalibratedScores")  # of perceptrons
+
 TEXT = [["the", "dog", "barks"], ["a", "cat", "sleeps"]]
 FEW = (TEXT, [["D", "N", "V"]] * 2)
 MANY = (TEXT * 2, [[f"{label}{i}" for label in "DNV"] for i in range(4)])
