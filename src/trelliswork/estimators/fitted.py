@@ -56,5 +56,5 @@ def snapshot(method: Callable[Concatenate[E, P], R]) -> Callable[Concatenate[E, 
 
 def _copied(estimator: E) -> E:
     copy: E = object.__new__(type(estimator))
-    vars(copy).update(vars(estimator))
+    copy.__dict__ = estimator.__dict__.copy()  # in one step: another thread may be assigning
     return copy
