@@ -142,7 +142,7 @@ def examples(problem, n_jobs=1):
     return made
 
 
-def oracle(problem, general=False, n_jobs=1, best=False, by_member=False):
+def oracle(problem, general=False, n_jobs=1, best=False, by_member=False, earlier=None):
     moves, start, end = problem.constraints or (None, None, None)
     made = _core.ChainOracle(
         examples(problem, n_jobs),
@@ -157,6 +157,7 @@ def oracle(problem, general=False, n_jobs=1, best=False, by_member=False):
         problem.cost,
         "best" if best else "general" if general else "fast",
         by_member=by_member,
+        earlier=earlier,
     )
     made.set_cost_scale(problem.scale)
     return made
