@@ -1,7 +1,6 @@
 #include "unlocked.hpp"
 
 #include <atomic>
-#include <vector>
 
 #include "arrays.hpp"
 
@@ -18,11 +17,25 @@ private:
     std::atomic<bool> set_{false};
 };
 
-thread_local std::vector<const Stop*> stops;  // those that this thread works under, the innermost last
+// Those that a thread works under, the innermost first.
+struct Scope {
+    const Stop* stop;
+    Scope* outer;
+};
+thread_local Scope* scopes = nullptr;
+
+void enter(const Stop& stop) { scopes = new Scope{&stop, scopes}; }
+
+void leave() {
+    if (scopes == nullptr) return;
+    Scope* const left = scopes;
+    scopes = left->outer;
+    delete left;
+}
 
 bool any_set() {
-    for (const Stop* stop : stops)
-        if (stop->is_set()) return true;
+    for (const Scope* scope = scopes; scope != nullptr; scope = scope->outer)
+        if (scope->stop->is_set()) return true;
     return false;
 }
 
@@ -37,7 +50,7 @@ bool run_signal_handlers() {
         PyErr_SetNone(PyExc_KeyboardInterrupt);
         nb::raise_python_error();
     }
-    return main || !stops.empty();
+    return main || scopes != nullptr;
 }
 
 void bind_unlocked(nb::module_& m) {
@@ -45,10 +58,10 @@ void bind_unlocked(nb::module_& m) {
         .def(nb::init<>())
         .def("set", &Stop::set)
         .def_prop_ro("is_set", &Stop::is_set)
-        .def("__enter__", [](const Stop& self) { stops.push_back(&self); })
+        .def("__enter__", &enter)
         .def(
-            "__exit__", [](const Stop&, nb::handle, nb::handle, nb::handle) { stops.pop_back(); },
-            nb::arg("type").none(), nb::arg("value").none(), nb::arg("traceback").none());
+            "__exit__", [](const Stop&, nb::handle, nb::handle, nb::handle) { leave(); }, nb::arg("type").none(),
+            nb::arg("value").none(), nb::arg("traceback").none());
 }
 
 }  // namespace tw::bind
