@@ -394,6 +394,48 @@ class WorkingWeights:
     @property
     def squared_norm(self) -> float: ...
 
+class PartStructure:
+    """An output family made of scored parts; see core/structures."""
+
+    @staticmethod
+    def chain(n_labels: int, tied: bool = True, transitions: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, start: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, end: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None) -> PartStructure: ...
+
+    @staticmethod
+    def segments(n_labels: int, longest: int, transitions: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, start: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, end: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None) -> PartStructure: ...
+
+    @staticmethod
+    def automaton(n_labels: int, arcs: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], final: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)]) -> PartStructure: ...
+
+    def blocks(self, arg: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], /) -> list:
+        """Name, sites and codes of each kind of parts."""
+
+    def parts_of(self, arg0: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], arg1: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], /) -> NDArray[numpy.uint32]: ...
+
+    def output_of(self, arg0: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], arg1: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], /) -> NDArray[numpy.uint32]: ...
+
+    def best(self, shape: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], k: int = 1, allowed: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None) -> list: ...
+
+    def log_partition(self, shape: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], allowed: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None) -> float: ...
+
+    def marginals(self, shape: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], allowed: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None) -> NDArray[numpy.float64]:
+        """How often each part is expected in an output."""
+
+    def max_marginals(self, shape: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], allowed: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None) -> NDArray[numpy.float64]: ...
+
+    def entropy(self, shape: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], allowed: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None) -> float: ...
+
+    def sample(self, shape: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n: int, seed: int, allowed: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None) -> list: ...
+
+class LinearOracle(Oracle):
+    """
+    Any structure as learners see it: channels of attributes feed its blocks.
+    """
+
+    def __init__(self, structure: PartStructure, shapes: list, outputs: list, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], channels: list, combinations: str = 'seen') -> None: ...
+
+    def weight(self, channel: int, unit: int, code: int) -> int:
+        """The number of a weight, or -1."""
+
 class LabelOracle(Oracle):
     """Multinomial logistic loss: one label for each row of X."""
 

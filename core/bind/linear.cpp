@@ -1,0 +1,246 @@
+// Structures of scored parts, and the oracle of any of them.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+
+#include <cmath>
+#include <optional>
+#include <random>
+
+#include "../linear/oracle.hpp"
+#include "../structures/families.hpp"
+#include "learner_arguments.hpp"
+#include "sparse_arguments.hpp"
+
+namespace tw::bind {
+namespace {
+
+using Numbers = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Bytes = nb::ndarray<const std::uint8_t, nb::c_contig, nb::device::cpu>;
+
+std::span<const std::uint32_t> view(const Numbers& array) { return {array.data(), array.size()}; }
+
+std::vector<std::uint8_t> bytes(const std::optional<Bytes>& array, std::size_t size, const char* message) {
+    if (!array) return {};
+    require(array->size() == size, message);
+    return {array->data(), array->data() + size};
+}
+
+LabelRules rules(std::size_t K, const std::optional<Bytes>& moves, const std::optional<Bytes>& start,
+                 const std::optional<Bytes>& end) {
+    return {bytes(moves, K * K, "transitions must have one entry per pair of labels"),
+            bytes(start, K, "start must have one entry per label"), bytes(end, K, "end must have one entry per label")};
+}
+
+PartScores scores_of(const DerivationStructure& self, const Numbers& shape, const Vector& scores,
+                     const std::optional<Bytes>& allowed) {
+    const std::size_t n = self.n_parts(view(shape));
+    require(scores.size() == n, "there must be one score for each part");
+    require_scores(scores, "scores hold a NaN, +inf or a value beyond 1e300");
+    require(!allowed || allowed->size() == n, "allowed must have one entry for each part");
+    return {{scores.data(), n}, allowed ? std::span(allowed->data(), n) : std::span<const std::uint8_t>()};
+}
+
+void bind_structure(nb::module_& m) {
+    nb::class_<DerivationStructure>(m, "PartStructure", "An output family made of scored parts; see core/structures.")
+        .def_static(
+            "chain",
+            [](std::size_t n_labels, bool tied, const std::optional<Bytes>& moves, const std::optional<Bytes>& start,
+               const std::optional<Bytes>& end) {
+                require(n_labels >= 1, "there must be at least one label");
+                return chain_structure(n_labels, tied, rules(n_labels, moves, start, end));
+            },
+            nb::arg("n_labels"), nb::arg("tied") = true, nb::arg("transitions") = nb::none(),
+            nb::arg("start") = nb::none(), nb::arg("end") = nb::none())
+        .def_static(
+            "segments",
+            [](std::size_t n_labels, std::size_t longest, const std::optional<Bytes>& moves,
+               const std::optional<Bytes>& start, const std::optional<Bytes>& end) {
+                require(n_labels >= 1 && longest >= 1, "there must be at least one label and one length");
+                return segment_structure(n_labels, longest, rules(n_labels, moves, start, end));
+            },
+            nb::arg("n_labels"), nb::arg("longest"), nb::arg("transitions") = nb::none(), nb::arg("start") = nb::none(),
+            nb::arg("end") = nb::none())
+        .def_static(
+            "automaton",
+            [](std::size_t n_labels, const Numbers& arcs, const Bytes& final) {
+                require(arcs.size() % 3 == 0, "arcs must be rows of state, label and next state");
+                std::vector<Arc> list;
+                for (std::size_t i = 0; i < arcs.size(); i += 3)
+                    list.push_back({arcs.data()[i], arcs.data()[i + 1], arcs.data()[i + 2]});
+                return automaton_structure(n_labels, std::move(list), {final.data(), final.data() + final.size()});
+            },
+            nb::arg("n_labels"), nb::arg("arcs"), nb::arg("final"))
+        .def(
+            "blocks",
+            [](const DerivationStructure& self, const Numbers& shape) {
+                nb::list out;
+                for (const Block& block : self.blocks(view(shape)))
+                    out.append(nb::make_tuple(block.name, block.n_sites, block.n_codes));
+                return out;
+            },
+            "Name, sites and codes of each kind of parts.")
+        .def("parts_of",
+             [](const DerivationStructure& self, const Numbers& shape, const Numbers& output) {
+                 Parts parts;
+                 self.parts_of(view(shape), view(output), parts);
+                 return to_numpy(parts, {parts.size()});
+             })
+        .def("output_of",
+             [](const DerivationStructure& self, const Numbers& shape, const Numbers& parts) {
+                 std::vector<std::uint32_t> output;
+                 self.output_of(view(shape), view(parts), output);
+                 return to_numpy(output, {output.size()});
+             })
+        .def(
+            "best",
+            [](const DerivationStructure& self, const Numbers& shape, const Vector& scores, std::size_t k,
+               const std::optional<Bytes>& allowed) {
+                const PartScores given = scores_of(self, shape, scores, allowed);
+                std::vector<Answer> found;
+                {
+                    nb::gil_scoped_release unlocked;
+                    found = self.best(view(shape), given, k);
+                }
+                nb::list out;
+                for (const Answer& answer : found)
+                    out.append(nb::make_tuple(to_numpy(answer.parts, {answer.parts.size()}), answer.score));
+                return out;
+            },
+            nb::arg("shape"), nb::arg("scores"), nb::arg("k") = 1, nb::arg("allowed") = nb::none())
+        .def(
+            "log_partition",
+            [](const DerivationStructure& self, const Numbers& shape, const Vector& scores,
+               const std::optional<Bytes>& allowed) {
+                const PartScores given = scores_of(self, shape, scores, allowed);
+                nb::gil_scoped_release unlocked;
+                return self.log_partition(view(shape), given, nullptr);
+            },
+            nb::arg("shape"), nb::arg("scores"), nb::arg("allowed") = nb::none())
+        .def(
+            "marginals",
+            [](const DerivationStructure& self, const Numbers& shape, const Vector& scores,
+               const std::optional<Bytes>& allowed) {
+                const PartScores given = scores_of(self, shape, scores, allowed);
+                std::vector<double> expected(scores.size());
+                {
+                    nb::gil_scoped_release unlocked;
+                    self.log_partition(view(shape), given, expected.data());
+                }
+                return to_numpy(expected, {expected.size()});
+            },
+            nb::arg("shape"), nb::arg("scores"), nb::arg("allowed") = nb::none(),
+            "How often each part is expected in an output.")
+        .def(
+            "max_marginals",
+            [](const DerivationStructure& self, const Numbers& shape, const Vector& scores,
+               const std::optional<Bytes>& allowed) {
+                const PartScores given = scores_of(self, shape, scores, allowed);
+                std::vector<double> out(scores.size());
+                {
+                    nb::gil_scoped_release unlocked;
+                    self.max_marginals(view(shape), given, out);
+                }
+                return to_numpy(out, {out.size()});
+            },
+            nb::arg("shape"), nb::arg("scores"), nb::arg("allowed") = nb::none())
+        .def(
+            "entropy",
+            [](const DerivationStructure& self, const Numbers& shape, const Vector& scores,
+               const std::optional<Bytes>& allowed) {
+                const PartScores given = scores_of(self, shape, scores, allowed);
+                nb::gil_scoped_release unlocked;
+                return self.entropy(view(shape), given);
+            },
+            nb::arg("shape"), nb::arg("scores"), nb::arg("allowed") = nb::none())
+        .def(
+            "sample",
+            [](const DerivationStructure& self, const Numbers& shape, const Vector& scores, std::size_t n,
+               std::uint64_t seed, const std::optional<Bytes>& allowed) {
+                const PartScores given = scores_of(self, shape, scores, allowed);
+                std::vector<Parts> drawn;
+                {
+                    nb::gil_scoped_release unlocked;
+                    std::mt19937_64 engine(seed);
+                    const auto draw = [&] { return static_cast<double>(engine() >> 11) * 0x1p-53; };
+                    drawn = self.sample(view(shape), given, n, draw);
+                }
+                nb::list out;
+                for (const Parts& parts : drawn) out.append(to_numpy(parts, {parts.size()}));
+                return out;
+            },
+            nb::arg("shape"), nb::arg("scores"), nb::arg("n"), nb::arg("seed"), nb::arg("allowed") = nb::none());
+}
+
+linear::Channel channel_of(const nb::tuple& from) {
+    using Sites = linear::Channel::Sites;
+    linear::Channel out;
+    out.name = nb::cast<std::string>(from[0]);
+    out.block = nb::cast<std::size_t>(from[1]);
+    const auto sites = nb::cast<std::string>(from[2]);
+    require(sites == "each" || sites == "tied" || sites == "interval", "sites must be each, tied or interval");
+    out.sites = sites == "each" ? Sites::kEach : sites == "tied" ? Sites::kTied : Sites::kInterval;
+    out.longest = nb::cast<std::size_t>(from[3]);
+    require(out.sites != Sites::kInterval || out.longest >= 1, "longest must be at least 1");
+    out.n_codes = nb::cast<std::size_t>(from[4]);
+    out.n_units = nb::cast<std::size_t>(from[5]);
+    const auto codes = nb::cast<Indices>(from[6]);
+    for (std::size_t i = 0; i < codes.size(); ++i) {
+        const std::int64_t code = codes.data()[i];
+        require(code >= -1 && code < static_cast<std::int64_t>(out.n_codes), "a code of a channel is out of range");
+        out.codes.push_back(code < 0 ? linear::kNoCode : static_cast<std::uint32_t>(code));
+    }
+    out.rows = rows_of(nb::cast<Indices>(from[8]), nb::cast<Indices>(from[9]), nb::cast<Vector>(from[10]), out.n_units);
+    for (const double value : out.rows.values) require(std::isfinite(value), "attribute values must be finite numbers");
+    out.first = starts_of(nb::cast<Indices>(from[7]), out.rows.size());
+    return out;
+}
+
+linear::Combinations combinations_named(const std::string& name) {
+    if (name == "seen") return linear::Combinations::kSeen;
+    if (name == "all") return linear::Combinations::kAll;
+    require(name == "grown", "combinations must be seen, all or grown");
+    return linear::Combinations::kGrown;
+}
+
+}  // namespace
+
+void bind_linear(nb::module_& m) {
+    bind_structure(m);
+    nb::class_<linear::LinearOracle, Oracle>(
+        m, "LinearOracle", "Any structure as learners see it: channels of attributes feed its blocks.")
+        .def(
+            "__init__",
+            [](linear::LinearOracle* self, std::shared_ptr<DerivationStructure> structure, const nb::list& shapes,
+               const nb::list& outputs, const Vector& weights, const nb::list& channels,
+               const std::string& combinations) {
+                linear::Examples examples;
+                const auto numbers = [](nb::handle from) {
+                    const auto array = nb::cast<Numbers>(from);
+                    return std::vector<std::uint32_t>(array.data(), array.data() + array.size());
+                };
+                for (const nb::handle shape : shapes) examples.shapes.push_back(numbers(shape));
+                for (const nb::handle output : outputs) examples.outputs.push_back(numbers(output));
+                examples.weights.assign(weights.data(), weights.data() + weights.size());
+                for (const double w : examples.weights)
+                    require(std::isfinite(w) && w >= 0.0, "weights of examples must be finite numbers >= 0");
+                for (const nb::handle channel : channels)
+                    examples.channels.push_back(channel_of(nb::cast<nb::tuple>(channel)));
+                new (self)
+                    linear::LinearOracle(std::move(structure), std::move(examples), combinations_named(combinations));
+            },
+            nb::arg("structure"), nb::arg("shapes"), nb::arg("outputs"), nb::arg("weights"), nb::arg("channels"),
+            nb::arg("combinations") = "seen")
+        .def(
+            "weight",
+            [](const linear::LinearOracle& self, std::size_t channel, std::uint32_t unit, std::uint32_t code) {
+                const auto& channels = self.examples().channels;
+                require(
+                    channel < channels.size() && unit < channels[channel].n_units && code < channels[channel].n_codes,
+                    "there is no such weight");
+                const std::uint32_t found = self.index().find(channel, unit, code);
+                return found == linear::kNoWeight ? std::int64_t{-1} : std::int64_t{found};
+            },
+            nb::arg("channel"), nb::arg("unit"), nb::arg("code"), "The number of a weight, or -1.");
+}
+
+}  // namespace tw::bind

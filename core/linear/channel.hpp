@@ -1,0 +1,50 @@
+// Attributes that feed a block of a structure. Several channels may feed one block.
+//
+//     sites of the channel               sites of the block
+//     each       a site                  one site
+//     tied       the one site            all sites
+//     interval   positions               runs of positions: site begin * longest + (end - begin - 1) has the sum of its
+//     own
+//
+// Codes of the block may share weights: `codes` says which code of the channel stands for each, or none.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "../sparse_rows.hpp"
+#include "../structures/structure.hpp"
+
+namespace tw::linear {
+
+inline constexpr std::uint32_t kNoCode = ~std::uint32_t{0};
+
+struct Channel {
+    enum class Sites { kEach, kTied, kInterval };
+
+    std::string name;
+    std::size_t block = 0;
+    Sites sites = Sites::kEach;
+    std::size_t longest = 0;  // of intervals
+    std::size_t n_codes = 0, n_units = 0;
+    std::vector<std::uint32_t> codes;  // by code of the block; empty: the same
+    std::vector<std::size_t> first;    // the first site of each example; [n_examples + 1]
+    SparseRows rows;                   // the units of each site
+
+    std::size_t n_sites(std::size_t example) const { return first[example + 1] - first[example]; }
+    // Throws std::invalid_argument unless the sites of an example fit the block.
+    void check(std::size_t example, const Block& block) const;
+
+    // Adds numbers of sites, [n_sites][n_codes], to those of the block's parts.
+    void spread(const double* of_sites, std::size_t n_sites, const Block& block, double* of_parts) const;
+    // The other way round: each site gets the sum of all parts that it feeds.
+    void gather(const double* of_parts, const Block& block, std::size_t n_sites, double* of_sites) const;
+
+private:
+    template <class Visit>
+    void each_pair(std::size_t n_sites, const Block& block, Visit visit) const;
+};
+
+}  // namespace tw::linear

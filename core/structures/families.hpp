@@ -1,0 +1,38 @@
+// The structures that are dynamic programs, each made by one function; a file each defines what they are.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "derivations.hpp"
+
+namespace tw {
+
+// Which labels may start, follow each other and end: non-zero where allowed. Empty: all.
+struct LabelRules {
+    std::vector<std::uint8_t> moves, start, end;
+
+    bool may_start(std::size_t k) const { return start.empty() || start[k]; }
+    bool may_end(std::size_t k) const { return end.empty() || end[k]; }
+    bool may_follow(std::size_t a, std::size_t b, std::size_t n_labels) const {
+        return moves.empty() || moves[a * n_labels + b];
+    }
+};
+
+// First-order chains. Tied: all steps share the scores of transitions.
+std::shared_ptr<DerivationStructure> chain_structure(std::size_t n_labels, bool tied, LabelRules rules);
+
+// Semi-Markov chains: segments of at most `longest` positions.
+std::shared_ptr<DerivationStructure> segment_structure(std::size_t n_labels, std::size_t longest, LabelRules rules);
+
+struct Arc {
+    std::uint32_t from, label, to;
+};
+
+// Label sequences that a deterministic automaton accepts, which starts in state 0. `final`: non-zero for states that a
+// sequence may end in. Throws std::invalid_argument when two arcs leave a state with one label, or something is out of
+// range.
+std::shared_ptr<DerivationStructure> automaton_structure(std::size_t n_labels, std::vector<Arc> arcs,
+                                                         std::vector<std::uint8_t> final);
+
+}  // namespace tw

@@ -1,0 +1,80 @@
+// What a structure is to the rest of the library: parts that have scores, and exact answers about all outputs that are
+// made of them. A structure never sees a weight, an attribute or a file.
+//
+//     parts of an example, one number each:
+//         block 0                          block 1
+//         [site 0: code 0 .. n_codes)      [site 0: ...
+//         [site 1: ...
+//
+// A block is a kind of parts: so many sites (tokens, arcs, spans, ...) with so many codes each (labels, pairs of
+// labels, ...). How many sites an example has follows from its shape, a few numbers that only the structure reads (a
+// chain's length, say).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tw {
+
+using Part = std::uint32_t;
+using Parts = std::vector<Part>;
+using Shape = std::span<const std::uint32_t>;
+
+inline constexpr Part kNoPart = ~Part{0};
+
+struct Block {
+    std::string name;
+    std::size_t n_sites = 0, n_codes = 0;
+    std::size_t size() const { return n_sites * n_codes; }
+};
+
+// Scores of all parts of an example. Parts that are not allowed are in no output; scores of these are not looked at.
+struct PartScores {
+    std::span<const double> scores;
+    std::span<const std::uint8_t> allowed = {};  // empty: all
+
+    double operator[](Part part) const {
+        if (part == kNoPart) return 0.0;
+        return allowed.empty() || allowed[part] ? scores[part] : kForbidden;
+    }
+    static constexpr double kForbidden = -__builtin_huge_val();
+};
+
+struct Answer {
+    Parts parts;
+    double score = 0.0;
+};
+
+class Structure {
+public:
+    virtual ~Structure() = default;
+
+    virtual std::vector<Block> blocks(Shape shape) const = 0;
+    std::size_t n_parts(Shape shape) const {
+        std::size_t total = 0;
+        for (const Block& block : blocks(shape)) total += block.size();
+        return total;
+    }
+
+    // An output as users have it (labels, or rows of begin, end and label, ...) and the parts it is made of, in
+    // ascending order. parts_of throws std::invalid_argument when it is not an output of this shape.
+    virtual void parts_of(Shape shape, std::span<const std::uint32_t> output, Parts& parts) const = 0;
+    virtual void output_of(Shape shape, std::span<const Part> parts, std::vector<std::uint32_t>& output) const = 0;
+
+    // The k best outputs, distinct and best first; fewer where fewer exist.
+    virtual std::vector<Answer> best(Shape shape, const PartScores& scores, std::size_t k) const = 0;
+
+    // log Z, -inf where no output is allowed. Where they are not null: how often each part is expected in an output,
+    // and the variance of that number as if the places where it may stand were independent.
+    virtual double log_partition(Shape shape, const PartScores& scores, double* expected,
+                                 double* variance = nullptr) const = 0;
+
+    // What a wrong output costs, as a sum over its parts, zero on gold's: by default 1 for each part of the first
+    // block that gold has not.
+    virtual void costs(Shape shape, std::span<const Part> gold, std::span<double> out) const;
+};
+
+}  // namespace tw
