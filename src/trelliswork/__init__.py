@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from trelliswork.learners.online import PassiveAggressive, Perceptron
     from trelliswork.learners.primal import Pegasos, Subgradient
     from trelliswork.structures import semirings as semirings
+    from trelliswork.structures.automaton import Automaton, AutomatonChain
     from trelliswork.structures.batch import ChainBatch
     from trelliswork.structures.beam import beam_search
     from trelliswork.structures.chain import Chain
@@ -57,6 +58,8 @@ if TYPE_CHECKING:
 # Public name -> module that defines it.
 _HOME = {
     "AROW": "learners.confidence",
+    "Automaton": "structures.automaton",
+    "AutomatonChain": "structures.automaton",
     "CRF": "learners.crf",
     "HMM": "estimators.hmm",
     "MEMM": "learners.memm",
@@ -122,6 +125,8 @@ __all__ = [
     "MEMM",
     "MIRA",
     "SDM",
+    "Automaton",
+    "AutomatonChain",
     "Chain",
     "ChainBatch",
     "Committee",

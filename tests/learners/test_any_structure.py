@@ -74,7 +74,7 @@ class Problem:
         )
 
     def features(self, example, counts):
-        """What the parts of an output say about each weight, channel by channel, [unit][code]: one site after the other."""
+        """What the parts of an output say about each weight: channel by channel, [unit][code]."""
         blocks = self.structure.blocks(shape(self.lengths[example]))
         out = []
         for _, block, sites, longest, n_codes, n_units, codes, first, starts, units, values in self.channels:

@@ -1,4 +1,4 @@
-"""Every output of a small structure of parts, listed without any recursion over scores; answers are read off the list."""
+"""Every output of a small structure of parts, listed without any recursion over scores."""
 
 import itertools
 

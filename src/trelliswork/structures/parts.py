@@ -1,0 +1,152 @@
+"""Structures of scored parts, answered over the core's hypergraph: the questions that all of them share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Generic, NoReturn, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from trelliswork import _core
+from trelliswork.errors import InvalidInput, Unsatisfiable
+from trelliswork.structures import checks
+from trelliswork.structures.checks import FloatArray
+
+__all__ = ["PartScores"]
+
+Answer = TypeVar("Answer")
+Numbers = npt.NDArray[np.uint32]
+
+
+class PartScores(ABC, Generic[Answer]):
+    """One score for each part that an output may have; the score of an output is the sum over its parts.
+
+    Parameters
+    ----------
+    structure : PartStructure
+        Which outputs there are, and their parts.
+    shape : sequence of int
+        What the structure has to know of this input, such as its length.
+    scores : (n_parts,) array
+        Block after block, as the structure has them; ``-inf`` forbids.
+    """
+
+    _output_name: ClassVar[str]  # for messages
+
+    def __init__(self, structure: _core.PartStructure, shape: Sequence[int], scores: FloatArray) -> None:
+        self._structure = structure
+        self._shape = np.array(shape, dtype=np.uint32)
+        self._scores = scores
+
+    @abstractmethod
+    def _answer(self, output: Numbers, score: float) -> Answer:
+        """Make an answer from an output as the core has it."""
+
+    @abstractmethod
+    def _output(self, output: npt.ArrayLike) -> Numbers:
+        """Check an output that a caller gives, and return it as the core has it."""
+
+    def argmax(self) -> Answer:
+        """Return the best output and its score; see `Chain.argmax`."""
+        return self.kbest(1)[0]
+
+    def kbest(self, k: int) -> list[Answer]:
+        """Return the ``k`` best outputs, distinct and best first; as many as there are, up to ``k``."""
+        found = self._structure.best(self._shape, self._scores, min(checks.as_count("k", k), 2**62))
+        if not found:
+            self._refuse_impossible()
+        return [self._answer(self._structure.output_of(self._shape, parts), score) for parts, score in found]
+
+    def score(self, output: npt.ArrayLike) -> float:
+        """Return the score of an output, -inf if it is forbidden."""
+        try:
+            parts = self._structure.parts_of(self._shape, self._output(output))
+        except InvalidInput:
+            raise
+        except ValueError:  # of the right form, but not among the outputs
+            return -np.inf
+        return float(self._scores[parts].sum())
+
+    def log_partition(self) -> float:
+        """Return the log of the sum of exp(score) over all outputs; -inf when all are forbidden."""
+        return float(self._structure.log_partition(self._shape, self._scores))
+
+    def log_prob(self, output: npt.ArrayLike) -> float:
+        """Return the log-probability of an output, never above zero; -inf if it is forbidden."""
+        return min(self.score(output) - self._possible_log_partition(), 0.0)
+
+    def log_count(self) -> float:
+        """Return the log of the number of outputs that are not forbidden; -inf when all are.
+
+        Examples
+        --------
+        >>> from trelliswork import Automaton, AutomatonChain
+        >>> once = AutomatonChain(np.zeros((3, 2)), Automaton.at_most(2, 1, 1))  # at most one 1: 000, 100, 010, 001
+        >>> round(np.exp(once.log_count()))
+        4
+        """
+        allowed = (self._scores > -np.inf).astype(np.uint8)
+        return float(self._structure.log_partition(self._shape, np.zeros_like(self._scores), allowed))
+
+    def entropy(self) -> float:
+        """Return the entropy of the distribution, in nats."""
+        self._possible_log_partition()
+        return float(self._structure.entropy(self._shape, self._scores))
+
+    def cross_entropy(self, other: Self) -> float:
+        """Return minus the mean log-probability under ``other`` of outputs drawn from this one, in nats.
+
+        Parameters
+        ----------
+        other : same class
+            Other scores of the same parts.
+        """
+        if type(other) is not type(self) or not self._same_parts(other):
+            raise InvalidInput(f"other must be a {type(self).__name__} with the same parts.")
+        log_partition = other._possible_log_partition()
+        expected = self._expected()
+        used = expected > 0.0
+        return float(log_partition - expected[used] @ other._scores[used])
+
+    def kl_divergence(self, other: Self) -> float:
+        """Return the Kullback-Leibler divergence from ``other`` to this one, in nats; inf where ``other`` forbids.
+
+        Examples
+        --------
+        >>> from trelliswork import Automaton, AutomatonChain
+        >>> rule = Automaton.at_most(2, 1, 1)
+        >>> p, q = (AutomatonChain([[0.0, x]], rule) for x in (0.0, 1.0))
+        >>> round(p.kl_divergence(q), 4), p.kl_divergence(p)
+        (0.1201, 0.0)
+        """
+        return max(self.cross_entropy(other) - self.entropy(), 0.0)
+
+    def sample(self, n: int = 1, random_state: Any = None) -> list[Answer]:
+        """Draw ``n`` outputs from the distribution, with their scores; see `Chain.sample`."""
+        n = checks.as_count("n", n, least=0)
+        self._possible_log_partition()
+        seed = int(checks.as_generator(random_state).integers(2**63))
+        drawn = self._structure.sample(self._shape, self._scores, n, seed)
+        return [
+            self._answer(self._structure.output_of(self._shape, parts), float(self._scores[parts].sum()))
+            for parts in drawn
+        ]
+
+    def _expected(self) -> FloatArray:
+        """How often each part is expected in an output."""
+        self._possible_log_partition()
+        return self._structure.marginals(self._shape, self._scores)
+
+    def _same_parts(self, other: Self) -> bool:
+        return bool(np.array_equal(self._shape, other._shape)) and len(self._scores) == len(other._scores)
+
+    def _possible_log_partition(self) -> float:
+        found = self.log_partition()
+        if found == -np.inf:
+            self._refuse_impossible()
+        return found
+
+    def _refuse_impossible(self) -> NoReturn:
+        raise Unsatisfiable(f"every {self._output_name} is forbidden: look at the -inf scores and at the rules.")
