@@ -115,7 +115,7 @@ def test_equal_labellings_come_in_the_order_of_chains():
 def test_rules_are_kept_by_every_answer():
     rng = np.random.default_rng(0)
     rule = Automaton.at_most(3, 0, 2) & Automaton.only_after(3, 2, 1)
-    chain = AutomatonChain(rng.normal(size=(8, 3)) + [3.0, 0.0, 2.0], rule)
+    chain = AutomatonChain(rng.normal(loc=[3.0, 0.0, 2.0], size=(8, 3)), rule)
     for answer in [*chain.kbest(50), *chain.sample(50, random_state=1)]:
         labels = answer.labels.tolist()
         assert labels.count(0) <= 2

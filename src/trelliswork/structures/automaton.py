@@ -38,8 +38,8 @@ class Automaton:
     Raises
     ------
     InvalidInput
-        When two arcs leave a state with the same label, a label is out of range, or a state can be reached from which no
-        final state can be.
+        When two arcs leave a state with the same label, a label is out of range, or a state that can be reached leads
+        to no final one.
 
     Examples
     --------
@@ -99,8 +99,8 @@ class Automaton:
         for state in numbers:
             if state in reached and state not in ending:
                 raise InvalidInput(
-                    f"no final state can be reached from state {state!r}: make it final, give it arcs that lead to one, "
-                    "or leave it out."
+                    f"no final state can be reached from state {state!r}: make it final, "
+                    "give it arcs that lead to one, or leave it out."
                 )
 
     def __repr__(self) -> str:
@@ -195,8 +195,8 @@ class Automaton:
             n_arcs = sum(float(K) ** (m + 1) for m in range(M + 1))
             if n_arcs > _MOST_ARCS:
                 raise InvalidInput(
-                    f"order {M} with {K} labels makes {n_arcs:.2g} n-grams, about {n_arcs * 100 / 1e9:.1f} GB, more than "
-                    f"the {_MOST_ARCS:,} allowed: lower the order, or pass the n-grams that occur."
+                    f"order {M} with {K} labels makes {n_arcs:.2g} n-grams, about {n_arcs * 100 / 1e9:.1f} GB, "
+                    f"more than the {_MOST_ARCS:,} allowed: lower the order, or pass the n-grams that occur."
                 )
             kept: set[tuple[int, ...]] = set(itertools.product(range(K), repeat=M + 1))
         else:
@@ -244,8 +244,8 @@ def _trimmed(n_labels: int, arcs: list[Any], start: Hashable, final: set[Any]) -
 class AutomatonChain(PartScores[Labeling]):
     """A chain whose history is the state of an automaton over labels, with the questions of `Chain`.
 
-    The score of ``y`` is the sum of ``unary[t, y[t]]`` and of the scores of the arcs that the automaton takes. Labellings
-    that it does not accept are forbidden. Every answer costs O(T arcs).
+    The score of ``y`` is the sum of ``unary[t, y[t]]`` and of the scores of the arcs that the automaton takes.
+    Labellings that it does not accept are forbidden. Every answer costs O(T arcs).
 
     Parameters
     ----------
