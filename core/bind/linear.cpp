@@ -98,7 +98,7 @@ void bind_structure(nb::module_& m) {
                 const PartScores given = scores_of(self, shape, scores, allowed);
                 std::vector<Answer> found;
                 {
-                    nb::gil_scoped_release unlocked;
+                    const Unlocked unlocked;
                     found = self.best(view(shape), given, k);
                 }
                 nb::list out;
@@ -112,7 +112,7 @@ void bind_structure(nb::module_& m) {
             [](const DerivationStructure& self, const Numbers& shape, const Vector& scores,
                const std::optional<Bytes>& allowed) {
                 const PartScores given = scores_of(self, shape, scores, allowed);
-                nb::gil_scoped_release unlocked;
+                const Unlocked unlocked;
                 return self.log_partition(view(shape), given, nullptr);
             },
             nb::arg("shape"), nb::arg("scores"), nb::arg("allowed") = nb::none())
@@ -123,7 +123,7 @@ void bind_structure(nb::module_& m) {
                 const PartScores given = scores_of(self, shape, scores, allowed);
                 std::vector<double> expected(scores.size());
                 {
-                    nb::gil_scoped_release unlocked;
+                    const Unlocked unlocked;
                     self.log_partition(view(shape), given, expected.data());
                 }
                 return to_numpy(expected, {expected.size()});
@@ -137,7 +137,7 @@ void bind_structure(nb::module_& m) {
                 const PartScores given = scores_of(self, shape, scores, allowed);
                 std::vector<double> out(scores.size());
                 {
-                    nb::gil_scoped_release unlocked;
+                    const Unlocked unlocked;
                     self.max_marginals(view(shape), given, out);
                 }
                 return to_numpy(out, {out.size()});
@@ -148,7 +148,7 @@ void bind_structure(nb::module_& m) {
             [](const DerivationStructure& self, const Numbers& shape, const Vector& scores,
                const std::optional<Bytes>& allowed) {
                 const PartScores given = scores_of(self, shape, scores, allowed);
-                nb::gil_scoped_release unlocked;
+                const Unlocked unlocked;
                 return self.entropy(view(shape), given);
             },
             nb::arg("shape"), nb::arg("scores"), nb::arg("allowed") = nb::none())
@@ -159,7 +159,7 @@ void bind_structure(nb::module_& m) {
                 const PartScores given = scores_of(self, shape, scores, allowed);
                 std::vector<Parts> drawn;
                 {
-                    nb::gil_scoped_release unlocked;
+                    const Unlocked unlocked;
                     std::mt19937_64 engine(seed);
                     const auto draw = [&] { return static_cast<double>(engine() >> 11) * 0x1p-53; };
                     drawn = self.sample(view(shape), given, n, draw);

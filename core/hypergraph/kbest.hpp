@@ -93,6 +93,7 @@ private:
         std::vector<std::pair<Node, std::uint32_t>> waiting{{goal, rank}};
         bool reached = false;
         while (!waiting.empty()) {
+            check_();
             const auto [v, wanted] = waiting.back();
             State& here = state(v);
             if (here.found.size() > wanted) {
@@ -145,6 +146,7 @@ private:
     const Program& program_;
     const PartScores& scores_;
     std::vector<double> in_;
+    InterruptCheck check_;
     std::unordered_map<Node, State> states_;
 };
 

@@ -19,6 +19,7 @@
 #include <span>
 #include <vector>
 
+#include "../interrupt.hpp"
 #include "../semiring.hpp"
 #include "../structures/structure.hpp"
 
@@ -48,7 +49,9 @@ std::vector<typename S::Value> inside(const S& semiring, const Program& program,
     using Value = typename S::Value;
     std::vector<Value> out(program.n_nodes(), semiring.zero());
     std::vector<Value> terms;
+    InterruptCheck check;
     for (std::size_t v = 0; v < program.n_nodes(); ++v) {
+        check();
         terms.clear();
         each_edge(program, v, [&](const Edge& edge) {
             Value term = semiring.lift(scores[edge.part], 0, v);
@@ -88,7 +91,9 @@ void posteriors(const Program& program, const PartScores& scores, const std::vec
     std::vector<double> probability(program.n_nodes(), 0.0);
     probability.back() = 1.0;
     Arrivals arrivals;
+    InterruptCheck check;
     for (std::size_t v = program.n_nodes(); v-- > 0;) {
+        check();
         const double here = probability[v];
         if (here == 0.0) continue;
         if (const Part part = program.node_part(v); part != kNoPart) on_part(part, here);
@@ -108,7 +113,9 @@ template <class Program>
 double entropy(const Program& program, const PartScores& scores, const std::vector<double>& in) {
     std::vector<double> h(program.n_nodes(), 0.0);
     Arrivals arrivals;
+    InterruptCheck check;
     for (std::size_t v = 0; v < program.n_nodes(); ++v) {
+        check();
         if (in[v] == kLogZero) continue;
         arrivals.read(program, scores, in, v);
         for (std::size_t i = 0; i < arrivals.edges.size(); ++i) {
@@ -127,7 +134,9 @@ template <class Program, class Read, class Choose>
 Parts descend(const Program& program, Read read, Choose choose) {
     Parts parts;
     std::vector<Node> open{static_cast<Node>(program.n_nodes() - 1)};
+    InterruptCheck check;
     while (!open.empty()) {
+        check();
         const Node v = open.back();
         open.pop_back();
         if (const Part part = program.node_part(v); part != kNoPart) parts.push_back(part);
@@ -187,7 +196,9 @@ void max_marginals(const Program& program, const PartScores& scores, std::span<d
     around.back() = 0.0;
     std::ranges::fill(out, kLogZero);
     const auto raise = [](double& to, double value) { to = to < value ? value : to; };
+    InterruptCheck check;
     for (std::size_t v = program.n_nodes(); v-- > 0;) {
+        check();
         if (around[v] == kLogZero || in[v] == kLogZero) continue;
         const Part own = program.node_part(v);
         if (own != kNoPart) raise(out[own], around[v] + in[v]);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "../dense_weights.hpp"
+#include "../interrupt.hpp"
 #include "../shards.hpp"
 
 namespace tw::linear {
@@ -32,7 +33,9 @@ LinearOracle::LinearOracle(std::shared_ptr<const Structure> structure, Examples 
     for (const Channel& channel : all_.channels)
         if (channel.first.size() != n_examples() + 1 || channel.rows.size() != channel.first.back())
             throw std::invalid_argument("channel " + channel.name + " has sites of another number of examples");
+    InterruptCheck check;
     for (std::size_t i = 0; i < n_examples(); ++i) {
+        check();
         blocks_.push_back(structure_->blocks(all_.shapes[i]));
         for (const Channel& channel : all_.channels) channel.check(i, blocks_[i].at(channel.block));
         try {
@@ -69,7 +72,9 @@ void LinearOracle::each_site(std::size_t example, std::span<const double> of_par
 void LinearOracle::find_weights(Combinations combinations) {
     std::vector<std::vector<std::uint64_t>> seen(all_.channels.size());  // unit * n_codes + code
     std::vector<double> counts;
+    InterruptCheck check;
     for (std::size_t i = 0; combinations != Combinations::kAll && i < n_examples(); ++i) {
+        check();
         counts.assign(n_parts(blocks_[i]), 0.0);
         for (const Part part : gold_[i]) counts[part] = 1.0;
         each_site(i, counts, [&](std::size_t c, std::span<const double> row, std::size_t site) {
