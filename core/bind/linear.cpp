@@ -1,6 +1,6 @@
 // Structures of scored parts, and the oracle of any of them.
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/unique_ptr.h>
 
 #include <cmath>
 #include <optional>
@@ -210,7 +210,7 @@ void bind_linear(nb::module_& m) {
         m, "LinearOracle", "Any structure as learners see it: channels of attributes feed its blocks.")
         .def(
             "__init__",
-            [](linear::LinearOracle* self, std::shared_ptr<DerivationStructure> structure, const nb::list& shapes,
+            [](linear::LinearOracle* self, const DerivationStructure& structure, const nb::list& shapes,
                const nb::list& outputs, const Vector& weights, const nb::list& channels,
                const std::string& combinations) {
                 linear::Examples examples;
@@ -226,7 +226,7 @@ void bind_linear(nb::module_& m) {
                 for (const nb::handle channel : channels)
                     examples.channels.push_back(channel_of(nb::cast<nb::tuple>(channel)));
                 new (self)
-                    linear::LinearOracle(std::move(structure), std::move(examples), combinations_named(combinations));
+                    linear::LinearOracle(shared(structure), std::move(examples), combinations_named(combinations));
             },
             nb::arg("structure"), nb::arg("shapes"), nb::arg("outputs"), nb::arg("weights"), nb::arg("channels"),
             nb::arg("combinations") = "seen")

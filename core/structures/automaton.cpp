@@ -125,9 +125,9 @@ private:
 
 }  // namespace
 
-std::shared_ptr<DerivationStructure> automaton_structure(std::size_t n_labels, std::vector<Arc> arcs,
+std::unique_ptr<DerivationStructure> automaton_structure(std::size_t n_labels, std::vector<Arc> arcs,
                                                          std::vector<std::uint8_t> final) {
-    return std::make_shared<DynamicProgram<AutomatonFamily>>(
+    return std::make_unique<DynamicProgram<AutomatonFamily>>(
         AutomatonFamily(n_labels, std::move(arcs), std::move(final)));
 }
 

@@ -68,8 +68,8 @@ struct ChainFamily {
 
 }  // namespace
 
-std::shared_ptr<DerivationStructure> chain_structure(std::size_t n_labels, bool tied, LabelRules rules) {
-    return std::make_shared<DynamicProgram<ChainFamily>>(ChainFamily{n_labels, tied, std::move(rules)});
+std::unique_ptr<DerivationStructure> chain_structure(std::size_t n_labels, bool tied, LabelRules rules) {
+    return std::make_unique<DynamicProgram<ChainFamily>>(ChainFamily{n_labels, tied, std::move(rules)});
 }
 
 }  // namespace tw

@@ -20,10 +20,10 @@ struct LabelRules {
 };
 
 // First-order chains. Tied: all steps share the scores of transitions.
-std::shared_ptr<DerivationStructure> chain_structure(std::size_t n_labels, bool tied, LabelRules rules);
+std::unique_ptr<DerivationStructure> chain_structure(std::size_t n_labels, bool tied, LabelRules rules);
 
 // Semi-Markov chains: segments of at most `longest` positions.
-std::shared_ptr<DerivationStructure> segment_structure(std::size_t n_labels, std::size_t longest, LabelRules rules);
+std::unique_ptr<DerivationStructure> segment_structure(std::size_t n_labels, std::size_t longest, LabelRules rules);
 
 struct Arc {
     std::uint32_t from, label, to;
@@ -32,7 +32,7 @@ struct Arc {
 // Label sequences that a deterministic automaton accepts, which starts in state 0. `final`: non-zero for states that a
 // sequence may end in. Throws std::invalid_argument when two arcs leave a state with one label, or something is out of
 // range.
-std::shared_ptr<DerivationStructure> automaton_structure(std::size_t n_labels, std::vector<Arc> arcs,
+std::unique_ptr<DerivationStructure> automaton_structure(std::size_t n_labels, std::vector<Arc> arcs,
                                                          std::vector<std::uint8_t> final);
 
 }  // namespace tw

@@ -102,8 +102,8 @@ struct SegmentFamily {
 
 }  // namespace
 
-std::shared_ptr<DerivationStructure> segment_structure(std::size_t n_labels, std::size_t longest, LabelRules rules) {
-    return std::make_shared<DynamicProgram<SegmentFamily>>(SegmentFamily{n_labels, longest, std::move(rules)});
+std::unique_ptr<DerivationStructure> segment_structure(std::size_t n_labels, std::size_t longest, LabelRules rules) {
+    return std::make_unique<DynamicProgram<SegmentFamily>>(SegmentFamily{n_labels, longest, std::move(rules)});
 }
 
 }  // namespace tw
