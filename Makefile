@@ -77,7 +77,7 @@ $(VENV)/bin/python:
 
 $(VENV)/.built: $(VENV)/bin/python $(CORE)
 	$(PIP) install "scikit-build-core>=0.11" "nanobind>=2.7" "cmake>=3.20" ninja
-	$(PIP) install --no-build-isolation -e ".[plots,test]" -Cbuild-dir=build/dev
+	$(PIP) install --no-build-isolation -e ".[plots,test]" --config-settings=build-dir=build/dev
 	touch $@
 
 $(VENV)/.lint: $(VENV)/.built
@@ -93,14 +93,14 @@ $(VENV)/.bench: $(VENV)/.built
 	$(PYTHON) -m venv .venv-asan
 	.venv-asan/bin/python -m pip --disable-pip-version-check -q install "scikit-build-core>=0.11" "nanobind>=2.7" "cmake>=3.20" ninja
 	.venv-asan/bin/python -m pip --disable-pip-version-check -q install --no-build-isolation -e ".[plots,test]" \
-	    -Cbuild-dir=build/asan -Ccmake.define.TRELLISWORK_SANITIZE=memory -Cinstall.strip=false
+	    --config-settings=build-dir=build/asan --config-settings=cmake.define.TRELLISWORK_SANITIZE=memory --config-settings=install.strip=false
 	touch $@
 
 .venv-tsan/.built: $(CORE)
 	$(PYTHON) -m venv .venv-tsan
 	.venv-tsan/bin/python -m pip --disable-pip-version-check -q install "scikit-build-core>=0.11" "nanobind>=2.7" "cmake>=3.20" ninja
 	.venv-tsan/bin/python -m pip --disable-pip-version-check -q install --no-build-isolation -e ".[plots,test]" \
-	    -Cbuild-dir=build/tsan -Ccmake.define.TRELLISWORK_SANITIZE=thread -Cinstall.strip=false
+	    --config-settings=build-dir=build/tsan --config-settings=cmake.define.TRELLISWORK_SANITIZE=thread --config-settings=install.strip=false
 	touch $@
 
 clean:
