@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "../features/sources.hpp"
+#include "../text/sources.hpp"
 #include "arrays.hpp"
 
 namespace tw::bind {

@@ -8,8 +8,8 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "../features/columns.hpp"
-#include "../features/extractor.hpp"
+#include "../text/columns.hpp"
+#include "../text/extractor.hpp"
 #include "arrays.hpp"
 
 namespace tw::bind {
@@ -209,7 +209,7 @@ void bind_columns(nb::module_& m) {
           "Rows from sequences of strings, or of tuples of strings that all have the same width.");
 }
 
-// What templates.py hands over; the names are those of the enumerations in core/features.
+// What templates.py hands over; the names are those of the enumerations in core/text.
 using StepSpec = std::tuple<std::string, std::uint32_t, std::string>;  // op, n or number of a resource, pattern
 using ViewSpec = std::tuple<std::string, std::uint32_t, std::vector<StepSpec>, std::string, std::uint32_t>;
 using PartSpec = std::tuple<std::uint32_t, std::int32_t, std::string>;  // view, offset, mode

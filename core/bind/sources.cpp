@@ -1,5 +1,5 @@
 // Where attributes come from, as Python holds it.
-#include "../features/sources.hpp"
+#include "../text/sources.hpp"
 
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/unique_ptr.h>

@@ -1,7 +1,7 @@
 // Rows of sparse numbers (CSR) on their way in.
 #pragma once
 
-#include "../sparse_rows.hpp"
+#include "../base/sparse_rows.hpp"
 #include "arrays.hpp"
 
 namespace tw::bind {

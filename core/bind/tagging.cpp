@@ -6,10 +6,10 @@
 #include <deque>
 #include <optional>
 
+#include "../base/checksum.hpp"
 #include "../chain/column_tagger.hpp"
 #include "../chain/tagger.hpp"
-#include "../features/checksum.hpp"
-#include "../features/model.hpp"
+#include "../linear/model.hpp"
 #include "arrays.hpp"
 
 namespace tw::bind {

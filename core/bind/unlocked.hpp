@@ -1,13 +1,13 @@
 // The interpreter's lock and its signals, while the core works.
 //
 // Python's own handler of a signal only takes note of it; what `signal.signal` was given runs when the main thread asks
-// for it. So the core asks (core/interrupt.hpp), and what the handler raised, as a rule KeyboardInterrupt, passes
+// for it. So the core asks (core/base/interrupt.hpp), and what the handler raised, as a rule KeyboardInterrupt, passes
 // through the core to the caller. A call from any other thread goes on: signals are not for it.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
-#include "../interrupt.hpp"
+#include "../base/interrupt.hpp"
 
 namespace nb = nanobind;
 

@@ -1,7 +1,7 @@
 // Structures written in Python, as oracles: those that can list their outputs, and those that are asked.
 #include <bit>
 
-#include "../dense_weights.hpp"
+#include "../linear/dense_weights.hpp"
 #include "../user/enumerated.hpp"
 #include "learner_arguments.hpp"
 #include "sparse_arguments.hpp"

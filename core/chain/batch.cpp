@@ -10,10 +10,10 @@
 #include <new>
 #include <numeric>
 
+#include "../base/parallel.hpp"
 #include "../lattice/graphs.hpp"
 #include "../lattice/kbest.hpp"
 #include "../lattice/recursions.hpp"
-#include "../parallel.hpp"
 
 namespace tw::chain {
 namespace {

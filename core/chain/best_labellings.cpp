@@ -8,9 +8,9 @@
 #include <map>
 #include <stdexcept>
 
-#include "../interrupt.hpp"
-#include "../prefetch.hpp"
-#include "../semiring.hpp"
+#include "../base/interrupt.hpp"
+#include "../base/prefetch.hpp"
+#include "../base/semiring.hpp"
 #include "few_best.hpp"
 
 namespace tw::chain {

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "../huge_pages.hpp"
+#include "../base/huge_pages.hpp"
 #include "../oracle.hpp"
 #include "batch.hpp"
 #include "growth.hpp"

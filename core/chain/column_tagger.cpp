@@ -6,7 +6,7 @@
 #include <functional>
 #include <stdexcept>
 
-#include "../parallel.hpp"
+#include "../base/parallel.hpp"
 #include "tagger.hpp"
 
 namespace tw::chain {

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "../features/columns.hpp"
-#include "../features/extractor.hpp"
-#include "../features/model.hpp"
+#include "../linear/model.hpp"
+#include "../text/columns.hpp"
+#include "../text/extractor.hpp"
 
 namespace tw::chain {
 

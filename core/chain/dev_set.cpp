@@ -4,10 +4,10 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "../features/checksum.hpp"
-#include "../features/key_table.hpp"
-#include "../parallel.hpp"
-#include "../semiring.hpp"
+#include "../base/checksum.hpp"
+#include "../base/parallel.hpp"
+#include "../base/semiring.hpp"
+#include "../linear/key_table.hpp"
 #include "batch.hpp"
 
 namespace tw::chain {

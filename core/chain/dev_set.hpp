@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "../features/attributes.hpp"
+#include "../text/attributes.hpp"
 #include "growth.hpp"
 #include "training_set.hpp"
 

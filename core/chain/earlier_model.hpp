@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "../features/key_table.hpp"
+#include "../linear/key_table.hpp"
 
 namespace tw::chain {
 

@@ -4,8 +4,8 @@
 // A pass lays the weights out, adds up composites, goes over the groups of every shard (gather scores, forward and
 // backward, scatter probabilities), and collects the sums of the shards in their order. A group for which a precision
 // does not suffice is done again in the next one: single, double, log space.
-#include "../parallel.hpp"
-#include "../prefetch.hpp"
+#include "../base/parallel.hpp"
+#include "../base/prefetch.hpp"
 #include "label_sets.hpp"
 #include "path.hpp"
 #include "row_pass.hpp"

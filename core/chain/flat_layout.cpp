@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "../parallel.hpp"
+#include "../base/parallel.hpp"
 
 namespace tw::chain {
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "../dense_weights.hpp"
-#include "../semiring.hpp"
+#include "../base/semiring.hpp"
+#include "../linear/dense_weights.hpp"
 #include "path.hpp"
 #include "sequence_loss.hpp"
 #include "shards.hpp"

@@ -14,10 +14,10 @@
 #include <sys/mman.h>
 #endif
 
-#include "../interrupt.hpp"
+#include "../base/interrupt.hpp"
+#include "../base/semiring.hpp"
 #include "../kernels/kernels.hpp"
 #include "../kernels/training.hpp"
-#include "../semiring.hpp"
 #include "sequence_loss.hpp"
 #include "training_set.hpp"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "../prefetch.hpp"
+#include "../base/prefetch.hpp"
 
 namespace tw::chain {
 

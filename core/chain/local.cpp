@@ -5,8 +5,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "../dense_weights.hpp"
-#include "../semiring.hpp"
+#include "../base/semiring.hpp"
+#include "../linear/dense_weights.hpp"
 #include "shards.hpp"
 
 namespace tw::chain {

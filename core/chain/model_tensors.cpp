@@ -4,8 +4,8 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "../features/key_table.hpp"
-#include "../interrupt.hpp"
+#include "../base/interrupt.hpp"
+#include "../linear/key_table.hpp"
 
 namespace tw::chain {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <bit>
 
-#include "../features/key_table.hpp"
-#include "../parallel.hpp"
-#include "../prefetch.hpp"
+#include "../base/parallel.hpp"
+#include "../base/prefetch.hpp"
+#include "../linear/key_table.hpp"
 
 namespace tw::chain {
 namespace {

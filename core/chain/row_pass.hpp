@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "../parallel.hpp"
+#include "../base/parallel.hpp"
 #include "group_runner.hpp"
 #include "row_layout.hpp"
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "../interrupt.hpp"
+#include "../base/interrupt.hpp"
+#include "../base/semiring.hpp"
 #include "../kernels/kernels.hpp"
-#include "../semiring.hpp"
 
 namespace tw::chain {
 namespace {

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "../parallel.hpp"
+#include "../base/parallel.hpp"
 #include "training_set.hpp"
 
 namespace tw::chain {

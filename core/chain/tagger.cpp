@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "../parallel.hpp"
-#include "../semiring.hpp"
+#include "../base/parallel.hpp"
+#include "../base/semiring.hpp"
 #include "batch.hpp"
 
 namespace tw::chain {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "../features/attributes.hpp"
-#include "../features/model.hpp"
+#include "../linear/model.hpp"
+#include "../text/attributes.hpp"
 
 namespace tw::chain {
 

@@ -5,10 +5,10 @@
 #include <stdexcept>
 #include <string>
 
-#include "../interrupt.hpp"
+#include "../base/interrupt.hpp"
+#include "../base/parallel.hpp"
+#include "../base/prefetch.hpp"
 #include "../kernels/kernels.hpp"
-#include "../parallel.hpp"
-#include "../prefetch.hpp"
 #include "label_sets.hpp"
 
 namespace tw::chain {

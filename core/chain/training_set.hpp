@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "../features/examples.hpp"
-#include "../features/units.hpp"
+#include "../linear/examples.hpp"
+#include "../linear/units.hpp"
 #include "earlier_model.hpp"
 
 namespace tw::chain {

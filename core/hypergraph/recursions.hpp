@@ -19,8 +19,8 @@
 #include <span>
 #include <vector>
 
-#include "../interrupt.hpp"
-#include "../semiring.hpp"
+#include "../base/interrupt.hpp"
+#include "../base/semiring.hpp"
 #include "../structures/structure.hpp"
 
 namespace tw::hypergraph {

@@ -1,7 +1,7 @@
 // The kernels' way to end early: called at every position of a sequence, it looks after some milliseconds of work.
 #pragma once
 
-#include "../interrupt.hpp"
+#include "../base/interrupt.hpp"
 #include "simd.hpp"
 
 namespace tw {

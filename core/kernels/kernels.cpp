@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "../semiring.hpp"
+#include "../base/semiring.hpp"
 #include "at_position.hpp"
 #include "simd.hpp"
 

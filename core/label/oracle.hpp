@@ -15,8 +15,8 @@
 #include <span>
 #include <vector>
 
+#include "../base/sparse_rows.hpp"
 #include "../oracle.hpp"
-#include "../sparse_rows.hpp"
 
 namespace tw::label {
 

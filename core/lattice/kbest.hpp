@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "../interrupt.hpp"
-#include "../semiring.hpp"
+#include "../base/interrupt.hpp"
+#include "../base/semiring.hpp"
 #include "recursions.hpp"
 
 namespace tw::lattice {

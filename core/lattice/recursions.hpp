@@ -10,8 +10,8 @@
 #include <span>
 #include <vector>
 
-#include "../interrupt.hpp"
-#include "../semiring.hpp"
+#include "../base/interrupt.hpp"
+#include "../base/semiring.hpp"
 
 namespace tw::lattice {
 

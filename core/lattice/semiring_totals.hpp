@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "../semiring.hpp"
+#include "../base/semiring.hpp"
 #include "graphs.hpp"
 
 namespace tw::lattice {

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "../huge_pages.hpp"
+#include "../base/huge_pages.hpp"
 #include "../oracle.hpp"
 
 namespace tw::learners {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "../parallel.hpp"
+#include "../base/parallel.hpp"
 #include "hinge.hpp"
 
 namespace tw::learners {

@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "../parallel.hpp"
+#include "../base/parallel.hpp"
 #include "averaged_weights.hpp"
 
 namespace tw::learners {

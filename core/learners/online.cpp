@@ -4,7 +4,7 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "../interrupt.hpp"
+#include "../base/interrupt.hpp"
 #include "random.hpp"
 
 namespace tw::learners {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "../interrupt.hpp"
+#include "../base/interrupt.hpp"
 #include "vectors.hpp"
 
 namespace tw::learners {

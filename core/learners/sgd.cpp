@@ -6,7 +6,7 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "../interrupt.hpp"
+#include "../base/interrupt.hpp"
 #include "random.hpp"
 #include "vectors.hpp"
 

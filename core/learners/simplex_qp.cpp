@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <limits>
 
-#include "../interrupt.hpp"
+#include "../base/interrupt.hpp"
 
 namespace tw::learners {
 namespace {

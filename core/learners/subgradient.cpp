@@ -4,7 +4,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "../parallel.hpp"
+#include "../base/parallel.hpp"
 
 namespace tw::learners {
 

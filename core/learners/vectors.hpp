@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "../parallel.hpp"
+#include "../base/parallel.hpp"
 
 namespace tw::learners {
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "../sparse_rows.hpp"
+#include "../base/sparse_rows.hpp"
 #include "../structures/structure.hpp"
 
 namespace tw::linear {

@@ -5,9 +5,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "../dense_weights.hpp"
-#include "../interrupt.hpp"
-#include "../shards.hpp"
+#include "../base/interrupt.hpp"
+#include "../base/shards.hpp"
+#include "dense_weights.hpp"
 
 namespace tw::linear {
 namespace {

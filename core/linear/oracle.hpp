@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "../base/sparse_sum.hpp"
 #include "../oracle.hpp"
-#include "../sparse_sum.hpp"
 #include "../structures/structure.hpp"
 #include "channel.hpp"
 #include "weight_index.hpp"

@@ -6,9 +6,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "../dense_weights.hpp"
-#include "../shards.hpp"
-#include "../softmax.hpp"
+#include "../base/shards.hpp"
+#include "../base/softmax.hpp"
+#include "../linear/dense_weights.hpp"
 
 namespace tw::user {
 namespace {

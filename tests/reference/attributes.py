@@ -12,12 +12,12 @@ def fold(a, b):
 
 
 def combine(a, b):
-    """The key of a combination (core/features/hashing.hpp)."""
+    """The key of a combination (core/text/hashing.hpp)."""
     return fold(a ^ _SECRETS[0], b ^ _SECRETS[1])
 
 
 def hash_text(text):
-    """The key of a text (core/features/hashing.hpp)."""
+    """The key of a text (core/text/hashing.hpp)."""
     data = text.encode()
     state = _SECRETS[0]
     left = data

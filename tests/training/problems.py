@@ -275,7 +275,7 @@ def as_tensors(problem, weights):
 
 
 def key_table(keys):
-    """Open addressing by the top bits, as core/features/key_table.hpp says."""
+    """Open addressing by the top bits, as core/linear/key_table.hpp says."""
     bits = (len(keys) + len(keys) // 3).bit_length()
     table, slots = np.zeros(2**bits, np.uint64), np.full(2**bits, 0xFFFFFFFF, np.uint32)
     for number, key in enumerate(keys):

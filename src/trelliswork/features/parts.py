@@ -12,7 +12,7 @@ __all__ = ["MAX_TEMPLATES", "Part", "Template", "View", "wrong"]
 MAX_TEMPLATES = 10_000
 MAX_LINE = 10_000
 MAX_COLUMN = 1_000
-MAX_OFFSET = 100  # as in core/features/extractor.hpp
+MAX_OFFSET = 100  # as in core/text/extractor.hpp
 MAX_PARTS = 32  # likewise
 
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "oracle.hpp"
+#include "../oracle.hpp"
 
 namespace tw {
 

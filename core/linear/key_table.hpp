@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <span>
 
-#include "hashing.hpp"
+#include "../text/hashing.hpp"
 
 namespace tw {
 

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "../interrupt.hpp"
+#include "../base/interrupt.hpp"
 
 namespace tw {
 

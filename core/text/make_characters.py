@@ -1,7 +1,7 @@
 """Writes character_tables.hpp, the kinds and lower-case forms of characters, from Python's Unicode database.
 
 Attribute keys in model files depend on these tables: run this again only together with a new version of the templates'
-format. Usage: ``python core/features/make_characters.py > core/features/character_tables.hpp``.
+format. Usage: ``python core/text/make_characters.py > core/text/character_tables.hpp``.
 """
 
 import unicodedata

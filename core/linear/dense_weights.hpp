@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "oracle.hpp"
+#include "../oracle.hpp"
 
 namespace tw {
 

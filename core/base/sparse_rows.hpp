@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "oracle.hpp"
+#include "../oracle.hpp"
 
 namespace tw {
 

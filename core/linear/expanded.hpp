@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "attributes.hpp"
+#include "../text/attributes.hpp"
 
 namespace tw {
 

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attributes.hpp"
+#include "../text/attributes.hpp"
 #include "expanded.hpp"
 #include "key_table.hpp"
 

@@ -4,8 +4,8 @@
 #include <numeric>
 #include <unordered_map>
 
-#include "../interrupt.hpp"
-#include "../prefetch.hpp"
+#include "../base/interrupt.hpp"
+#include "../base/prefetch.hpp"
 #include "key_table.hpp"
 
 namespace tw {

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/kernels.hpp"
+#include "../kernels/kernels.hpp"
 
 namespace tw {
 

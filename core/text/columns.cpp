@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <unordered_map>
 
-#include "../interrupt.hpp"
+#include "../base/interrupt.hpp"
 
 namespace tw {
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "../interrupt.hpp"
+#include "../base/interrupt.hpp"
 
 namespace tw {
 

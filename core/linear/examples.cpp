@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "../parallel.hpp"
-#include "checksum.hpp"
+#include "../base/checksum.hpp"
+#include "../base/parallel.hpp"
 
 namespace tw {
 namespace {

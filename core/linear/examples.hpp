@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "attributes.hpp"
+#include "../text/attributes.hpp"
 #include "index.hpp"
 
 namespace tw {

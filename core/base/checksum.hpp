@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "hashing.hpp"
+#include "../text/hashing.hpp"
 
 namespace tw {
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "../prefetch.hpp"
-#include "hashing.hpp"
+#include "../base/prefetch.hpp"
+#include "../text/hashing.hpp"
 #include "key_table.hpp"
 
 namespace tw {
