@@ -33,9 +33,9 @@ user::EnumeratedOracle enumerated(const Indices& starts, const Indices& gold, co
     return user::EnumeratedOracle(std::move(outputs));
 }
 
-// Asks a Python object (trelliswork.structures.asking.Asked), which has checked whatever it answers. Learners ask
-// without the interpreter's lock and from any thread: every question takes it. What Python raises passes through the
-// learner as it is.
+// Asks a Python object (trelliswork.structures.custom.adapter.Asked), which has checked whatever it answers. Learners
+// ask without the interpreter's lock and from any thread: every question takes it. What Python raises passes through
+// the learner as it is.
 class AskedOracle final : public Oracle {
 public:
     AskedOracle(nb::object asked, std::size_t n_features, SparseRows gold, std::vector<double> sample_weights,

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from trelliswork.structures.batch import ChainBatch
     from trelliswork.structures.beam import beam_search
     from trelliswork.structures.chain import Chain
+    from trelliswork.structures.custom.structure import Structure
     from trelliswork.structures.expectation import ExpectationPass
     from trelliswork.structures.ngram import NGramChain
     from trelliswork.structures.program import Program
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
     from trelliswork.structures.schemes import SchemeConstraints, scheme_constraints
     from trelliswork.structures.segments import SegmentChain
     from trelliswork.structures.semirings import Semiring, forward, forward_backward
-    from trelliswork.structures.user import Structure
 
 # Public name -> module that defines it.
 _HOME = {
@@ -94,7 +94,7 @@ _HOME = {
     "Segmentation": "structures.results",
     "Semiring": "structures.semirings",
     "SequenceLabeler": "estimators.labeler",
-    "Structure": "structures.user",
+    "Structure": "structures.custom.structure",
     "StructuredPredictor": "estimators.structured",
     "Subgradient": "learners.primal",
     "Templates": "features.templates",

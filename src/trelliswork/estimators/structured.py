@@ -18,8 +18,8 @@ from trelliswork.estimators.monitor import Callback, Monitor
 from trelliswork.estimators.sequences import shown
 from trelliswork.learners.parameters import PlainParameters
 from trelliswork.learners.training import FloatArray
-from trelliswork.structures import asking
-from trelliswork.structures.user import Structure
+from trelliswork.structures.custom import adapter
+from trelliswork.structures.custom.structure import Structure
 
 __all__ = ["StructuredPredictor"]
 
@@ -34,9 +34,9 @@ _HOW = {
 
 
 # What a single output loses, by the measures that have a name.
-_LOSSES: dict[str, Callable[[asking.Asked, int, Any], float]] = {
-    "accuracy": asking.Asked.wrong,
-    "cost": asking.Asked.cost,
+_LOSSES: dict[str, Callable[[adapter.Asked, int, Any], float]] = {
+    "accuracy": adapter.Asked.wrong,
+    "cost": adapter.Asked.cost,
 }
 
 
@@ -177,15 +177,15 @@ class StructuredPredictor(PlainParameters, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Iterable[Any]) -> list[Any]:
         """Return the best output of each input."""
         check_is_fitted(self, "coef_")
-        return asking.predicted(self._structure(), X, self.coef_)
+        return adapter.predicted(self._structure(), X, self.coef_)
 
     @snapshot
     def score(self, X: Iterable[Any], Y: Iterable[Any], sample_weight: npt.ArrayLike | None = None) -> float:
         """Return how well predictions agree with ``Y``, by the measure that ``scoring`` names."""
         check_is_fitted(self, "coef_")
         measure = self._measure()
-        asked = asking.Asked(self._structure(), X, Y)
-        weights = asking.checked_sample_weight(sample_weight, len(asked.X))
+        asked = adapter.Asked(self._structure(), X, Y)
+        weights = adapter.checked_sample_weight(sample_weight, len(asked.X))
         found = self.predict(asked.X)
         if callable(measure):
             if sample_weight is not None:
@@ -237,16 +237,16 @@ class StructuredPredictor(PlainParameters, BaseEstimator):  # type: ignore[misc]
         self, structure: Structure, X_dev: Iterable[Any], Y_dev: Iterable[Any]
     ) -> Callable[[FloatArray], float]:
         """Return how weights score on the development data, which are written down once if they can be."""
-        asked, measure = asking.Asked(structure, X_dev, Y_dev), self._measure()
+        asked, measure = adapter.Asked(structure, X_dev, Y_dev), self._measure()
         if callable(measure):
-            return lambda weights: float(measure(asked.Y, asking.predicted(structure, asked.X, weights)))
+            return lambda weights: float(measure(asked.Y, adapter.predicted(structure, asked.X, weights)))
         loss = partial(_LOSSES[measure], asked)
         if "parts" in structure.answers:
             oracle = asked.enumerated(np.ones(len(asked.X)), loss)
             return lambda weights: _as_score(measure, _mean_cost(oracle, weights))
 
         def score(weights: FloatArray) -> float:
-            found = asking.predicted(structure, asked.X, weights)
+            found = adapter.predicted(structure, asked.X, weights)
             return _as_score(measure, float(np.mean([loss(i, y) for i, y in enumerate(found)])))
 
         return score

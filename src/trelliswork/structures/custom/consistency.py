@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from trelliswork.errors import InvalidInput
-from trelliswork.structures.asking import TOLERANCE, Asked, key_of, meaning, takes
-from trelliswork.structures.feature_vectors import Vector
+from trelliswork.structures.custom.adapter import TOLERANCE, Asked, key_of, meaning, takes
+from trelliswork.structures.custom.feature_vectors import Vector
 
 __all__ = ["Checked"]
 

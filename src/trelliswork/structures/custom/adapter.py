@@ -20,10 +20,10 @@ import numpy.typing as npt
 from trelliswork import _core
 from trelliswork.errors import InvalidInput
 from trelliswork.structures import checks
-from trelliswork.structures.feature_vectors import Place, Vector, shown, stacked, vector_of
+from trelliswork.structures.custom.feature_vectors import Place, Vector, shown, stacked, vector_of
 
 if TYPE_CHECKING:
-    from trelliswork.structures.user import Structure
+    from trelliswork.structures.custom.structure import Structure
 
 __all__ = ["TOLERANCE", "Asked", "Listed", "checked_sample_weight", "key_of", "listed", "oracle_of", "predicted"]
 

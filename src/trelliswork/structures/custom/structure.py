@@ -15,10 +15,11 @@ import numpy.typing as npt
 
 from trelliswork import _core
 from trelliswork.errors import InvalidInput
-from trelliswork.structures import asking, checks
-from trelliswork.structures.asking import key_of
-from trelliswork.structures.consistency import Checked
-from trelliswork.structures.feature_vectors import vector_of
+from trelliswork.structures import checks
+from trelliswork.structures.custom import adapter
+from trelliswork.structures.custom.adapter import key_of
+from trelliswork.structures.custom.consistency import Checked
+from trelliswork.structures.custom.feature_vectors import vector_of
 
 __all__ = ["Structure"]
 
@@ -186,7 +187,7 @@ class Structure:
         sample_weight : (n,) array-like, optional
             How much each example counts.
         """
-        return asking.oracle_of(self, X, Y, sample_weight)
+        return adapter.oracle_of(self, X, Y, sample_weight)
 
     def check(self, X: Iterable[Any], Y: Iterable[Any], random_state: int = 0) -> None:
         """Raise `InvalidInput` if answers contradict each other: a test for a new class, to be run on few examples.
@@ -227,11 +228,11 @@ class Structure:
 
     def _values(
         self, x: Any, weights: FloatArray, gold: Any, cost_scale: float, question: str
-    ) -> tuple[asking.Listed, FloatArray]:
+    ) -> tuple[adapter.Listed, FloatArray]:
         """Return all outputs and what each of them is worth."""
         if not self.defines("outputs"):
             raise InvalidInput(f"class {type(self).__name__} defines neither {question} nor outputs(x).")
-        found = asking.listed(self, x, "x")
+        found = adapter.listed(self, x, "x")
         values = np.array([vector.dot(weights)[0] for vector in found.features])
         if cost_scale != 0.0:
             values += cost_scale * np.array([self.cost(gold, output) for output in found.outputs])
