@@ -33,7 +33,10 @@ public:
         family_.output_of(shape, parts, output);
     }
 
-    std::vector<Answer> best(Shape shape, const PartScores& scores, std::size_t k) const override {
+    using Structure::best;
+    using Structure::log_partition;
+
+    std::vector<Answer> best(Shape shape, const PartScores& scores, std::size_t k, Workspace&) const override {
         const auto program = family_.program(shape);
         std::vector<Answer> out;
         if (k == 1) {
@@ -46,7 +49,8 @@ public:
         return out;
     }
 
-    double log_partition(Shape shape, const PartScores& scores, double* expected, double* variance) const override {
+    double log_partition(Shape shape, const PartScores& scores, double* expected, double* variance,
+                         Workspace&) const override {
         const auto program = family_.program(shape);
         const std::vector<double> in = hypergraph::inside(LogSum{}, program, scores);
         if (in.back() == kLogZero || (!expected && !variance)) return in.back();

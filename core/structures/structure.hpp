@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -48,9 +49,17 @@ struct Answer {
     double score = 0.0;
 };
 
+// What a structure computes with, kept from one example to the next so that nothing is allocated on the way. Each
+// structure makes its own kind; one for each thread.
+class Workspace {
+public:
+    virtual ~Workspace() = default;
+};
+
 class Structure {
 public:
     virtual ~Structure() = default;
+    virtual std::unique_ptr<Workspace> workspace() const { return std::make_unique<Workspace>(); }
 
     virtual std::vector<Block> blocks(Shape shape) const = 0;
     std::size_t n_parts(Shape shape) const {
@@ -65,12 +74,18 @@ public:
     virtual void output_of(Shape shape, std::span<const Part> parts, std::vector<std::uint32_t>& output) const = 0;
 
     // The k best outputs, distinct and best first; fewer where fewer exist.
-    virtual std::vector<Answer> best(Shape shape, const PartScores& scores, std::size_t k) const = 0;
+    virtual std::vector<Answer> best(Shape shape, const PartScores& scores, std::size_t k, Workspace& space) const = 0;
+    std::vector<Answer> best(Shape shape, const PartScores& scores, std::size_t k) const {
+        return best(shape, scores, k, *workspace());
+    }
 
     // log Z, -inf where no output is allowed. Where they are not null: how often each part is expected in an output,
     // and the variance of that number as if the places where it may stand were independent.
-    virtual double log_partition(Shape shape, const PartScores& scores, double* expected,
-                                 double* variance = nullptr) const = 0;
+    virtual double log_partition(Shape shape, const PartScores& scores, double* expected, double* variance,
+                                 Workspace& space) const = 0;
+    double log_partition(Shape shape, const PartScores& scores, double* expected, double* variance = nullptr) const {
+        return log_partition(shape, scores, expected, variance, *workspace());
+    }
 
     // What a wrong output costs, as a sum over its parts, zero on gold's: by default 1 for each part of the first
     // block that gold has not.
