@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from trelliswork import SequenceLabeler
 from trelliswork.errors import InvalidInput
 from trelliswork.features import foreign
 from trelliswork.features.templates import Templates
@@ -83,6 +84,57 @@ def test_pairs_meet_two_labels_and_so_not_the_first_token():
     assert templates.names == ["word[0]", "pair: word[0]|word[-1]", "both: pos[0]"]
 
 
+def test_a_set_says_what_its_attributes_meet():
+    assert Templates("word").meets == ("label",)
+    assert Templates("pair: word").meets == ("pair",)
+    assert Templates("span: size\nngram: pos\nboth: word").meets == ("label", "pair", "ngram", "span")
+    assert Templates("U:%x[0,0]\nB:%x[0,0]").meets == ("label", "pair")
+    assert Templates("word\nngram: word & pos[-1]").names == ["word[0]", "ngram: word[0]|pos[-1]"]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("first.word & last.word & size", "first.word|last.word|size"),
+        ("lower(first.word[1])", "lower(first.word[1])"),
+        ("suffix(last.w, 2)[-1]", "suffix(last.word[-1],2)"),
+        ("before.pos[-1..0]", "before.pos[-1] before.pos"),
+        ("after.column 2", "after.c2"),
+        ("size(1, 2,5)", "size(1,2,5)"),
+        ("whole.word", "whole.word"),
+        ("shape(whole.word, 1)", "shape(whole.word,1)"),
+        ('gazetteer("x", lower(whole.word))', 'gazetteer("x",lower(whole.word))'),
+        ('gazetteer("x", first.word)', 'gazetteer("x",first.word)'),
+        ("outline(pos)", "outline(pos)"),
+        ("outline(prefix(shape(word), 1), 1..2)", "outline(prefix(shape(word),1),1) outline(prefix(shape(word),1),2)"),
+        ("ngram(first.pos[0..2], 2)", "first.pos|first.pos[1] first.pos[1]|first.pos[2]"),
+        ("bag(before.pos[-2..0])", "bag(before.pos[-2..0]) bag(before.pos[-2..0]) bag(before.pos[-2..0])"),
+        ("begin & end & bias", "begin|end|bias"),
+        ("number(first.c2)", "number(first.c2)"),
+    ],
+)
+def test_a_line_about_spans_is_these_templates(line, expected):
+    templates = Templates(f"span: {line}", resources={"x": "a"})
+    assert templates.names == [f"span: {name}" for name in expected.split(" ")]
+    assert templates.meets == ("span",)
+    assert Templates.from_dict(json.loads(json.dumps(templates.to_dict()))) == templates
+    assert pickle.loads(pickle.dumps(templates)) == templates
+
+
+def test_columns_may_have_the_names_of_anchors():
+    names = Templates("columns: first size outline\nspan: first.first & size & last.size & outline(outline)").names
+    assert names == ["span: first.first|size|last.size|outline(outline)"]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"), [("span: size", "'span: size' is about whole spans"), ("ngram: word", "meets label n-grams")]
+)
+def test_a_labeler_refuses_templates_that_meet_what_it_does_not_have(line, message):
+    features = Templates(f"word\n{line}")
+    with pytest.raises(InvalidInput, match=f"features: .*{message}"):
+        SequenceLabeler(features=features).fit([["Rain"]], [["N"]])
+
+
 def test_plain_pairs_of_labels():
     assert Templates("word").transitions
     assert not Templates("word\ntransitions: no").transitions
@@ -154,7 +206,48 @@ def test_the_form_is_told_by_the_text():
         ("column x", "expected a number"),
         ("column 1..2", "one number"),
         ("column 1001", "from 0 to 1000"),
-        ("pear: word", "'pear:' is not known"),
+        ("pear: word", "'pear:' is not known here; did you mean 'pair:'. There are 'label:', 'pair:', 'both:'"),
+        ("xyz: word", "'xyz:' is not known here; there are 'label:', 'pair:'"),
+        ("spam: first.word", "did you mean 'span:'"),
+        ("first.word", "'first.' is an anchor; lines that begin with 'span:' have it"),
+        ("lower(head.word)", "'head.' is an anchor; lines about tokens have none"),
+        ("size", "there is no column 'size'"),
+        ("size(1,2)", "size is a term of its own, in lines that begin with 'span:'"),
+        ("outline(word)", "outline is a term of its own"),
+        ("span:", "ends too early"),
+        (
+            "span: word",
+            "which token of the span is 'word' of.*first.word, last.word, before.word, after.word, whole.word",
+        ),
+        ("span: size & lower(word)", "which token of the span is 'word' of"),
+        ("span: frist.word", "no anchor 'frist' in a line about a span; did you mean 'first.'"),
+        ("span: head.word", "no anchor 'head' in a line about a span; there are 'first.', 'last.'"),
+        ("span: first.wrod", "there is no column 'wrod'"),
+        ("span: first.", "expected a column behind 'first.'"),
+        ("span: first.1", "expected a column behind 'first.'"),
+        ("span: first.first.word", "there is no column 'first'"),
+        ("span: first.word[-1]", "'first.' takes offsets from 0 to 100, found -1..-1; write before"),
+        ("span: lower(last.word)[0..1]", "'last.' takes offsets from -100 to 0, found 0..1; write after"),
+        ("span: before.word[1]", "'before.' takes offsets from -100 to 0"),
+        ("span: after.word[-1]", "'after.' takes offsets from 0 to 100"),
+        ("span: whole.word[1]", "'whole.' takes no offset"),
+        ("span: begin[1]", "begin has no offset in a line about a span"),
+        ("span: size()", "expected a number"),
+        ("span: size(0)", "from 1 to 1000000"),
+        ("span: size(1,1)", "must rise"),
+        ("span: size[1]", "is not expected"),
+        ("span: lower(size)", "there is no column 'size'"),
+        ("span: outline(first.word)", "'first.' is not expected: outline.pos. is about all tokens"),
+        ("span: outline(pos[1])", "outline takes no offset"),
+        ("span: outline(pos, 0)", "from 1 to 100"),
+        ("span: outline(begin)", "outline needs a column"),
+        ('span: outline(gazetteer("x", word))', "outline needs a column"),
+        ("span: outline", "expected '.' at its end"),
+        ("span: outline(number(c2))", "number needs one token of the span"),
+        ("span: number(whole.c2)", "number needs one token of the span"),
+        ("span: bag(whole.word)", "bag needs a window of tokens"),
+        ("span: ngram(whole.word, 1)", "ngram needs a window of tokens"),
+        ("pair: span: size", "there is no column 'span'"),
         ("pair:", "ends too early"),
         ("columns: a b", "before the first template"),
         ("transitions: perhaps", "transitions: yes"),

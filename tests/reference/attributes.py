@@ -153,7 +153,7 @@ class Evaluator:
             [
                 found
                 for template in templates
-                if (template.pair if pair else template.label) and not (pair and token == 0)
+                if ("pair" if pair else "label") in template.meets and not (pair and token == 0)
                 for found in [self.attribute(template, token)]
                 if found is not None
             ]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from numbers import Real
@@ -34,6 +34,7 @@ _SEQUENCES_READ = 1024  # attributes of so many sequences are in memory at a tim
 _ROWS_READ = 1 << 16  # rows of matrices
 _SAMPLED = (32, 200)  # sequences, and tokens of each, that are looked at for attributes that a model does not know
 
+TOKENS_MEET = ("label", "pair")  # what attributes of tokens meet in a chain
 PRESETS = ("words", "chunking", "ner", "pos", "thesis")
 
 
@@ -97,15 +98,18 @@ class Inputs:
         return {"features": {"kind": self.kind, "n_columns": self.n_columns}, "templates": templates}
 
     @classmethod
-    def from_settings(cls, settings: Mapping[str, Any]) -> Inputs:
-        """Return what `as_settings` described."""
+    def from_settings(cls, settings: Mapping[str, Any], meets: Iterable[str] = TOKENS_MEET) -> Inputs:
+        """Return what `as_settings` described; `meets` is what attributes can meet in the structure."""
         templates, features = settings.get("templates"), settings["features"]
         kind, n_columns = features["kind"], features.get("n_columns")
         if kind not in ("columns", "attributes", "matrix") or (kind == "columns") != (templates is not None):
             raise InvalidInput(f"there are no features of the kind {kind!r} with these templates")
         if kind == "matrix" and (type(n_columns) is not int or n_columns < 0):
             raise InvalidInput(f"a matrix cannot have {n_columns!r} columns")
-        return cls(kind, None if templates is None else Templates.from_dict(templates), n_columns)
+        read = None if templates is None else Templates.from_dict(templates)
+        if read is not None:
+            read.require(meets, "the model")
+        return cls(kind, read, n_columns)
 
     def _of_columns(self, X: Any, argument: str, at_a_time: int | None) -> Iterator[_core.Source]:
         if at_a_time is None or (isinstance(X, Sized) and len(X) <= at_a_time):
@@ -149,8 +153,15 @@ class Inputs:
             yield _matrix_source(block, self.n_columns, argument, first)
 
 
-def inputs_of(X: Any, features: Any) -> tuple[Inputs, Any]:
+def inputs_of(X: Any, features: Any, meets: Iterable[str] = TOKENS_MEET) -> tuple[Inputs, Any]:
     """Return how ``X`` is to be read, and ``X`` itself, none of it used up.
+
+    Parameters
+    ----------
+    X : sequences
+    features : {"auto", "attributes"}, str or Templates
+    meets : iterable of str
+        What attributes can meet in the structure, of the values of `Templates.meets`; other templates are refused.
 
     Examples
     --------
@@ -160,6 +171,7 @@ def inputs_of(X: Any, features: Any) -> tuple[Inputs, Any]:
     if isinstance(features, str) and features not in ("auto", "attributes"):
         features = named_templates(features)
     if isinstance(features, Templates):
+        features.require(meets, "this estimator")
         return Inputs("columns", features), X
     if not isinstance(features, str):
         raise InvalidInput(f'features is {shown(features)}; expected "auto", "attributes", Templates or their name.')

@@ -52,8 +52,8 @@ def parse_line(line: str, kind: str, where: str) -> tuple[Template | None, bool]
     Examples
     --------
     >>> template, pairs = parse_line("U01:%x[-1,0]/%x[0,0]", "crfpp", "chunk.tpl, line 1")
-    >>> len(template.parts), template.label, template.pair, pairs
-    (2, True, False, False)
+    >>> len(template.parts), template.meets, pairs
+    (2, ('label',), False)
     """
     first = line[0].lower() if kind == "wapiti" else line[0]
     if first not in ("ub*" if kind == "wapiti" else "UB"):
@@ -61,7 +61,7 @@ def parse_line(line: str, kind: str, where: str) -> tuple[Template | None, bool]
         raise wrong(where, line, f"{what}; found {line[0]!r}")
     if set(line) & set("\0\1"):
         raise wrong(where, line, "there is a control character")
-    label, pair = first in "Uu*", first in "Bb*"
+    meets = ("label", "pair") if first == "*" else ("label",) if first in "Uu" else ("pair",)
     parts: list[Part] = []
     text = first
     at = 1
@@ -79,8 +79,8 @@ def parse_line(line: str, kind: str, where: str) -> tuple[Template | None, bool]
         text += "\1"
         at = macro.end()
     if parts:
-        return Template(text, label, pair, tuple(parts)), False
-    return (Template(text, True, False, ()) if label else None), pair
+        return Template(text, meets, tuple(parts)), False
+    return (Template(text, ("label",), ()) if "label" in meets else None), "pair" in meets
 
 
 def _part(macro: re.Match[str], kind: str, line: str, where: str) -> Part:

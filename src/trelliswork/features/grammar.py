@@ -1,18 +1,22 @@
 """The library's own form of templates, line by line (docs/features.md describes it).
 
-    line     = [("pair:" | "both:")] term { "&" term }
+    line     = [prefix ":"] term { "&" term }
+    prefix   = "label" | "pair" | "both" | "ngram" | "span"
     term     = "begin" | "end" | "bias" | column | function "(" arguments ")"  -- the last two perhaps with [offset]
-    column   = name | "column" number
+             | "size" [ "(" number { "," number } ")" ] | "outline" "(" term [ "," number ] ")"  -- of spans only
+    column   = [anchor "."] (name | "column" number)
     offset   = number | number ".." number
 
-A range stands for one template for each of its numbers.
+A range stands for one template for each of its numbers. The prefix says what an attribute meets: a label (without a
+prefix), a pair of labels, both, the longest n-gram of labels, or the label of a span. What a line is about decides
+which anchors its columns have: in a line about spans every column has one, in a line about tokens none.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from itertools import product
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise, product
 
 from trelliswork.errors import InvalidInput
 from trelliswork.features.parts import MAX_COLUMN, MAX_OFFSET, MAX_PARTS, MAX_TEMPLATES, Part, Template, View, wrong
@@ -23,7 +27,7 @@ DEFAULT_COLUMNS = ("word", "pos")
 _ALIASES = {"w": 0, "word": 0, "pos": 1, "tag": 1}
 _MAX_N = 100
 
-_TOKEN = re.compile(r"""\s*(?:(\.\.|[-+]?\d+|[^\W\d]\w*|[()\[\],&:])|"((?:[^"\\]|\\.)*)"|(\S))""")
+_TOKEN = re.compile(r"""\s*(?:(\.\.|[-+]?\d+|[^\W\d]\w*|[()\[\],&:.])|"((?:[^"\\]|\\.)*)"|(\S))""")
 _COMMENT = re.compile(r"""((?:"(?:[^"\\]|\\.)*"|[^"#])*)#.*""", re.S)
 _NAME = re.compile(r"[^\W\d]\w*")
 
@@ -47,6 +51,19 @@ _RESERVED = {*_FUNCTIONS, "begin", "end", "bias", "pair", "both", "label", "colu
     "ngram",
     "bag",
 }
+
+_PREFIXES = {"label": ("label",), "pair": ("pair",), "both": ("label", "pair"), "ngram": ("ngram",), "span": ("span",)}
+# The anchors of a line, by what it is about, and the offsets that each may have: outside them another anchor is meant.
+_ANCHORS: dict[str, dict[str, tuple[int, int]]] = {
+    "span": {
+        "first": (0, MAX_OFFSET),
+        "last": (-MAX_OFFSET, 0),
+        "before": (-MAX_OFFSET, 0),
+        "after": (0, MAX_OFFSET),
+        "whole": (0, 0),
+    },
+}
+_MAX_SIZE = 1_000_000
 
 
 def without_comment(line: str) -> str:
@@ -95,28 +112,34 @@ class _Mistake(Exception):
 class _Term:
     """What a term stands for: alternatives, each a list of parts. Built from the inside out."""
 
-    __slots__ = ("alternatives", "offsets")
+    __slots__ = ("alternatives", "anchor", "offsets")
 
-    def __init__(self, alternatives: list[tuple[View, str]], offsets: range | None) -> None:
+    def __init__(self, alternatives: list[tuple[View, str]], offsets: range | None, anchor: str = "") -> None:
         self.alternatives = alternatives  # views, and how they are shown: "lower(word{})" with a place for the offset
         self.offsets = offsets
+        self.anchor = anchor  # the mode of the parts
 
     def parts(self) -> list[list[Part]]:
         return [[part] for view, text in self.alternatives for part in self._at_offsets(view, text)]
 
     def _at_offsets(self, view: View, text: str) -> list[Part]:
-        return [_part(view, offset, text) for offset in self.offsets or (0,)]
+        return [self.part(view, offset, text) for offset in self.offsets or (0,)]
 
+    def part(self, view: View, offset: int, text: str) -> Part:
+        plain = offset == 0 and (self.anchor or view.kind in ("begin", "end"))
+        return Part(view, offset, self.anchor, text.replace("\0", "" if plain else f"[{offset}]"))
 
-def _part(view: View, offset: int, text: str) -> Part:
-    plain = offset == 0 and view.kind in ("begin", "end")
-    return Part(view, offset, "", text.replace("\0", "" if plain else f"[{offset}]"))
+    def through(self, alternatives: list[tuple[View, str]]) -> _Term:
+        """The same places, seen through other views."""
+        return _Term(alternatives, self.offsets, self.anchor)
 
 
 class _Parser:
     def __init__(self, line: str, columns: Sequence[str], resource: Callable[[str, str], object]) -> None:
         self.columns = tuple(columns)
         self.resource = resource
+        self.about = "token"  # or "span"
+        self.outlined = False  # inside outline(...), where columns are those of the whole span
         self.tokens: list[tuple[str, str]] = []  # (what it is, text); what: "word", "text" (quoted), "end"
         at = 0
         line = line.rstrip()
@@ -130,7 +153,7 @@ class _Parser:
         self.at = 0
 
     def templates(self) -> list[Template]:
-        label, pair = self._kind()
+        meets = self._prefix()
         factors = [self._term()]
         while self._take("&"):
             factors.append(self._term())
@@ -147,27 +170,34 @@ class _Parser:
             if len(parts) > MAX_PARTS:
                 raise _Mistake(f"more than {MAX_PARTS} parts are joined")
             shown = "|".join(part.text for part in parts)
-            found.append(Template(shown, label, pair, tuple(part for part in parts if part.view.kind != "bias")))
+            found.append(Template(shown, meets, tuple(part for part in parts if part.view.kind != "bias")))
         return found
 
-    def _kind(self) -> tuple[bool, bool]:
-        if self.tokens[1:2] == [("word", ":")]:
-            word = self.tokens[0][1]
-            if word not in ("label", "pair", "both"):
-                raise _Mistake(f"{word + ':'!r} is not known here; there are 'pair:' and 'both:'")
-            self.at = 2
-            return word != "pair", word != "label"
-        return True, False
+    def _prefix(self) -> tuple[str, ...]:
+        """What the attributes meet."""
+        if self.tokens[1:2] != [("word", ":")]:
+            return ("label",)
+        word = self.tokens[0][1]
+        if word not in _PREFIXES:
+            raise _Mistake(f"{word + ':'!r} is not known here{_instead(word, _PREFIXES, ':')}")
+        if word in _ANCHORS:
+            self.about = word
+        self.at = 2
+        return _PREFIXES[word]
 
     def _term(self) -> list[list[Part]]:
         if self.tokens[self.at : self.at + 2] == [("word", "ngram"), ("word", "(")]:
             return self._ngram()
         if self.tokens[self.at : self.at + 2] == [("word", "bag"), ("word", "(")]:
             return self._bag()
+        if self.about == "span" and self._peek() == "size":
+            return [[self._size()]]
+        if self.about == "span" and self._peek() == "outline":
+            return self._outline()
         return self._simple().parts()
 
     def _simple(self) -> _Term:
-        """A term that is one view at offsets: all but ngram and bag."""
+        """A term that is one view at offsets: all but ngram, bag, size and outline."""
         what, word = self.tokens[self.at]
         if what != "word" or not _NAME.fullmatch(word):
             raise _Mistake(f"expected a column or a function, found {word!r}" if word else "the line ends too early")
@@ -175,18 +205,95 @@ class _Parser:
         if word == "bias":
             return _Term([(View("bias"), "bias")], None)
         if word in ("begin", "end"):
-            return _Term([(View(word), word + "\0")], self._offsets())
-        if self._peek() == "(" and word != "column":
-            term = self._call(word)
-        else:
-            index = self._column(word)
-            term = _Term([(View("cell", index), self._shown(index) + "\0")], None)
+            return self._edge(word)
+        term = self._call(word) if self._peek() == "(" and word != "column" else self._cell(word)
         offsets = self._offsets()
         if offsets is not None:
             if term.offsets is not None:
                 raise _Mistake("one term has two offsets")
+            self._check_offsets(offsets, term.anchor)
             term.offsets = offsets
         return term
+
+    def _edge(self, word: str) -> _Term:
+        """The beginning or the end of the sequence; of a span, whether it begins or ends there."""
+        offsets = self._offsets()
+        if self.about == "token":
+            return _Term([(View(word), word + "\0")], offsets)
+        if offsets is not None:
+            raise _Mistake(f"{word} has no offset in a line about a {self.about}")
+        return _Term([(View(word), word)], None, "first" if word == "begin" else "last")
+
+    def _cell(self, word: str) -> _Term:
+        anchor = ""
+        if self._take("."):
+            anchor = self._anchor(word)
+            word = self._peek()
+            if not _NAME.fullmatch(word):
+                raise _Mistake(f"expected a column behind {anchor + '.'!r}")
+            self.at += 1
+        index = self._column(word)
+        if self.about != "token" and not anchor and not self.outlined:
+            known = ", ".join(f"{name}.{self._shown(index)}" for name in _ANCHORS[self.about])
+            raise _Mistake(f"which token of the {self.about} is {word!r} of? Write {known}")
+        shown = f"{anchor}.{self._shown(index)}" if anchor else self._shown(index)
+        return _Term([(View("cell", index), shown + "\0")], None, anchor)
+
+    def _anchor(self, word: str) -> str:
+        if self.outlined:
+            raise _Mistake(f"{word + '.'!r} is not expected: outline(pos) is about all tokens of the span")
+        if self.about == "token":
+            about = [name for name, anchors in _ANCHORS.items() if word in anchors]
+            where = f"lines that begin with {about[0] + ':'!r} have it" if about else "lines about tokens have none"
+            raise _Mistake(f"{word + '.'!r} is an anchor; {where}")
+        if word not in _ANCHORS[self.about]:
+            raise _Mistake(
+                f"there is no anchor {word!r} in a line about a {self.about}{_instead(word, _ANCHORS[self.about], '.')}"
+            )
+        return word
+
+    def _check_offsets(self, offsets: range, anchor: str) -> None:
+        if self.outlined:
+            raise _Mistake("outline takes no offset: it is about all tokens of the span")
+        if not anchor:
+            return
+        least, most = _ANCHORS[self.about][anchor]
+        if offsets[0] < least or offsets[-1] > most:
+            allowed = f"offsets from {least} to {most}" if least < most else "no offset"
+            instead = {"first": "; write before.", "last": "; write after."}.get(anchor, "")
+            raise _Mistake(f"{anchor + '.'!r} takes {allowed}, found {offsets[0]}..{offsets[-1]}{instead}")
+
+    def _size(self) -> Part:
+        self.at += 1
+        if not self._take("("):
+            return Part(View("size"), 0, "size", "size")
+        bins = [self._number(1, _MAX_SIZE)]
+        while self._take(","):
+            bins.append(self._number(1, _MAX_SIZE))
+        self._expect(")")
+        if any(a >= b for a, b in pairwise(bins)):
+            raise _Mistake("the numbers of size must rise")
+        return Part(
+            View("size", steps=tuple(("from", n, "") for n in bins)), 0, "size", f"size({','.join(map(str, bins))})"
+        )
+
+    def _outline(self) -> list[list[Part]]:
+        self.at += 1
+        self._expect("(")
+        self.outlined = True
+        inner = self._simple()
+        self.outlined = False
+        runs: range | None = None
+        if self._take(","):
+            runs = self._range(1, _MAX_N)
+        self._expect(")")
+        found = []
+        for view, text in inner.alternatives:
+            self._need_cell(view, "outline")
+            for n in runs or (1,):
+                extra = "" if runs is None else f",{n}"
+                found.append([Part(view, n, "outline", f"outline({text.replace(chr(0), '')}{extra})")])
+        return found
 
     def _call(self, function: str) -> _Term:
         self._expect("(")
@@ -200,10 +307,14 @@ class _Parser:
         if function == "number":
             inner = self._simple()
             self._expect(")")
-            return _Term(
-                [(self._plain(view, "number"), f"number({text})") for view, text in inner.alternatives], inner.offsets
+            if inner.anchor == "whole" or self.outlined:
+                raise _Mistake("number needs one token of the span")
+            return inner.through(
+                [(self._plain(view, "number"), f"number({text})") for view, text in inner.alternatives]
             )
         if function not in _FUNCTIONS:
+            if function in ("size", "outline"):
+                raise _Mistake(f"{function} is a term of its own, in lines that begin with 'span:'")
             known = ", ".join(sorted({*_FUNCTIONS, "class", "gazetteer", "number", "ngram", "bag"}))
             raise _Mistake(f"there is no function {function!r}; there are {known}")
         return self._steps(function)
@@ -223,29 +334,29 @@ class _Parser:
         self._expect(")")
         alternatives = []
         for view, shown in inner.alternatives:
-            self._cell(view, function)
+            self._need_cell(view, function)
             for n in numbers or (0,):
                 extra = f",{n}" if numbers is not None else f",{_quoted(text)}" if pattern else ""
                 alternatives.append((view._replace(steps=(*view.steps, (op, n, text))), f"{function}({shown}{extra})"))
-        return _Term(alternatives, inner.offsets)
+        return inner.through(alternatives)
 
     def _through(self, inner: _Term, function: str, name: str) -> _Term:
         alternatives = []
         for view, shown in inner.alternatives:
-            self._cell(view, function)
+            self._need_cell(view, function)
             if function == "class":
                 view = view._replace(steps=(*view.steps, ("class", 0, name)))
             else:
                 view = view._replace(kind="gazetteer", resource=name)
             alternatives.append((view, f"{function}({_quoted(name)},{shown})"))
-        return _Term(alternatives, inner.offsets)
+        return inner.through(alternatives)
 
-    def _cell(self, view: View, function: str) -> None:
+    def _need_cell(self, view: View, function: str) -> None:
         if view.kind != "cell":
             raise _Mistake(f"{function} needs a column, perhaps through functions, but not {view.kind}")
 
     def _plain(self, view: View, function: str) -> View:
-        self._cell(view, function)
+        self._need_cell(view, function)
         if view.steps:
             raise _Mistake(f"{function} needs a column as it is")
         return view._replace(kind=function)
@@ -253,7 +364,7 @@ class _Parser:
     def _ngram(self) -> list[list[Part]]:
         self.at += 1
         self._expect("(")
-        inner = self._simple()
+        inner = self._window("ngram")
         self._expect(",")
         sizes = self._range(1, MAX_PARTS)
         self._expect(")")
@@ -262,7 +373,7 @@ class _Parser:
         for view, text in inner.alternatives:
             for size in sizes:
                 for first in list(window)[: max(len(window) - size + 1, 0)]:
-                    found.append([_part(view, first + i, text) for i in range(size)])
+                    found.append([inner.part(view, first + i, text) for i in range(size)])
         if not found:
             raise _Mistake("ngram is longer than its window")
         return found
@@ -270,15 +381,22 @@ class _Parser:
     def _bag(self) -> list[list[Part]]:
         self.at += 1
         self._expect("(")
-        inner = self._simple()
+        inner = self._window("bag")
         self._expect(")")
         window = inner.offsets or range(1)
         shown = f"[{window[0]}..{window[-1]}]"
         return [
-            [Part(view, offset, "", f"bag({text.replace(chr(0), shown)})")]
+            [Part(view, offset, inner.anchor, f"bag({text.replace(chr(0), shown)})")]
             for view, text in inner.alternatives
             for offset in window
         ]
+
+    def _window(self, function: str) -> _Term:
+        """The term inside ngram or bag."""
+        inner = self._simple()
+        if inner.anchor == "whole":
+            raise _Mistake(f"{function} needs a window of tokens, such as first.pos[0..2]")
+        return inner
 
     def _column(self, word: str) -> int:
         if word == "column":
@@ -343,6 +461,15 @@ class _Parser:
         if not self._take(word):
             found = self.tokens[self.at][1]
             raise _Mistake(f"expected {word!r}, found {found!r}" if found else f"expected {word!r} at its end")
+
+
+def _instead(word: str, known: Iterable[str], end: str) -> str:
+    """What there is, and what was probably meant."""
+    from difflib import get_close_matches  # when a line is wrong, and not when a model is served
+
+    near = get_close_matches(word, list(known), 1)
+    there_are = f"there are {', '.join(repr(name + end) for name in known)}"
+    return f"; did you mean {near[0] + end!r}? {there_are.capitalize()}" if near else f"; {there_are}"
 
 
 def _quoted(text: str) -> str:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from trelliswork.errors import InvalidInput
 
-__all__ = ["MAX_TEMPLATES", "Part", "Template", "View", "wrong"]
+__all__ = ["MAX_TEMPLATES", "MEETS", "Part", "Template", "View", "wrong"]
 
 # What no one needs, and a hostile file might ask for.
 MAX_TEMPLATES = 10_000
@@ -15,11 +15,14 @@ MAX_COLUMN = 1_000
 MAX_OFFSET = 100  # as in core/text/extractor.hpp
 MAX_PARTS = 32  # likewise
 
+# What an attribute can meet: a label, two neighbouring ones, the longest n-gram of labels, the label of a span.
+MEETS = ("label", "pair", "ngram", "span")
+
 
 class View(NamedTuple):
     """A column seen through steps, or what the place in the sequence says."""
 
-    kind: str  # cell, begin, end, gazetteer, number
+    kind: str  # cell, begin, end, gazetteer, number; of spans: size, whose steps are the beginnings of its bins
     column: int = 0
     steps: tuple[tuple[str, int, str], ...] = ()  # (op, n, pattern or name of a resource)
     outside: str = ""  # what there is outside the sequence: "" nothing, "crfpp", "wapiti"
@@ -31,16 +34,17 @@ class Part(NamedTuple):
 
     view: View
     offset: int
-    mode: str  # "" relative, "@" absolute, "*" indirect
+    # What the offset counts from: "" the token, "@" an end of the sequence, "*" the token and what a column says; in a
+    # span "first" or "last", "before" or "after". And of spans: "whole", "size", "outline" (the offset: longest run).
+    mode: str
     text: str
 
 
 class Template(NamedTuple):
-    """Parts that together make one attribute of a label, of a label pair, or of both."""
+    """Parts that together make one attribute, and what it meets: some of MEETS."""
 
     text: str
-    label: bool
-    pair: bool
+    meets: tuple[str, ...]
     parts: tuple[Part, ...]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from trelliswork.errors import InvalidInput
 from trelliswork.features import foreign, grammar
-from trelliswork.features.parts import MAX_LINE, MAX_TEMPLATES, Template, View, wrong
+from trelliswork.features.parts import MAX_LINE, MAX_TEMPLATES, MEETS, Template, View, wrong
 
 if TYPE_CHECKING:
     from trelliswork import _core
@@ -17,6 +17,12 @@ __all__ = ["Templates"]
 
 _VERSION = 1
 _FORMATS = ("own", "crfpp", "wapiti")
+_MET = {
+    "label": ("meets labels", ""),
+    "pair": ("meets label pairs", ""),
+    "ngram": ("meets label n-grams", ", or use SequenceLabeler(order=2)"),
+    "span": ("is about whole spans", ", or use SegmentLabeler"),
+}
 _PRESETS = ("words", "chunking", "ner", "pos", "thesis")
 
 
@@ -82,7 +88,7 @@ class Templates:
         for group in groups:
             reader = _Reader(group, resources, name)
             for template in reader:
-                templates.setdefault((template.text, template.label, template.pair, template.parts), template)
+                templates.setdefault(template, template)
                 if len(templates) > MAX_TEMPLATES:
                     raise InvalidInput(f"{name}: there are more than {MAX_TEMPLATES} templates.")
             asked.append(reader.transitions)
@@ -240,9 +246,48 @@ class Templates:
         return self.extractor().n_columns
 
     @property
+    def meets(self) -> tuple[str, ...]:
+        """What attributes of this set meet: some of ``"label"``, ``"pair"``, ``"ngram"`` and ``"span"``, in this order.
+
+        Examples
+        --------
+        >>> Templates("word\\nboth: pos\\nspan: size").meets
+        ('label', 'pair', 'span')
+        """
+        found = {kind for template in self._templates for kind in template.meets}
+        return tuple(kind for kind in MEETS if kind in found)
+
+    @property
     def has_pairs(self) -> bool:
         """Whether some attributes meet label pairs."""
-        return any(template.pair for template in self._templates)
+        return "pair" in self.meets
+
+    def require(self, allowed: Iterable[str], who: str) -> None:
+        """Refuse templates whose attributes meet what `who` does not have.
+
+        Parameters
+        ----------
+        allowed : iterable of str
+            What there is, of the values of `meets`.
+        who : str
+            What messages call it.
+
+        Examples
+        --------
+        >>> Templates("word\\nspan: size").require(["label", "pair"], "an HMM")
+        Traceback (most recent call last):
+        trelliswork.errors.InvalidInput: features: 'span: size' is about whole spans, which an HMM does not have. Leave
+        out lines that begin with 'span:', or use SegmentLabeler.
+        """
+        allowed = set(allowed)
+        for template in self._templates:
+            for kind in template.meets:
+                if kind not in allowed:
+                    about, instead = _MET[kind]
+                    raise InvalidInput(
+                        f"features: {_shown(template)!r} {about}, which {who} does not have. "
+                        f"Leave out lines that begin with {kind + ':'!r}{instead}."
+                    )
 
     def extractor(self) -> _core.Extractor:
         """Return the templates as the core runs them."""
@@ -289,8 +334,10 @@ class Templates:
         views: dict[View, int] = {}
         templates = []
         for template in self._templates:
+            if not {"label", "pair"} & set(template.meets):
+                continue
             parts = [(views.setdefault(part.view, len(views)), part.offset, part.mode) for part in template.parts]
-            templates.append((template.text, template.label, template.pair, parts))
+            templates.append((template.text, "label" in template.meets, "pair" in template.meets, parts))
         specs = []
         for view in views:
             steps = [
@@ -484,7 +531,8 @@ def _classes_text(lines: Iterable[tuple[int, str]], name: str) -> str:
 
 def _shown(template: Template) -> str:
     text = template.text.replace("\1", "%")
-    return text if not template.pair else f"both: {text}" if template.label else f"pair: {text}"
+    prefix = "both" if len(template.meets) > 1 else template.meets[0]
+    return text if prefix == "label" else f"{prefix}: {text}"
 
 
 def _checked_settings(settings: Mapping[str, Any]) -> tuple[list[_Group], dict[str, str], bool]:
