@@ -8,6 +8,7 @@
 
 #include "../linear/oracle.hpp"
 #include "../structures/families.hpp"
+#include "../structures/ngrams.hpp"
 #include "learner_arguments.hpp"
 #include "sparse_arguments.hpp"
 
@@ -62,14 +63,15 @@ void bind_structure(nb::module_& m) {
             nb::arg("end") = nb::none())
         .def_static(
             "automaton",
-            [](std::size_t n_labels, const Numbers& arcs, const Bytes& final) {
+            [](std::size_t n_labels, const Numbers& arcs, const Bytes& final, bool tied) {
                 require(arcs.size() % 3 == 0, "arcs must be rows of state, label and next state");
                 std::vector<Arc> list;
                 for (std::size_t i = 0; i < arcs.size(); i += 3)
                     list.push_back({arcs.data()[i], arcs.data()[i + 1], arcs.data()[i + 2]});
-                return automaton_structure(n_labels, std::move(list), {final.data(), final.data() + final.size()});
+                return automaton_structure(n_labels, std::move(list), {final.data(), final.data() + final.size()},
+                                           tied);
             },
-            nb::arg("n_labels"), nb::arg("arcs"), nb::arg("final"))
+            nb::arg("n_labels"), nb::arg("arcs"), nb::arg("final"), nb::arg("tied") = true)
         .def(
             "blocks",
             [](const DerivationStructure& self, const Numbers& shape) {
@@ -171,6 +173,86 @@ void bind_structure(nb::module_& m) {
             nb::arg("shape"), nb::arg("scores"), nb::arg("n"), nb::arg("seed"), nb::arg("allowed") = nb::none());
 }
 
+// Numbers of which the last means none, as -1.
+nb::ndarray<nb::numpy, std::int64_t> with_none(const std::vector<std::uint32_t>& numbers, std::size_t columns) {
+    std::vector<std::int64_t> out;
+    for (const std::uint32_t x : numbers) out.push_back(x == NGrams::kNone ? -1 : std::int64_t{x});
+    return columns ? to_numpy(out, {out.size() / columns, columns}) : to_numpy(out, {out.size()});
+}
+
+void bind_ngrams(nb::module_& m) {
+    nb::class_<NGrams>(m, "NGrams", "The automaton of a chain of higher order; see core/structures/ngrams.hpp.")
+        .def_static(
+            "all",
+            [](std::size_t n_labels, std::size_t order, const std::optional<Bytes>& moves,
+               const std::optional<Bytes>& start, const std::optional<Bytes>& end,
+               const std::optional<Bytes>& allowed) {
+                require(n_labels >= 1, "there must be at least one label");
+                double n = 1.0;
+                for (std::size_t m = 0; m <= order && n < 1e18; ++m) n *= static_cast<double>(n_labels);
+                require(!allowed || static_cast<double>(allowed->size()) == n,
+                        "allowed must have one entry for each n-gram of full length");
+                const Unlocked unlocked;
+                return all_ngrams(
+                    n_labels, order, rules(n_labels, moves, start, end),
+                    allowed ? std::span(allowed->data(), allowed->size()) : std::span<const std::uint8_t>());
+            },
+            nb::arg("n_labels"), nb::arg("order"), nb::arg("transitions") = nb::none(), nb::arg("start") = nb::none(),
+            nb::arg("end") = nb::none(), nb::arg("allowed") = nb::none(),
+            "All n-grams that the rules, and `allowed` with an entry for each of full length, leave.")
+        .def_static(
+            "seen",
+            [](std::size_t n_labels, std::size_t order, const nb::list& sequences, bool backoff,
+               const std::optional<Bytes>& moves, const std::optional<Bytes>& start, const std::optional<Bytes>& end) {
+                require(n_labels >= 1, "there must be at least one label");
+                std::vector<Numbers> kept;
+                std::vector<std::span<const std::uint32_t>> views;
+                for (const nb::handle sequence : sequences) {
+                    kept.push_back(nb::cast<Numbers>(sequence));
+                    views.push_back(view(kept.back()));
+                }
+                const Unlocked unlocked;
+                return seen_ngrams(n_labels, order, views, rules(n_labels, moves, start, end),
+                                   backoff ? Unseen::kBackOff : Unseen::kForbidden);
+            },
+            nb::arg("n_labels"), nb::arg("order"), nb::arg("sequences"), nb::arg("backoff") = false,
+            nb::arg("transitions") = nb::none(), nb::arg("start") = nb::none(), nb::arg("end") = nb::none(),
+            "The n-grams of label sequences (uint32 arrays); with `backoff`, labels that were not seen after a history "
+            "may follow too, and the longest suffix that was seen is remembered.")
+        .def_ro("n_labels", &NGrams::n_labels)
+        .def_ro("order", &NGrams::order)
+        .def_prop_ro("n_arcs", [](const NGrams& self) { return self.arcs.size(); })
+        .def_prop_ro("n_states", [](const NGrams& self) { return self.final.size(); })
+        .def_prop_ro(
+            "arcs",
+            [](const NGrams& self) {
+                std::vector<std::uint32_t> rows;
+                for (const Arc& arc : self.arcs) rows.insert(rows.end(), {arc.from, arc.label, arc.to});
+                return to_numpy(rows, {self.arcs.size(), 3});
+            },
+            nb::rv_policy::move, "Rows of state, label and next state; state 0 is the first.")
+        .def_prop_ro(
+            "final", [](const NGrams& self) { return to_numpy(self.final, {self.final.size()}); }, nb::rv_policy::move)
+        .def_prop_ro(
+            "labels", [](const NGrams& self) { return with_none(self.labels, self.order + 1); }, nb::rv_policy::move,
+            "The labels of each arc, (n_arcs, order + 1), oldest first; -1 before the beginning.")
+        .def(
+            "codes",
+            [](const NGrams& self, std::size_t n) {
+                const NGrams::Codes found = self.codes(n);
+                return nb::make_tuple(with_none(found.of_arcs, 0), with_none(found.ngrams, n));
+            },
+            nb::arg("n"),
+            "Which n-gram of n labels each arc ends with, -1 where its history is too short; and these n-grams, "
+            "(n_codes, n).")
+        .def(
+            "structure",
+            [](const NGrams& self, bool tied) {
+                return automaton_structure(self.n_labels, self.arcs, self.final, tied);
+            },
+            nb::arg("tied") = true, "Blocks: labels, T x K; arcs, 1 x n_arcs, or T x n_arcs when not tied.");
+}
+
 linear::Channel channel_of(const nb::tuple& from) {
     using Sites = linear::Channel::Sites;
     linear::Channel out;
@@ -206,6 +288,7 @@ linear::Combinations combinations_named(const std::string& name) {
 
 void bind_linear(nb::module_& m) {
     bind_structure(m);
+    bind_ngrams(m);
     nb::class_<linear::LinearOracle, Oracle>(
         m, "LinearOracle", "Any structure as learners see it: channels of attributes feed its blocks.")
         .def(

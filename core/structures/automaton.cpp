@@ -4,7 +4,7 @@
 //
 //     shape: [length]       output: a label for each position
 //     labels   length x K
-//     arcs     1 x n_arcs, tied: what the automaton does at each position
+//     arcs     1 x n_arcs, tied: all positions share them; or length x n_arcs
 //
 // A label does not follow from the state it leads to, so there are two kinds of nodes a position: arrivals, one for
 // each (label, state) that some arc leads to, and states, which add up the arrivals in them. No edge is visited for
@@ -22,8 +22,8 @@ class AutomatonFamily {
 public:
     // State 0 is the first. `final`: non-zero for states that a sequence may end in. Throws std::invalid_argument when
     // two arcs leave a state with one label.
-    AutomatonFamily(std::size_t n_labels, std::vector<Arc> arcs, std::vector<std::uint8_t> final)
-        : n_labels_(n_labels), arcs_(std::move(arcs)), final_(std::move(final)) {
+    AutomatonFamily(std::size_t n_labels, std::vector<Arc> arcs, std::vector<std::uint8_t> final, bool tied)
+        : n_labels_(n_labels), tied_(tied), arcs_(std::move(arcs)), final_(std::move(final)) {
         std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> number;  // of (label, state): by label first
         for (const Arc& arc : arcs_) {
             if (arc.from >= final_.size() || arc.to >= final_.size() || arc.label >= n_labels_)
@@ -50,7 +50,10 @@ public:
     const std::vector<Arc>& arcs() const { return arcs_; }
 
     std::vector<Block> blocks(Shape shape) const {
-        return {{"labels", shape[0], n_labels_}, {"arcs", 1, arcs_.size()}};
+        return {{"labels", shape[0], n_labels_}, {"arcs", tied_ ? 1 : shape[0], arcs_.size()}};
+    }
+    Part arc_part(std::size_t length, std::size_t t, std::uint32_t arc) const {
+        return static_cast<Part>(length * n_labels_ + (tied_ ? 0 : t * arcs_.size()) + arc);
     }
 
     void parts_of(Shape shape, std::span<const std::uint32_t> labels, Parts& parts) const {
@@ -61,7 +64,7 @@ public:
             const std::uint32_t arc = next_[state * n_labels_ + labels[t]];
             if (arc == kNone) throw std::invalid_argument("the automaton does not accept these labels");
             parts.push_back(static_cast<Part>(t * n_labels_ + labels[t]));
-            parts.push_back(static_cast<Part>(shape[0] * n_labels_ + arc));
+            parts.push_back(arc_part(shape[0], t, arc));
             state = arcs_[arc].to;
         }
         if (!final_[state]) throw std::invalid_argument("the automaton does not accept an end after these labels");
@@ -90,7 +93,7 @@ public:
         void incoming(std::size_t v, Visit visit) const {
             if (v == 0) return visit(kNoPart);
             const std::size_t t = (v - 1) / layer(), j = (v - 1) % layer();
-            const auto arc_part = [&](std::uint32_t a) { return static_cast<Part>(length * family.n_labels_ + a); };
+            const auto arc_part = [&](std::uint32_t a) { return family.arc_part(length, t, a); };
             if (v + 1 == n_nodes()) {
                 if (length == 0 && family.final_[0]) visit(kNoPart, 0);
                 for (std::size_t i = 0; length > 0 && i < family.arrivals_.size(); ++i)
@@ -115,6 +118,7 @@ private:
     };
 
     std::size_t n_labels_;
+    bool tied_;
     std::vector<Arc> arcs_;
     std::vector<std::uint8_t> final_;
     std::vector<Arrival> arrivals_;                     // by label, then state
@@ -126,9 +130,9 @@ private:
 }  // namespace
 
 std::unique_ptr<DerivationStructure> automaton_structure(std::size_t n_labels, std::vector<Arc> arcs,
-                                                         std::vector<std::uint8_t> final) {
+                                                         std::vector<std::uint8_t> final, bool tied) {
     return std::make_unique<DynamicProgram<AutomatonFamily>>(
-        AutomatonFamily(n_labels, std::move(arcs), std::move(final)));
+        AutomatonFamily(n_labels, std::move(arcs), std::move(final), tied));
 }
 
 }  // namespace tw

@@ -30,9 +30,9 @@ struct Arc {
 };
 
 // Label sequences that a deterministic automaton accepts, which starts in state 0. `final`: non-zero for states that a
-// sequence may end in. Throws std::invalid_argument when two arcs leave a state with one label, or something is out of
-// range.
+// sequence may end in. Tied: all positions share the scores of arcs. Throws std::invalid_argument when two arcs leave a
+// state with one label, or something is out of range. ngrams.hpp makes automata of chains of higher order.
 std::unique_ptr<DerivationStructure> automaton_structure(std::size_t n_labels, std::vector<Arc> arcs,
-                                                         std::vector<std::uint8_t> final);
+                                                         std::vector<std::uint8_t> final, bool tied = true);
 
 }  // namespace tw

@@ -404,7 +404,7 @@ class PartStructure:
     def segments(n_labels: int, longest: int, transitions: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, start: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, end: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None) -> PartStructure: ...
 
     @staticmethod
-    def automaton(n_labels: int, arcs: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], final: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)]) -> PartStructure: ...
+    def automaton(n_labels: int, arcs: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], final: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], tied: bool = True) -> PartStructure: ...
 
     def blocks(self, arg: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], /) -> list:
         """Name, sites and codes of each kind of parts."""
@@ -425,6 +425,56 @@ class PartStructure:
     def entropy(self, shape: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], allowed: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None) -> float: ...
 
     def sample(self, shape: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n: int, seed: int, allowed: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None) -> list: ...
+
+class NGrams:
+    """
+    The automaton of a chain of higher order; see core/structures/ngrams.hpp.
+    """
+
+    @staticmethod
+    def all(n_labels: int, order: int, transitions: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, start: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, end: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, allowed: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None) -> NGrams:
+        """
+        All n-grams that the rules, and `allowed` with an entry for each of full length, leave.
+        """
+
+    @staticmethod
+    def seen(n_labels: int, order: int, sequences: list, backoff: bool = False, transitions: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, start: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, end: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None) -> NGrams:
+        """
+        The n-grams of label sequences (uint32 arrays); with `backoff`, labels that were not seen after a history may follow too, and the longest suffix that was seen is remembered.
+        """
+
+    @property
+    def n_labels(self) -> int: ...
+
+    @property
+    def order(self) -> int: ...
+
+    @property
+    def n_arcs(self) -> int: ...
+
+    @property
+    def n_states(self) -> int: ...
+
+    @property
+    def arcs(self) -> NDArray[numpy.uint32]:
+        """Rows of state, label and next state; state 0 is the first."""
+
+    @property
+    def final(self) -> NDArray[numpy.uint8]: ...
+
+    @property
+    def labels(self) -> NDArray[numpy.int64]:
+        """
+        The labels of each arc, (n_arcs, order + 1), oldest first; -1 before the beginning.
+        """
+
+    def codes(self, n: int) -> tuple:
+        """
+        Which n-gram of n labels each arc ends with, -1 where its history is too short; and these n-grams, (n_codes, n).
+        """
+
+    def structure(self, tied: bool = True) -> PartStructure:
+        """Blocks: labels, T x K; arcs, 1 x n_arcs, or T x n_arcs when not tied."""
 
 class LinearOracle(Oracle):
     """
