@@ -1,26 +1,23 @@
 // Templates at work: from rows of columns to attribute keys, without ever building an attribute's text.
 //
 // A view is a column seen through transforms (the lower-case word, its last three characters) or something that
-// depends on the place in the sequence (its beginning, a match in a gazetteer). Views of a cell depend on its text
-// alone, so they are worked out once per distinct text and then looked up. A template combines views at offsets; its
-// attribute's key is a hash of the template's text and the hashes of the values, in order:
+// depends on the place in the sequence (its beginning, a match in a gazetteer). A template combines views at offsets;
+// its attribute's key is a hash of the template's text and the hashes of the values, in order:
 //
 //     key = combine(combine(hash(text), hash(value 1)), hash(value 2)) ...
 //
 // A view may give nothing, for a place outside the sequence above all; then the template gives no attribute there.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "attributes.hpp"
 #include "columns.hpp"
-#include "views.hpp"
+#include "view_table.hpp"
 
 namespace tw {
 
@@ -66,32 +63,17 @@ private:
         std::vector<std::ptrdiff_t> places{};  // of its parts in a table of views, from the row of the token
         std::vector<std::uint32_t> numbers{};  // which of its parts are numbers
     };
-    struct ColumnViews {  // the cell views of one column: neighbours in the order of views
-        std::uint32_t column, begin, end;
-        bool plain;  // none has steps
-    };
-    class Table;
+    class Runner;
 
-    void order_views();
     void compile_templates();
-    Key outside_key(const View& view, bool after, std::size_t distance) const;
     std::ptrdiff_t position(const Part& part, const Columns& columns, std::size_t row, std::size_t token,
                             std::size_t length) const;
-    std::optional<std::string> value(const Columns& columns, std::size_t sequence, std::size_t token,
-                                     const Part& part) const;
     bool gives(const Columns& columns, std::size_t sequence, std::size_t token, const Template& t) const;
-    Gazetteer::Hit gazetteer_hit(const Columns& columns, std::size_t sequence, std::size_t token, std::uint32_t view,
-                                 std::size_t& inside) const;
 
-    std::vector<View> views_;
+    ViewSet views_;
     std::vector<Template> templates_;
     std::vector<Compiled> label_, pair_;
-    std::vector<ColumnViews> column_views_;
-    std::vector<std::unique_ptr<const Gazetteer>> gazetteers_;  // [view], where it is one
-    std::vector<std::vector<std::array<Key, 4>>> gazetteer_keys_;
-    std::vector<Key> before_, after_;  // [distance - 1][view]: what lies outside
-    std::size_t n_columns_ = 0, padding_ = 0;
-    bool has_numbers_ = false;
+    std::size_t n_columns_ = 0;
 };
 
 // Rows of columns, seen through templates.
