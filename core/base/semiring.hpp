@@ -21,7 +21,7 @@ namespace tw {
 
 inline constexpr double kLogZero = -std::numeric_limits<double>::infinity();
 
-// What a semiring asks of its carrier beyond + and x. The kernels specialise it for packs of doubles (kernels.cpp), so
+// What a semiring asks of its carrier beyond + and x. The kernels specialise it for packs of doubles (chain_steps.hpp), so
 // the same semiring types run there on many values at once; hence also the inlining, which keeps code compiled for a
 // wide instruction set out of what the linker may share.
 template <class V>

@@ -7,54 +7,73 @@
 
 namespace tw {
 
-extern const Kernels kernels_baseline;
-extern const TrainingKernels training_kernels_baseline;
+#define TW_DECLARE(isa)                                    \
+    extern const ArrayLoops array_loops_##isa;             \
+    extern const ChainSumLoops chain_sum_loops_##isa;      \
+    extern const ChainBestLoops chain_best_loops_##isa;    \
+    extern const UnitScoreLoops unit_score_loops_##isa;    \
+    extern const BothPrecisions<RowLoops> row_loops_##isa; \
+    extern const BothPrecisions<GroupLoops> group_loops_##isa;
+
+TW_DECLARE(baseline)
 #ifdef TW_HAVE_X86_VARIANTS
-extern const Kernels kernels_avx2;
-extern const Kernels kernels_avx512;
-extern const TrainingKernels training_kernels_avx2;
-extern const TrainingKernels training_kernels_avx512;
+TW_DECLARE(avx2)
+TW_DECLARE(avx512)
 #endif
 
 namespace {
 
-struct Variant {
-    const Kernels* kernels;
-    const TrainingKernels* training;
+struct Copy {
+    Kernels kernels;
+    TrainingLoops<float> float32;
+    TrainingLoops<double> float64;
     bool runs_here;
 };
 
-Variant choose() noexcept {
+#define TW_COPY(isa, runs_here)                                                                           \
+    Copy {                                                                                                \
+        {array_loops_##isa, chain_sum_loops_##isa, chain_best_loops_##isa, unit_score_loops_##isa, #isa}, \
+            {row_loops_##isa.float32, group_loops_##isa.float32},                                         \
+            {row_loops_##isa.float64, group_loops_##isa.float64}, runs_here                               \
+    }
+
+Copy choose() noexcept {
     const char* wanted = std::getenv("TRELLISWORK_KERNELS");
 #ifdef TW_HAVE_X86_VARIANTS
     __builtin_cpu_init();
-    const Variant variants[] = {
-        {&kernels_avx512, &training_kernels_avx512,
-         __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") != 0},
-        {&kernels_avx2, &training_kernels_avx2, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") != 0},
-        {&kernels_baseline, &training_kernels_baseline, true},
+    const Copy copies[] = {
+        TW_COPY(avx512, __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") != 0),
+        TW_COPY(avx2, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") != 0),
+        TW_COPY(baseline, true),
     };
 #else
-    const Variant variants[] = {{&kernels_baseline, &training_kernels_baseline, true}};
+    const Copy copies[] = {TW_COPY(baseline, true)};
 #endif
-    const Variant* best = nullptr;
-    for (const Variant& variant : variants) {
-        if (!variant.runs_here) continue;
-        if (wanted && std::strcmp(wanted, variant.kernels->name) == 0) return variant;
-        if (!best) best = &variant;
+    const Copy* best = nullptr;
+    for (const Copy& copy : copies) {
+        if (!copy.runs_here) continue;
+        if (wanted && std::strcmp(wanted, copy.kernels.name) == 0) return copy;
+        if (!best) best = &copy;
     }
     return *best;
 }
 
-const Variant& chosen() noexcept {
-    static const Variant variant = choose();
-    return variant;
+const Copy& chosen() noexcept {
+    static const Copy copy = choose();
+    return copy;
 }
 
 }  // namespace
 
-const Kernels& kernels() noexcept { return *chosen().kernels; }
+const Kernels& kernels() noexcept { return chosen().kernels; }
 
-const TrainingKernels& training_kernels() noexcept { return *chosen().training; }
+template <>
+const TrainingLoops<float>& training_loops<float>() noexcept {
+    return chosen().float32;
+}
+template <>
+const TrainingLoops<double>& training_loops<double>() noexcept {
+    return chosen().float64;
+}
 
 }  // namespace tw

@@ -1,6 +1,6 @@
 // The vectorised inner loops, one copy per instruction set, chosen once at run time.
 //
-// kernels.cpp is compiled several times (baseline, AVX2, AVX-512); `kernels()` returns the widest copy that this
+// The files here are compiled several times (baseline, AVX2, AVX-512); `kernels()` returns the widest copy that this
 // processor runs. Everything here works on plain arrays that the caller owns and has checked. A "row" is the labels of
 // one position, padded with the semiring's zero to `padded` entries, a multiple of `width` and of 4.
 #pragma once
@@ -131,8 +131,9 @@ struct TokenUnits {
 
 inline constexpr std::int32_t kTied = -1;
 
-struct Kernels {
-    const char* name;
+// Each family of loops is a file of its own.
+
+struct ArrayLoops {     // arrays.cpp
     std::size_t width;  // doubles in a vector
 
     // First index whose value is NaN, +inf or finite beyond 1e300; `size` when there is none.
@@ -141,8 +142,14 @@ struct Kernels {
     void (*softmax)(double* values, std::size_t size);  // all -inf gives zeros
     void (*exponentials)(const double* values, std::size_t size, double* out);
 
+    // Machine probes for the benchmark's roofline: fused multiply-adds and exponentials done, in registers or L1.
+    double (*probe_multiply_add)(std::size_t rounds);
+    double (*probe_exponential)(std::size_t rounds);
+    double (*probe_max_plus)(std::size_t rounds);
+};
+
+struct ChainSumLoops {  // chain_sums.cpp
     void (*pack_sum)(const Potentials&, std::size_t step, std::size_t padded, PackedTransitions&);
-    void (*pack_max)(const Potentials&, std::size_t step, std::size_t padded, PackedTransitions&);
 
     // Rescaled sum-product (Rabiner 1989, sec. V-A) over 1 or kSideBySide sequences, lengths descending. Forward goes
     // over positions begin .. end - 1 (each sequence up to its own length), given the row before; backward over the
@@ -153,13 +160,10 @@ struct Kernels {
                          std::size_t count, std::size_t begin, std::size_t end);
     // Log partition after the whole forward pass; -inf when every path is forbidden.
     double (*sum_total)(const SumTrellis&, std::size_t padded);
+};
 
-    // Scores of labels, [end - begin][n_labels], from the units of tokens begin .. end - 1; `out` has room for a vector
-    // more than that.
-    void (*gather)(const UnitWeights<double>&, const TokenUnits&, std::size_t begin, std::size_t end,
-                   std::size_t n_labels, double* out);
-    void (*gather_rounded)(const UnitWeights<float>&, const TokenUnits&, std::size_t begin, std::size_t end,
-                           std::size_t n_labels, double* out);
+struct ChainBestLoops {  // chain_best.cpp
+    void (*pack_max)(const Potentials&, std::size_t step, std::size_t padded, PackedTransitions&);
 
     // The best labels of a sequence of at least two positions and their score, -inf when every path is forbidden: from
     // both ends at once, so that neither recursion waits for the other. `scores` has room for length + 1 rows.
@@ -186,11 +190,19 @@ struct Kernels {
     // Turns all Viterbi scores into max-marginals; out is [length][n_labels], scratch 2 padded rows.
     void (*max_backward)(const Potentials&, PackedTransitions&, std::size_t padded, const Sequence&,
                          const double* scores, double* scratch, double* out);
+};
 
-    // Machine probes for the benchmark's roofline: fused multiply-adds and exponentials done, in registers or L1.
-    double (*probe_multiply_add)(std::size_t rounds);
-    double (*probe_exponential)(std::size_t rounds);
-    double (*probe_max_plus)(std::size_t rounds);
+struct UnitScoreLoops {  // unit_scores.cpp
+    // Scores of labels, [end - begin][n_labels], from the units of tokens begin .. end - 1; `out` has room for a vector
+    // more than that.
+    void (*gather)(const UnitWeights<double>&, const TokenUnits&, std::size_t begin, std::size_t end,
+                   std::size_t n_labels, double* out);
+    void (*gather_rounded)(const UnitWeights<float>&, const TokenUnits&, std::size_t begin, std::size_t end,
+                           std::size_t n_labels, double* out);
+};
+
+struct Kernels : ArrayLoops, ChainSumLoops, ChainBestLoops, UnitScoreLoops {
+    const char* name;
 };
 
 // The widest copy this processor runs, or the one that the environment variable TRELLISWORK_KERNELS names.

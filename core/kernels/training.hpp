@@ -95,7 +95,7 @@ struct Members {
 };
 
 template <class Real>
-struct TrainingLoops {
+struct RowLoops {  // training_rows.cpp
     std::size_t width, row_width;
     // Rows of scores of tokens begin .. begin + n - 1; `base` is 0 for labels and -inf for padding.
     void (*gather)(const TokenLists&, const RowArrays<Real>& weights, RowStrides, const Real* base, std::size_t begin,
@@ -112,6 +112,10 @@ struct TrainingLoops {
     // One row of sums: those of all shards, and those of the composites it is part of. Sums of sums are doubles.
     void (*collect)(const Real* const* shards, std::size_t n_shards, const Real* composites,
                     const std::uint32_t* numbers, std::size_t n, std::size_t row_stride, double* out);
+};
+
+template <class Real>
+struct GroupLoops {  // training_sums.cpp
     // Factors of transition scores, [n_labels][n_labels], -inf where forbidden.
     void (*pack)(const double* scores, std::size_t n_labels, std::size_t stride, Moves<Real>&);
     // False when the precision did not suffice: outputs are then worthless, and nothing else was changed.
@@ -120,23 +124,21 @@ struct TrainingLoops {
     void (*variances)(Real* probabilities, std::size_t n, double weight);
 };
 
-struct TrainingKernels {
-    const char* name;
-    TrainingLoops<float> single;
-    TrainingLoops<double> twice;
+template <template <class> class Loops>
+struct BothPrecisions {
+    Loops<float> float32;
+    Loops<double> float64;
 };
 
-const TrainingKernels& training_kernels() noexcept;
+template <class Real>
+struct TrainingLoops : RowLoops<Real>, GroupLoops<Real> {};
 
+// The copy that kernels() chooses.
 template <class Real>
 const TrainingLoops<Real>& training_loops() noexcept;
 template <>
-inline const TrainingLoops<float>& training_loops<float>() noexcept {
-    return training_kernels().single;
-}
+const TrainingLoops<float>& training_loops<float>() noexcept;
 template <>
-inline const TrainingLoops<double>& training_loops<double>() noexcept {
-    return training_kernels().twice;
-}
+const TrainingLoops<double>& training_loops<double>() noexcept;
 
 }  // namespace tw

@@ -1,0 +1,337 @@
+// Training: scores of tokens gathered from rows of weights, probabilities scattered into rows of sums, steps on rows.
+// The layout is drawn in training.hpp. See copy.hpp.
+#include "copy.hpp"
+#include "training.hpp"
+
+namespace tw {
+namespace {
+
+using std::size_t;
+using std::uint16_t;
+using std::uint32_t;
+
+constexpr size_t kAhead = kListPadding, kEntriesAhead = kListPadding;  // rows and entries fetched before their use
+
+TW_INLINE void fetch(const void* p) {
+#if defined(__GNUC__) || defined(__clang__)
+    __builtin_prefetch(p);
+#else
+    (void)p;
+#endif
+}
+
+template <class Real>
+TW_INLINE void fetch_row(const Real* row, size_t stride) {
+    for (size_t k = 0; k < stride; k += 64 / sizeof(Real)) fetch(row + k);
+}
+// Where an entry belongs in rows of scores.
+TW_INLINE size_t place(uint32_t packed, size_t stride) {
+    return (size_t)(packed >> kLabelBits) * stride + (packed & ((1u << kLabelBits) - 1));
+}
+
+// Pack b of a row of B packs, the last of them perhaps half.
+template <class Real, size_t B, bool kHalf>
+TW_INLINE typename Lanes<Real>::V load_pack(const Real* row, size_t b) {
+    using L = Lanes<Real>;
+    return kHalf && b + 1 == B ? load_half(row + b * L::width) : load(row + b * L::width);
+}
+template <class Real, size_t B, bool kHalf>
+TW_INLINE void store_pack(Real* row, size_t b, typename Lanes<Real>::V v) {
+    using L = Lanes<Real>;
+    if (kHalf && b + 1 == B)
+        store_half(row + b * L::width, v);
+    else
+        store(row + b * L::width, v);
+}
+template <class Real, size_t B>  // a row of B packs
+TW_INLINE void fetch_packs(const Real* row) {
+    unrolled<(B * Lanes<Real>::width * sizeof(Real) + 63) / 64>(
+        [&](auto i) TW_INLINE_LAMBDA { fetch(row + i.value * (64 / sizeof(Real))); });
+}
+
+// Calls run(packs of a block, whether the last is half, where it begins) for blocks that make up a row of weights.
+template <bool kHalf>
+struct Half {
+    static constexpr bool value = kHalf;
+};
+template <class Real, class Run>
+TW_INLINE void each_block(size_t row_stride, Run run) {
+    constexpr size_t w = Lanes<Real>::width;
+    size_t offset = 0;
+    for (; offset + 4 * w <= row_stride; offset += 4 * w) run(Index<4>{}, Half<false>{}, offset);
+    const size_t left = row_stride - offset;
+    const bool half = kHalves && left % w != 0;
+    const auto rest = [&](auto packs) TW_INLINE_LAMBDA {
+        if constexpr (kHalves) {
+            if (half) return run(packs, Half<true>{}, offset);
+        }
+        run(packs, Half<false>{}, offset);
+    };
+    switch ((left + w - 1) / w) {
+        case 4:
+            rest(Index<4>{});
+            break;
+        case 3:
+            rest(Index<3>{});
+            break;
+        case 2:
+            rest(Index<2>{});
+            break;
+        case 1:
+            rest(Index<1>{});
+            break;
+        default:
+            break;
+    }
+}
+
+// ---- gather: scores of tokens --------------------------------------------------------------------------------------
+
+// What is needed later is fetched by its place in the lists.
+template <class Real>
+TW_INLINE void gather_entries(const TokenLists& lists, const RowArrays<Real>& weights, size_t stride, const Real* base,
+                              size_t begin, size_t n, Real* scores) {
+    using L = Lanes<Real>;
+    for (size_t t = 0; t < n; ++t) {
+        for (size_t k = 0; k < stride; k += L::width) store(scores + t * stride + k, load(base + k));
+        scores[t * stride + lists.gold[begin + t]] += weights.once[begin + t];
+    }
+    for (uint32_t i = lists.entry_starts[begin]; i < lists.entry_starts[begin + n]; ++i) {
+        fetch(weights.entries + lists.entries[i + kEntriesAhead]);
+        scores[place(lists.entry_places[i], stride)] += weights.entries[lists.entries[i]];
+    }
+    if (!lists.valued_entry_starts) return;
+    for (size_t t = 0; t < n; ++t)
+        for (uint32_t j = lists.valued_entry_starts[begin + t]; j < lists.valued_entry_starts[begin + t + 1]; ++j)
+            scores[t * stride + lists.valued_entry_labels[j]] +=
+                lists.entry_values[j] * weights.entries[lists.valued_entries[j]];
+}
+
+// Columns offset .. offset + B packs of the rows of all tokens.
+template <class Real, size_t B, bool kHalf>
+TW_INLINE void gather_rows(const TokenLists& lists, const RowArrays<Real>& weights, RowStrides stride, size_t offset,
+                           size_t begin, size_t n, Real* scores) {
+    using L = Lanes<Real>;
+    for (size_t t = 0; t < n; ++t) {
+        Real* to = scores + t * stride.scores + offset;
+        typename L::V sum[B];
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA { sum[b.value] = load(to + b.value * L::width); });
+        for (uint32_t i = lists.row_starts[begin + t]; i < lists.row_starts[begin + t + 1]; ++i) {
+            const uint32_t ahead = lists.rows[i + kAhead], number = lists.rows[i];
+            fetch_packs<Real, B>(weights.rows + (size_t)ahead * stride.weights + offset);
+            const Real* row = weights.rows + (size_t)number * stride.weights + offset;
+            unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+                sum[b.value] = sum[b.value] + load_pack<Real, B, kHalf>(row, b.value);
+            });
+        }
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA { store(to + b.value * L::width, sum[b.value]); });
+    }
+    if (!lists.valued_row_starts) return;
+    for (size_t t = 0; t < n; ++t)
+        for (uint32_t j = lists.valued_row_starts[begin + t]; j < lists.valued_row_starts[begin + t + 1]; ++j) {
+            const Real* row = weights.rows + (size_t)lists.valued_rows[j] * stride.weights + offset;
+            Real* sum = scores + t * stride.scores + offset;
+            const auto value = L::fill((Real)lists.row_values[j]);
+            unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+                store(sum + b.value * L::width,
+                      load(sum + b.value * L::width) + value * load_pack<Real, B, kHalf>(row, b.value));
+            });
+        }
+}
+
+template <class Real>
+void gather(const TokenLists& lists, const RowArrays<Real>& weights, RowStrides stride, const Real* base, size_t begin,
+            size_t n, Real* scores) {
+    gather_entries(lists, weights, stride.scores, base, begin, n, scores);
+    each_block<Real>(stride.weights, [&](auto b, auto half, size_t offset) TW_INLINE_LAMBDA {
+        gather_rows<Real, decltype(b)::value, decltype(half)::value>(lists, weights, stride, offset, begin, n, scores);
+    });
+}
+
+// ---- scatter: probabilities of tokens into sums --------------------------------------------------------------------
+
+template <class Real, size_t B, bool kHalf>
+TW_INLINE void scatter_rows(const TokenLists& lists, Real* sums, RowStrides stride, size_t offset, size_t begin,
+                            size_t n, const Real* p, bool squared) {
+    using L = Lanes<Real>;
+    const auto add = [&](Real* row, const Real* from, Real by) TW_INLINE_LAMBDA {
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+            store_pack<Real, B, kHalf>(
+                row, b.value, load_pack<Real, B, kHalf>(row, b.value) + L::fill(by) * load(from + b.value * L::width));
+        });
+    };
+    for (size_t t = 0; t < n; ++t) {
+        typename L::V from[B];
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+            from[b.value] = load(p + t * stride.scores + offset + b.value * L::width);
+        });
+        for (uint32_t i = lists.row_starts[begin + t]; i < lists.row_starts[begin + t + 1]; ++i) {
+            const uint32_t ahead = lists.rows[i + kAhead], number = lists.rows[i];
+            fetch_packs<Real, B>(sums + (size_t)ahead * stride.weights + offset);
+            Real* row = sums + (size_t)number * stride.weights + offset;
+            unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+                store_pack<Real, B, kHalf>(row, b.value, load_pack<Real, B, kHalf>(row, b.value) + from[b.value]);
+            });
+        }
+    }
+    if (!lists.valued_row_starts) return;
+    for (size_t t = 0; t < n; ++t)
+        for (uint32_t j = lists.valued_row_starts[begin + t]; j < lists.valued_row_starts[begin + t + 1]; ++j) {
+            const Real value = (Real)lists.row_values[j];
+            add(sums + (size_t)lists.valued_rows[j] * stride.weights + offset, p + t * stride.scores + offset,
+                squared ? value * value : value);
+        }
+}
+
+template <class Real>
+TW_INLINE void scatter_entries(const TokenLists& lists, const RowArrays<Real>& sums, size_t stride, size_t begin,
+                               size_t n, const Real* p, bool squared) {
+    for (size_t t = 0; t < n; ++t) sums.once[begin + t] = p[t * stride + lists.gold[begin + t]];
+    for (uint32_t i = lists.entry_starts[begin]; i < lists.entry_starts[begin + n]; ++i) {
+        fetch(sums.entries + lists.entries[i + kEntriesAhead]);
+        sums.entries[lists.entries[i]] += p[place(lists.entry_places[i], stride)];
+    }
+    if (!lists.valued_entry_starts) return;
+    for (size_t t = 0; t < n; ++t)
+        for (uint32_t j = lists.valued_entry_starts[begin + t]; j < lists.valued_entry_starts[begin + t + 1]; ++j) {
+            const Real value = (Real)lists.entry_values[j];
+            sums.entries[lists.valued_entries[j]] +=
+                (squared ? value * value : value) * p[t * stride + lists.valued_entry_labels[j]];
+        }
+}
+
+template <class Real>
+void scatter(const TokenLists& lists, const RowArrays<Real>& sums, RowStrides stride, size_t begin, size_t n,
+             const Real* probabilities, bool squared) {
+    scatter_entries(lists, sums, stride.scores, begin, n, probabilities, squared);
+    each_block<Real>(stride.weights, [&](auto b, auto half, size_t offset) TW_INLINE_LAMBDA {
+        scatter_rows<Real, decltype(b)::value, decltype(half)::value>(lists, sums.rows, stride, offset, begin, n,
+                                                                      probabilities, squared);
+    });
+}
+
+template <class Real, size_t B, bool kHalf>
+TW_INLINE void step_rows(const TokenLists& lists, Real* weights, const Members& members, RowStrides stride,
+                         size_t offset, size_t begin, size_t n, Real factor, const Real* p) {
+    using L = Lanes<Real>;
+    const uint16_t* cells = members.cells + offset / L::width;
+    const auto add = [&](uint32_t number, const typename L::V* from, Real by) TW_INLINE_LAMBDA {
+        Real* row = weights + (size_t)number * stride.weights + offset;
+        const auto change = L::fill(by * (Real)members.rows[number]);
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+            const unsigned set = cells[number * members.packs + b.value];
+            store_pack<Real, B, kHalf>(row, b.value,
+                                       load_pack<Real, B, kHalf>(row, b.value) + kept(change * from[b.value], set));
+        });
+    };
+    for (size_t t = 0; t < n; ++t) {
+        typename L::V from[B];
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+            from[b.value] = load(p + t * stride.scores + offset + b.value * L::width);
+        });
+        for (uint32_t i = lists.row_starts[begin + t]; i < lists.row_starts[begin + t + 1]; ++i) {
+            const uint32_t ahead = lists.rows[i + kAhead];
+            fetch_packs<Real, B>(weights + (size_t)ahead * stride.weights + offset);
+            add(lists.rows[i], from, factor);
+        }
+        if (!lists.valued_row_starts) continue;
+        for (uint32_t j = lists.valued_row_starts[begin + t]; j < lists.valued_row_starts[begin + t + 1]; ++j)
+            add(lists.valued_rows[j], from, factor * (Real)lists.row_values[j]);
+    }
+}
+
+template <class Real>
+void step(const TokenLists& lists, const RowArrays<Real>& weights, const Members& members, RowStrides stride,
+          size_t begin, size_t n, Real factor, const Real* p) {
+    for (uint32_t i = lists.entry_starts[begin]; i < lists.entry_starts[begin + n]; ++i) {
+        fetch(weights.entries + lists.entries[i + kEntriesAhead]);
+        fetch(members.entries + lists.entries[i + kEntriesAhead]);
+        const uint32_t entry = lists.entries[i];
+        weights.entries[entry] +=
+            factor * (Real)members.entries[entry] * p[place(lists.entry_places[i], stride.scores)];
+    }
+    for (size_t t = 0; t < n && lists.valued_entry_starts; ++t)
+        for (uint32_t j = lists.valued_entry_starts[begin + t]; j < lists.valued_entry_starts[begin + t + 1]; ++j) {
+            const uint32_t entry = lists.valued_entries[j];
+            weights.entries[entry] += factor * (Real)(members.entries[entry] * lists.entry_values[j]) *
+                                      p[t * stride.scores + lists.valued_entry_labels[j]];
+        }
+    each_block<Real>(stride.weights, [&](auto b, auto half, size_t offset) TW_INLINE_LAMBDA {
+        step_rows<Real, decltype(b)::value, decltype(half)::value>(lists, weights.rows, members, stride, offset, begin,
+                                                                   n, factor, p);
+    });
+}
+
+// ---- composites ----------------------------------------------------------------------------------------------------
+
+template <class Real>
+void compose(const CompositeLists& lists, const RowArrays<Real>& weights, size_t stride, size_t begin, size_t end) {
+    using L = Lanes<Real>;
+    for (size_t c = begin; c < end; ++c) {
+        Real* out = weights.rows + (lists.first + c) * stride;
+        if (c + 4 < end)
+            for (uint32_t i = lists.row_starts[c + 4]; i < lists.row_starts[c + 5]; ++i)
+                fetch_row(weights.rows + (size_t)lists.rows[i] * stride, stride);
+        each_block<Real>(stride, [&](auto block, auto half, size_t offset) TW_INLINE_LAMBDA {
+            constexpr size_t B = decltype(block)::value;
+            constexpr bool kHalf = decltype(half)::value;
+            typename L::V sum[B];
+            unrolled<B>([&](auto b) TW_INLINE_LAMBDA { sum[b.value] = L::fill(0); });
+            for (uint32_t i = lists.row_starts[c]; i < lists.row_starts[c + 1]; ++i) {
+                const Real* row = weights.rows + (size_t)lists.rows[i] * stride + offset;
+                unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+                    sum[b.value] = sum[b.value] + load_pack<Real, B, kHalf>(row, b.value);
+                });
+            }
+            unrolled<B>([&](auto b)
+                            TW_INLINE_LAMBDA { store_pack<Real, B, kHalf>(out + offset, b.value, sum[b.value]); });
+        });
+        for (uint32_t i = lists.entry_starts[c]; i < lists.entry_starts[c + 1]; ++i)
+            out[lists.entry_labels[i]] += weights.entries[lists.entries[i]];
+    }
+}
+
+template <class Real>
+void collect(const Real* const* shards, size_t n_shards, const Real* composites, const uint32_t* numbers, size_t n,
+             size_t stride, double* out) {
+    using L = Lanes<Real>;
+    constexpr size_t kRun = 64;  // rows added up in the precision of the rows
+    for (size_t k = 0; k < stride; ++k) {
+        out[k] = 0.0;
+        for (size_t shard = 0; shard < n_shards; ++shard) out[k] += (double)shards[shard][k];
+    }
+    for (size_t begin = 0; begin < n; begin += kRun) {
+        const size_t end = begin + kRun < n ? begin + kRun : n;
+        each_block<Real>(stride, [&](auto block, auto half, size_t offset) TW_INLINE_LAMBDA {
+            constexpr size_t B = decltype(block)::value;
+            constexpr bool kHalf = decltype(half)::value;
+            typename L::V sum[B];
+            unrolled<B>([&](auto b) TW_INLINE_LAMBDA { sum[b.value] = L::fill(0); });
+            for (size_t i = begin; i < end; ++i) {
+                if (offset == 0 && i + 8 < n) fetch_row(composites + (size_t)numbers[i + 8] * stride, stride);
+                const Real* row = composites + (size_t)numbers[i] * stride + offset;
+                unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+                    sum[b.value] = sum[b.value] + load_pack<Real, B, kHalf>(row, b.value);
+                });
+            }
+            Real lanes[B * L::width];
+            unrolled<B>([&](auto b) TW_INLINE_LAMBDA { store(lanes + b.value * L::width, sum[b.value]); });
+            for (size_t k = 0; k < B * L::width && offset + k < stride; ++k) out[offset + k] += (double)lanes[k];
+        });
+    }
+}
+
+template <class Real>
+constexpr RowLoops<Real> loops() {
+    return {Lanes<Real>::width, kHalves ? Lanes<Real>::width / 2 : Lanes<Real>::width,
+            gather<Real>,       scatter<Real>,
+            step<Real>,         compose<Real>,
+            collect<Real>};
+}
+
+}  // namespace
+
+extern const BothPrecisions<RowLoops> TW_COPY(row_loops);
+const BothPrecisions<RowLoops> TW_COPY(row_loops) = {loops<float>(), loops<double>()};
+
+}  // namespace tw

@@ -1,0 +1,214 @@
+// Scores of labels from weights by unit; the layout is drawn in kernels.hpp. See copy.hpp.
+#include "copy.hpp"
+#include "kernels.hpp"
+
+namespace tw {
+namespace {
+
+using std::size_t;
+
+TW_INLINE void store_doubles(double* to, Pack v) { store(to, v); }
+TW_INLINE void store_doubles(double* to, FloatPack v) {
+    float lane[kFloats];
+    store(lane, v);
+    store(to, load_wide(lane));
+    store(to + W, load_wide(lane + W));
+}
+TW_INLINE void store_half_doubles(double* to, Pack v) { store_half(to, v); }
+TW_INLINE void store_half_doubles(double* to, FloatPack v) {
+    float lane[kFloats];
+    store(lane, v);
+    store(to, load_wide(lane));
+}
+
+template <class Real>
+TW_INLINE double part_value(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t i) {
+    const double factor = w.factors[tokens.parts[i].factor];
+    return tokens.part_values ? factor * (double)tokens.part_values[i] : factor;
+}
+
+// The sums of B vectors of labels, the last of them perhaps half a one, stay in registers while the rows of a token are
+// added, in the precision of the weights.
+template <class Real, size_t B, bool kHalf, class Add>
+TW_INLINE void each_sum(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t begin, size_t end, size_t K,
+                        double* out, Add add) {
+    using L = Lanes<Real>;
+    for (size_t t = begin; t < end; ++t, out += K) {
+        typename L::V sum[B];
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA { sum[b.value] = L::fill(0); });
+        for (size_t i = tokens.row_starts[t]; i < tokens.row_starts[t + 1]; ++i) add(sum, i);
+        for (size_t i = tokens.part_starts[t]; i < tokens.part_starts[t + 1]; ++i) {
+            const std::uint64_t labels = tokens.parts[i].labels;
+            const auto x = L::fill((Real)part_value(w, tokens, i));
+            const Real* from = w.weights + tokens.parts[i].begin;
+            unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+                constexpr size_t shift = b.value * L::width;
+                const size_t before = (size_t)__builtin_popcountll(labels & ((std::uint64_t{1} << shift) - 1));
+                sum[b.value] = sum[b.value] + x * load_expanded(from + before, labels >> shift);
+            });
+        }
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+            if constexpr (kHalf && b.value + 1 == B)
+                store_half_doubles(out + b.value * L::width, sum[b.value]);
+            else
+                store_doubles(out + b.value * L::width, sum[b.value]);
+        });
+    }
+}
+
+template <class Real, size_t B, bool kHalf>
+void add_rows(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t begin, size_t end, size_t K, double* out) {
+    using L = Lanes<Real>;
+    if (!tokens.row_factors && tokens.last_row + B * L::width <= w.n_weights) {
+        each_sum<Real, B, kHalf>(w, tokens, begin, end, K, out, [&](auto* sum, size_t i) TW_INLINE_LAMBDA {
+            const Real* from = w.weights + tokens.rows[i];
+            unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+                if constexpr (kHalf && b.value + 1 == B)
+                    sum[b.value] = sum[b.value] + load_half(from + b.value * L::width);
+                else
+                    sum[b.value] = sum[b.value] + load(from + b.value * L::width);
+            });
+        });
+        return;
+    }
+    each_sum<Real, B, kHalf>(w, tokens, begin, end, K, out, [&](auto* sum, size_t i) TW_INLINE_LAMBDA {
+        const auto x = L::fill(tokens.row_factors ? (Real)tokens.row_factors[i] : Real{1});
+        const Real* from = w.weights + tokens.rows[i];
+        const size_t left = w.n_weights - tokens.rows[i];
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+            constexpr size_t first = b.value * L::width;
+            const size_t n = left > first ? left - first : 0;
+            sum[b.value] =
+                sum[b.value] + x * (n >= L::width ? load(from + first) : load_partial(from + first, n, Real{0}));
+        });
+    });
+}
+
+template <class Real>
+void add_rows_any(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t begin, size_t end, size_t K,
+                  double* out) {
+    for (size_t t = begin; t < end; ++t, out += K) {
+        for (size_t y = 0; y < K; ++y) out[y] = 0.0;
+        for (size_t i = tokens.row_starts[t]; i < tokens.row_starts[t + 1]; ++i) {
+            const double x = tokens.row_factors ? tokens.row_factors[i] : 1.0;
+            const Real* from = w.weights + tokens.rows[i];
+            for (size_t y = 0; y < K; ++y) out[y] += x * (double)from[y];
+        }
+        for (size_t i = tokens.part_starts[t]; i < tokens.part_starts[t + 1]; ++i) {
+            const double x = part_value(w, tokens, i);
+            const Real* from = w.weights + tokens.parts[i].begin;
+            for (std::uint64_t left = tokens.parts[i].labels; left != 0; left &= left - 1)
+                out[lowest_bit(left)] += x * (double)*from++;
+        }
+    }
+}
+
+template <class Real, size_t B>
+auto add_rows_of(size_t K) {
+    constexpr size_t V = Lanes<Real>::width;
+    const size_t rest = K - (B - 1) * V;
+    return kHalves && rest <= V / 2 ? add_rows<Real, B, true> : add_rows<Real, B, false>;
+}
+
+template <class Real>
+auto add_rows_for(size_t K) {
+    constexpr size_t V = Lanes<Real>::width;
+    switch ((K + V - 1) / V) {
+        case 1:
+            return add_rows_of<Real, 1>(K);
+        case 2:
+            return add_rows_of<Real, 2>(K);
+        case 3:
+            return add_rows_of<Real, 3>(K);
+        case 4:
+            return add_rows_of<Real, 4>(K);
+        case 6:
+            return add_rows_of<Real, 6>(K);
+        default:
+            return add_rows_any<Real>;
+    }
+}
+
+template <class Real>
+TW_INLINE void fetch_row(const Real* row, size_t K) {
+    constexpr size_t kLine = 64 / sizeof(Real);
+    for (size_t y = 0; y < K; y += kLine) prefetch(row + y);
+    prefetch(row + K - 1);
+}
+
+TW_INLINE bool has_added(const std::uint64_t* bits, std::uint32_t unit) { return bits[unit / 64] >> (unit % 64) & 1; }
+
+// All weights of a rare unit but the first.
+template <class Real>
+TW_INLINE void add_rest(const UnitWeights<Real>& w, const RareUnit& rare, double x, size_t K, double* row) {
+    const Real* from = w.weights + rare.begin;
+    if (rare.size == RareUnit::kRow) {
+        for (size_t y = 1; y < K; ++y) row[y] += x * (double)from[y];
+        return;
+    }
+    for (size_t j = 1; j < rare.size; ++j) row[w.labels[rare.begin + j]] += x * (double)from[j];
+    if (!has_added(w.has_added, rare.unit)) return;
+    for (std::uint32_t a = w.first_added[rare.unit]; a != kNoneAdded; a = w.added[a].next)
+        row[w.added[a].code] += x * (double)w.weights[w.added[a].weight];
+}
+
+// What is far away in memory is fetched, a block of tokens at a time, while the rows of some tokens are added: rows
+// that are seldom used and the weights of rare units, then where added weights are, and at last their values. No branch
+// asks whether a rare unit has more weights than one, which could not be foreseen: those that have are listed.
+template <class Real>
+void gather(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t begin, size_t end, size_t K, double* out) {
+    constexpr size_t kBlock = 32, kParts = 4, kListed = 256;
+    const auto rows = add_rows_for<Real>(K);
+    const RareUnit* listed[kListed];
+    for (size_t from = begin; from < end; from += kBlock) {
+        const size_t to = from + kBlock < end ? from + kBlock : end;
+        const RareUnit *first = tokens.rare + tokens.rare_starts[from], *last = tokens.rare + tokens.rare_starts[to];
+        const RareUnit* const unlisted = last - first > (std::ptrdiff_t)kListed ? first + kListed : last;
+        const auto part = [&](size_t i) TW_INLINE_LAMBDA {
+            const size_t a = from + (to - from) * i / kParts, b = from + (to - from) * (i + 1) / kParts;
+            rows(w, tokens, a, b, K, out + (a - begin) * K);
+        };
+        const auto x = [&](const RareUnit* rare) TW_INLINE_LAMBDA {
+            const double factor = w.factors[rare->factor];
+            return tokens.rare_values ? factor * (double)tokens.rare_values[rare - tokens.rare] : factor;
+        };
+        const auto row = [&](const RareUnit* rare) TW_INLINE_LAMBDA { return out + (rare->token - begin) * K; };
+        for (size_t i = tokens.far_starts[from]; i < tokens.far_starts[to]; ++i)
+            fetch_row(w.weights + tokens.far[i], K);
+        for (const RareUnit* rare = first; rare < last; ++rare) prefetch(w.weights + rare->begin);
+        size_t n = 0;
+        for (const RareUnit* rare = first; rare < unlisted; ++rare) {
+            listed[n] = rare;
+            n += (rare->size > 1) | has_added(w.has_added, rare->unit);
+        }
+        part(0);
+        for (size_t i = 0; i < n; ++i) {
+            if (listed[i]->size == RareUnit::kRow) {
+                fetch_row(w.weights + listed[i]->begin, K);
+            } else {
+                prefetch(w.labels + listed[i]->begin);
+                prefetch(w.first_added + listed[i]->unit);
+            }
+        }
+        part(1);
+        const auto each_added = [&](auto visit) TW_INLINE_LAMBDA {
+            for (size_t i = 0; i < n; ++i)
+                if (has_added(w.has_added, listed[i]->unit)) visit(w.first_added[listed[i]->unit]);
+        };
+        each_added([&](std::uint32_t a) TW_INLINE_LAMBDA { prefetch(w.added + a); });
+        part(2);
+        each_added([&](std::uint32_t a) TW_INLINE_LAMBDA { prefetch(w.weights + w.added[a].weight); });
+        part(3);
+        for (const RareUnit* rare = first; rare < last; ++rare)
+            if (rare->size > 0) row(rare)[rare->label] += x(rare) * (double)w.weights[rare->begin];
+        for (size_t i = 0; i < n; ++i) add_rest(w, *listed[i], x(listed[i]), K, row(listed[i]));
+        for (const RareUnit* rare = unlisted; rare < last; ++rare) add_rest(w, *rare, x(rare), K, row(rare));
+    }
+}
+
+}  // namespace
+
+extern const UnitScoreLoops TW_COPY(unit_score_loops);
+const UnitScoreLoops TW_COPY(unit_score_loops) = {gather<double>, gather<float>};
+
+}  // namespace tw
