@@ -38,13 +38,13 @@ def main() -> None:
 
 def ours(sentences: list[chunking.Sentence]) -> dict[str, float]:
     """Return this library's tokens per second, each way of asking."""
-    from trelliswork import store
+    from trelliswork import models
     from trelliswork.cli.tag import ColumnTagger
 
     model, lists_model = our_models()
     gold = [labels(sentence) for sentence in sentences]
     tagged = io.BytesIO()
-    ColumnTagger(store.open_model(str(model))).tag(str(raw_file("test")), tagged)
+    ColumnTagger(models.open_model(str(model))).tag(str(raw_file("test")), tagged)
     rows = [line.split("\t")[-1] for line in tagged.getvalue().decode().splitlines()]
     f1 = chunking.span_f1(gold, cut(rows))
 
@@ -72,7 +72,7 @@ def ours(sentences: list[chunking.Sentence]) -> dict[str, float]:
     for jobs in (1, 2):
         by_lists.n_jobs = labeler.n_jobs = jobs
         for way in ("labels", "marginals"):
-            tagger = ColumnTagger(store.open_model(str(model)), way, jobs)
+            tagger = ColumnTagger(models.open_model(str(model)), way, jobs)
             result[f"raw file to {way}, {threads(jobs)}"] = rate(partial(tag, tagger, path))
         result[f"attribute lists, {threads(jobs)}"] = rate(lambda: by_lists.predict(attributes), once)
         result[f"dicts, {threads(jobs)}"] = rate(lambda: by_lists.predict(dicts), once)

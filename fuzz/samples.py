@@ -6,7 +6,7 @@ import functools
 
 import numpy as np
 
-from trelliswork import _core, store
+from trelliswork import _core, models
 from trelliswork.features.templates import Templates
 
 __all__ = ["COLUMNS", "CONLLU", "CSV", "JSONL", "LABELS", "MODEL", "TEMPLATES", "TEXT", "WORDS", "hashed_model"]
@@ -104,7 +104,7 @@ def _settings() -> dict[str, object]:
     return {"kind": "sequence-labeler", "labels": LABELS, "templates": _templates().to_dict()}
 
 
-MODEL = store.dumps(_trained(), _settings())
+MODEL = models.dumps(_trained(), _settings())
 
 
 @functools.cache
@@ -119,4 +119,4 @@ def hashed_model(bits: int = 5) -> bytes:
         "attribute.weights": rng.normal(size=len(labels)).astype(np.float32),
         "transitions": rng.normal(size=9).astype(np.float32),
     }
-    return store.dumps(store.quantize(tensors, "int8"), _settings() | {"hash_bits": bits})
+    return models.dumps(models.quantize(tensors, "int8"), _settings() | {"hash_bits": bits})

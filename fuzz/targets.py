@@ -18,7 +18,7 @@ from typing import NamedTuple
 from mutations import mutated
 from samples import COLUMNS, CONLLU, CSV, JSONL, LABELS, MODEL, TEMPLATES, TEXT, WORDS, hashed_model
 
-from trelliswork import _core, store
+from trelliswork import _core, models
 from trelliswork.corpora import read_columns, read_conllu, read_csv, read_jsonl, read_text
 from trelliswork.errors import InvalidInput
 from trelliswork.features.templates import Templates
@@ -75,7 +75,7 @@ def hostile_model(rng: random.Random) -> bytes:
 
 def check_model(data: bytes, rng: random.Random) -> None:
     try:
-        opened = store.open_model(data, expand=rng.choice(["now", "never", "auto"]))
+        opened = models.open_model(data, expand=rng.choice(["now", "never", "auto"]))
     except InvalidInput:
         return
     model = opened.model
@@ -221,7 +221,7 @@ def python_sentences(data: bytes, separator: str | None, comments: str | None) -
 
 def check_tagging(data: bytes, rng: random.Random) -> None:
     """Many threads give what one gives, or refuse with the same words."""
-    opened = store.open_model(MODEL)
+    opened = models.open_model(MODEL)
     extractor = Templates.from_dict(opened.settings["templates"]).extractor()
     data *= rng.choice([1, 1, 1, 1, 300])
     answers = []

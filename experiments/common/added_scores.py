@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 import trelliswork as tw
 from trelliswork.corpora import convert_labels
-from trelliswork.scheme_table import scheme_of
+from trelliswork.labels.schemes import scheme_of
 
 FINEST = "IOBES"
 Scores = npt.NDArray[np.float64]

@@ -24,15 +24,14 @@ if TYPE_CHECKING:
         UnknownParameter,
         Unsatisfiable,
     )
-    from trelliswork.estimators import active as active
-    from trelliswork.estimators.committee import Committee
-    from trelliswork.estimators.confidence import Confidence, confidence
-    from trelliswork.estimators.hmm import HMM
+    from trelliswork.estimators.committee.committee import Committee
+    from trelliswork.estimators.hmm.hmm import HMM
     from trelliswork.estimators.labeler import SequenceLabeler
+    from trelliswork.estimators.loading import load
     from trelliswork.estimators.multiclass import MulticlassClassifier, MulticlassPerceptron
-    from trelliswork.estimators.saved import load
     from trelliswork.estimators.structured import StructuredPredictor
     from trelliswork.features.templates import Templates
+    from trelliswork.labels.scheme_constraints import SchemeConstraints, scheme_constraints
     from trelliswork.learners.batch import CuttingPlane, FrankWolfe
     from trelliswork.learners.confidence import AROW
     from trelliswork.learners.crf import CRF
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from trelliswork.learners.memm import MEMM
     from trelliswork.learners.online import PassiveAggressive, Perceptron
     from trelliswork.learners.primal import Pegasos, Subgradient
+    from trelliswork.models.confidence import Confidence, confidence
     from trelliswork.structures import semirings as semirings
     from trelliswork.structures.automaton import Automaton, AutomatonChain
     from trelliswork.structures.batch import ChainBatch
@@ -51,9 +51,9 @@ if TYPE_CHECKING:
     from trelliswork.structures.ngram import NGramChain
     from trelliswork.structures.program import Program
     from trelliswork.structures.results import Expectations, Forward, ForwardBackward, Labeling, Segmentation
-    from trelliswork.structures.schemes import SchemeConstraints, scheme_constraints
     from trelliswork.structures.segments import SegmentChain
     from trelliswork.structures.semirings import Semiring, forward, forward_backward
+    from trelliswork.training import active
 
 # Public name -> module that defines it.
 _HOME = {
@@ -61,14 +61,14 @@ _HOME = {
     "Automaton": "structures.automaton",
     "AutomatonChain": "structures.automaton",
     "CRF": "learners.crf",
-    "HMM": "estimators.hmm",
+    "HMM": "estimators.hmm.hmm",
     "MEMM": "learners.memm",
     "MIRA": "learners.dual",
     "SDM": "learners.dual",
     "Chain": "structures.chain",
     "ChainBatch": "structures.batch",
-    "Committee": "estimators.committee",
-    "Confidence": "estimators.confidence",
+    "Committee": "estimators.committee.committee",
+    "Confidence": "models.confidence",
     "ConvergenceWarning": "errors",
     "CuttingPlane": "learners.batch",
     "DualCoordinate": "learners.dual",
@@ -89,7 +89,7 @@ _HOME = {
     "Pegasos": "learners.primal",
     "Perceptron": "learners.online",
     "Program": "structures.program",
-    "SchemeConstraints": "structures.schemes",
+    "SchemeConstraints": "labels.scheme_constraints",
     "SegmentChain": "structures.segments",
     "Segmentation": "structures.results",
     "Semiring": "structures.semirings",
@@ -104,14 +104,14 @@ _HOME = {
     "UnknownParameter": "errors",
     "Unsatisfiable": "errors",
     "beam_search": "structures.beam",
-    "confidence": "estimators.confidence",
+    "confidence": "models.confidence",
     "forward": "structures.semirings",
     "forward_backward": "structures.semirings",
-    "load": "estimators.saved",
-    "scheme_constraints": "structures.schemes",
+    "load": "estimators.loading",
+    "scheme_constraints": "labels.scheme_constraints",
 }
 _MODULES = {
-    "active": "estimators.active",
+    "active": "training.active",
     "corpora": "corpora",
     "evaluation": "evaluation",
     "plots": "plots",

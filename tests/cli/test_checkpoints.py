@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 
-from trelliswork import learners, store
+from trelliswork import learners, models
 from trelliswork.cli import train as train_module
 from trelliswork.cli.train import train
 
@@ -16,7 +16,7 @@ class Stop(Exception):
 
 
 def tensors_of(path):
-    return {name: bytes(tensor) for name, tensor in store.load(str(path))[0].items()}
+    return {name: bytes(tensor) for name, tensor in models.load(str(path))[0].items()}
 
 
 @pytest.mark.filterwarnings("ignore")  # of ending early

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import trelliswork as tw
-from trelliswork import store
+from trelliswork import models
 from trelliswork.errors import InvalidInput
 
 LINES = [["2", "ripe", "tomatoes"], ["1", "cup", "flour", ",", "sifted"]]
@@ -20,11 +20,11 @@ X, Y = [["the", "dog", "barks"], ["a", "cat"]] * 3, [["D", "N", "V"], ["D", "N"]
 def test_fewer_bytes_for_each_weight(run, model, tmp_path, weights, most):
     code, out, err = run("convert", model, tmp_path / "small.tw", "--weights", weights)
     assert (code, out) == (0, "")
-    before, after = store.load(model), store.load(tmp_path / "small.tw")
-    expected = store.dumps(*store.shrunk(*before, weights))
+    before, after = models.load(model), models.load(tmp_path / "small.tw")
+    expected = models.dumps(*models.shrunk(*before, weights))
     assert (tmp_path / "small.tw").read_bytes() == expected
-    assert len(expected) <= most * len(store.dumps(*before))
-    assert err == f"{len(expected):,} bytes, of {len(store.dumps(*before)):,} before\n"
+    assert len(expected) <= most * len(models.dumps(*before))
+    assert err == f"{len(expected):,} bytes, of {len(models.dumps(*before)):,} before\n"
     assert after[1] == before[1]
     assert tw.load(tmp_path / "small.tw").predict(LINES) == tw.load(model).predict(LINES)
 
@@ -43,9 +43,9 @@ def test_small_weights_are_dropped_and_counted(run, model, tmp_path):
 
 def test_names_are_dropped(run, model, tmp_path):
     assert run("convert", model, tmp_path / "small.tw", "--drop-names").code == 0
-    tensors = store.load(tmp_path / "small.tw")[0]
+    tensors = models.load(tmp_path / "small.tw")[0]
     assert not any("names" in name for name in tensors)
-    assert len(tensors["attribute.labels"]) == len(store.load(model)[0]["attribute.labels"])
+    assert len(tensors["attribute.labels"]) == len(models.load(model)[0]["attribute.labels"])
 
 
 def test_metadata_are_kept_shown_and_added_to(run, small, tmp_path):
@@ -90,7 +90,7 @@ def test_what_is_no_model_is_refused(run, small, tmp_path):
     code, _, err = run("convert", small, tmp_path / "out.tw", "--weights", "int8")
     assert code == 2
     assert "no model file" in err
-    store.save(tmp_path / "state", {}, {"kind": "checkpoint"})
+    models.save(tmp_path / "state", {}, {"kind": "checkpoint"})
     code, _, err = run("convert", tmp_path / "state", tmp_path / "out.tw", "--weights", "int8")
     assert code == 2
     assert "kind 'checkpoint'" in err
@@ -111,7 +111,7 @@ def test_saving_in_fewer_bytes(estimator, precision):
     assert again.metadata_ == {"numbers": [1, 2.5, None]}
     assert fitted.metadata_ == {}
     code = {"float32": "f", "float16": "H", "int8": "b"}[precision]
-    tensors, _ = store.loads(file.getvalue())
+    tensors, _ = models.loads(file.getvalue())
     assert {t.format for name, t in tensors.items() if name.endswith("attribute.weights")} == {code}
     kept = io.BytesIO()
     again.save(kept)  # as it is, with what was said of it

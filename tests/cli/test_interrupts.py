@@ -10,16 +10,16 @@ import time
 import pytest
 
 import trelliswork as tw
-from trelliswork import store
+from trelliswork import models
 from trelliswork.cli import interrupt as interrupt_module
 from trelliswork.cli import main as main_module
 from trelliswork.cli import train as train_module
 from trelliswork.cli.checkpoint import Checkpoint
 from trelliswork.cli.main import main
 from trelliswork.cli.progress import TrainingProgress
-from trelliswork.estimators.job import Job
-from trelliswork.estimators.monitor import Monitor
 from trelliswork.estimators.sequence_labeler import SequenceLabeler
+from trelliswork.training.monitor import Monitor
+from trelliswork.training.sequence_examples import Job
 
 
 def interrupt_at(monkeypatch, owner, name, call=1, times=1):
@@ -234,6 +234,6 @@ def test_a_killed_run_leaves_a_whole_checkpoint(recipes, tmp_path, seconds):
     process.kill()
     process.wait()
     assert not (tmp_path / "m.tw").exists()
-    tensors, settings = store.load(str(tmp_path / "state"))
+    tensors, settings = models.load(str(tmp_path / "state"))
     assert settings["kind"] == "checkpoint"
     assert "learner.run" in tensors

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import trelliswork as tw
-from trelliswork import learners, store
+from trelliswork import learners, models
 from trelliswork.cli import train as train_module
 from trelliswork.cli.train import learner_from, train
 from trelliswork.estimators.sequence_labeler import SequenceLabeler
@@ -19,7 +19,7 @@ from trelliswork.learners import crf
 
 
 def tensors_of(path):
-    return {name: bytes(tensor) for name, tensor in store.load(str(path))[0].items()}
+    return {name: bytes(tensor) for name, tensor in models.load(str(path))[0].items()}
 
 
 def test_a_model_is_written_and_its_facts_are_told(run, small, tmp_path):
@@ -366,4 +366,4 @@ def test_ending_early_is_a_warning(run, small, tmp_path):
 
 
 def test_the_weights_are_finite(model):
-    assert np.isfinite(np.asarray(store.load(model)[0]["attribute.weights"])).all()
+    assert np.isfinite(np.asarray(models.load(model)[0]["attribute.weights"])).all()

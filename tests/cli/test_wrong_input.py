@@ -9,7 +9,8 @@ import pytest
 
 from trelliswork.cli.main import VERBS
 from trelliswork.cli.messages import of_library
-from trelliswork.corpora import columns, conllu, files, jsonlines, labels, spreadsheets, tables, text
+from trelliswork.corpora import columns, conllu, files, jsonlines, spreadsheets, tables, text
+from trelliswork.labels import spans as labels
 
 # Where a command takes a file: the words around it.
 PLACES = {

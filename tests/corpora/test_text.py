@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trelliswork.corpora import Span, align_spans, find_offsets, read_text, spans_from_labels, token_offsets
-from trelliswork.corpora.labels import spans
 from trelliswork.errors import InvalidInput
-from trelliswork.scheme_table import SCHEME_NAMES
+from trelliswork.labels.schemes import SCHEME_NAMES
+from trelliswork.labels.spans import spans
 
 TEXT = "Anna Lee met Bob."
 OFFSETS = [(0, 4), (5, 8), (9, 12), (13, 16), (16, 17)]

@@ -10,7 +10,7 @@ import pytest
 import trelliswork as tw
 from interrupting import ANSWERED, assert_interruptible, lateness
 from trelliswork import learners
-from trelliswork.estimators.monitor import Monitor
+from trelliswork.training.monitor import Monitor
 
 pytestmark = pytest.mark.filterwarnings("ignore::trelliswork.UncalibratedScores")  # of perceptrons
 

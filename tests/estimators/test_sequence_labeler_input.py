@@ -10,7 +10,7 @@ import scipy.sparse
 from sklearn.exceptions import NotFittedError
 
 import trelliswork as tw
-from trelliswork import store
+from trelliswork import models
 from trelliswork.corpora.tables import read_table
 from trelliswork.errors import InvalidInput, InvalidModel
 
@@ -72,7 +72,7 @@ class TestX:
             tw.SequenceLabeler().fit(iter([DICTS[0], [5, {"w": "b"}, {"w": "c"}]]), Y)
 
     def test_places_count_over_blocks(self, monkeypatch):
-        monkeypatch.setattr("trelliswork.estimators.inputs._SEQUENCES_READ", 1)
+        monkeypatch.setattr("trelliswork.features.inputs._SEQUENCES_READ", 1)
         with pytest.raises(InvalidInput, match=r"X\[1\]\[2\] is of type int"):
             tw.SequenceLabeler().fit([DICTS[0], [*DICTS[1][:2], 5]], Y)
 
@@ -257,8 +257,8 @@ class TestFiles:
 
     def test_a_model_trained_by_a_smaller_number_of_bits(self):
         model = tw.SequenceLabeler(tw.CRF(l2=0.01)).fit(X, Y)
-        small = store.quantize(model._model.tensors, "int8")
-        again = tw.load(store.dumps(small, model._model.settings))
+        small = models.quantize(model._model.tensors, "int8")
+        again = tw.load(models.dumps(small, model._model.settings))
         assert again.predict(X) == model.predict(X)
         for one, other in zip(again.weights(), model.weights(), strict=True):
             assert one.weight == pytest.approx(other.weight, abs=0.05)
@@ -284,14 +284,14 @@ class TestFiles:
     def test_settings_may_say_anything(self, change, message):
         model = tw.SequenceLabeler().fit(X, Y)._model
         with pytest.raises(InvalidModel, match=message):
-            tw.load(store.dumps(model.tensors, {**model.settings, **change}))
+            tw.load(models.dumps(model.tensors, {**model.settings, **change}))
 
     @pytest.mark.parametrize("missing", ["labels", "features", "parameters", "learner", "training", "kind"])
     def test_settings_may_be_missing(self, missing):
         model = tw.SequenceLabeler().fit(X, Y)._model
         settings = {name: value for name, value in model.settings.items() if name != missing}
         with pytest.raises(InvalidModel, match="no sound model"):
-            tw.load(store.dumps(model.tensors, settings))
+            tw.load(models.dumps(model.tensors, settings))
 
     def test_tensors_may_be_missing_or_of_another_size(self):
         model = tw.SequenceLabeler().fit(X, Y)._model
@@ -300,9 +300,9 @@ class TestFiles:
                 continue
             tensors = {other: part for other, part in model.tensors.items() if other != name}
             with pytest.raises(InvalidModel, match="no sound model"):
-                tw.load(store.dumps(tensors, model.settings))
+                tw.load(models.dumps(tensors, model.settings))
         with pytest.raises(InvalidModel, match="no sound model"):
-            tw.load(store.dumps(model.tensors, {**model.settings, "labels": ["D", "N", "V", "Z"]}))
+            tw.load(models.dumps(model.tensors, {**model.settings, "labels": ["D", "N", "V", "Z"]}))
 
     def test_a_file_that_is_cut_off_or_damaged(self):
         file = io.BytesIO()

@@ -12,8 +12,8 @@ from reference.labelers import every_labelling_by_weights
 from reference.token_attributes import attributes_of
 from trelliswork.corpora.tables import TokenTable, read_table
 from trelliswork.errors import ConvergenceWarning, InvalidInput
-from trelliswork.estimators.job import Job
 from trelliswork.features.templates import Templates
+from trelliswork.training.sequence_examples import Job
 
 EXACT = {"tol": 1e-12, "max_iter": 2000, "solver": "lbfgs"}
 
@@ -255,11 +255,11 @@ class TestInputs:
     def test_blocks_change_nothing(self, monkeypatch):
         X = [[{"w": word} for word in x] for x in WORDS]
         whole = self.weights(X)
-        monkeypatch.setattr("trelliswork.estimators.inputs._SEQUENCES_READ", 2)
+        monkeypatch.setattr("trelliswork.features.inputs._SEQUENCES_READ", 2)
         assert self.weights(X) == whole
         rows = [np.eye(4)[:n] for n in (3, 3, 2)]
         whole = self.weights(rows)
-        monkeypatch.setattr("trelliswork.estimators.inputs._ROWS_READ", 4)
+        monkeypatch.setattr("trelliswork.features.inputs._ROWS_READ", 4)
         assert self.weights(rows) == whole
 
     @pytest.mark.parametrize("n_jobs", [2, 4])

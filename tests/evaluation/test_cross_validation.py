@@ -106,9 +106,9 @@ def test_settings_that_differ_in_epochs_are_one_run(monkeypatch):
 
 def test_features_are_extracted_once(monkeypatch):
     reads = []
-    sources = tw.estimators.inputs.Inputs.sources
+    sources = tw.features.inputs.Inputs.sources
     monkeypatch.setattr(
-        tw.estimators.inputs.Inputs, "sources", lambda self, *a, **b: reads.append(1) or sources(self, *a, **b)
+        tw.features.inputs.Inputs, "sources", lambda self, *a, **b: reads.append(1) or sources(self, *a, **b)
     )
     cross_validate(tw.SequenceLabeler("pa"), X, Y, folds=3, grid={"learner__C": [0.1, 1.0]})
     assert len(reads) == 1

@@ -17,7 +17,7 @@ import warnings
 import numpy as np
 
 import trelliswork as tw
-from trelliswork import learners, store
+from trelliswork import learners, models
 from trelliswork.cli.tag import ColumnTagger
 from trelliswork.corpora import read_table
 
@@ -50,15 +50,15 @@ def load():
 
 
 def expand():
-    store.open_model(model(), expand="now")
+    models.open_model(model(), expand="now")
 
 
 def tag():
-    ColumnTagger(store.open_model(model()), "labels", 1).tagged(COLUMNS)
+    ColumnTagger(models.open_model(model()), "labels", 1).tagged(COLUMNS)
 
 
 def tag_marginals_in_threads():
-    ColumnTagger(store.open_model(model()), "marginals", 2).tagged(COLUMNS * 20)
+    ColumnTagger(models.open_model(model()), "marginals", 2).tagged(COLUMNS * 20)
 
 
 def read():

@@ -18,7 +18,7 @@ import warnings
 from pathlib import Path
 
 import trelliswork as tw
-from trelliswork import store
+from trelliswork import models
 from trelliswork.cli import train as train_module
 from trelliswork.cli.main import main as command
 
@@ -89,7 +89,7 @@ class Scenario:
 class Save(Scenario):
     def act(self):
         try:
-            store.save(self.target, *tw.load(self.model).exported())
+            models.save(self.target, *tw.load(self.model).exported())
         except OSError as error:
             if error.filename is None:
                 raise Wrong(f"{error} names no file") from None
@@ -109,7 +109,7 @@ class Train(Scenario):
         data = super().result()
         if data == OLD:
             return data
-        return {name: bytes(part) for name, part in store.loads(data)[0].items()}  # settings have times
+        return {name: bytes(part) for name, part in models.loads(data)[0].items()}  # settings have times
 
 
 class TrainFromThere(Train):

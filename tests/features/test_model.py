@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import trelliswork as tw
 from reference.models import key, make_tensors, random_weights, slow_scores, source
 from trelliswork import _core
-from trelliswork.store import quantize
+from trelliswork.models import quantize
 
 CLOSE = dict(rtol=1e-12, atol=1e-12)
 LABELS = [1, 2, 3, 5, 8, 9, 16, 22, 24, 33, 40, 50, 64, 65, 300]

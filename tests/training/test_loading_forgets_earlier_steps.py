@@ -4,7 +4,7 @@ import numpy as np
 
 import trelliswork as tw
 from trelliswork import _core
-from trelliswork.estimators.gold import encoded
+from trelliswork.labels.encoded import encoded
 
 
 def test_loading_again_forgets_the_steps_before():

@@ -5,7 +5,7 @@ import pytest
 
 import trelliswork as tw
 from trelliswork import _core
-from trelliswork.estimators.gold import encoded
+from trelliswork.labels.encoded import encoded
 
 N_TOKENS = 20_000  # enough that several threads are worth it
 

@@ -54,13 +54,13 @@ class Checkpoint:
             return
         import numpy as np
 
-        from trelliswork import store
+        from trelliswork import models
 
         arrays = {name: np.ascontiguousarray(array) for name, array in state().items()}
         tensors = {name: array.reshape(-1).view(np.uint8) for name, array in arrays.items()}
         forms = {name: [array.dtype.str, list(array.shape)] for name, array in arrays.items()}
         with self._warning("training goes on without a checkpoint"):
-            store.save(self._path, tensors, {"kind": KIND, "run": self._run, "forms": forms})
+            models.save(self._path, tensors, {"kind": KIND, "run": self._run, "forms": forms})
         self._written = time.monotonic()
 
     def load(self) -> dict[str, Any] | None:
@@ -69,10 +69,10 @@ class Checkpoint:
             return None
         import numpy as np
 
-        from trelliswork import store
+        from trelliswork import models
 
         with open(self._path, "rb") as file:  # read, not mapped: the file will be replaced while the state is in use
-            tensors, settings = store.load(file)
+            tensors, settings = models.load(file)
         if settings.get("kind") != KIND:
             raise InvalidInput(f"{self._path}: this is no checkpoint, but a file of the kind {settings.get('kind')!r}.")
         self._refuse_another_run(settings.get("run"))

@@ -14,7 +14,7 @@ from trelliswork.cli.models import metadata_from, metadata_option
 from trelliswork.cli.reading import CONLLU_COLUMNS, FORMATS, Layout, format_of, layout_options, read_sentences
 from trelliswork.cli.streams import say
 from trelliswork.errors import InvalidInput
-from trelliswork.scheme_table import SCHEME_NAMES
+from trelliswork.labels.schemes import SCHEME_NAMES
 
 if TYPE_CHECKING:
     from trelliswork.corpora.columns import Sentence
@@ -106,20 +106,20 @@ def convert_model(
     source, target : str
         Paths, or ``"-"``.
     weights, prune, drop_names
-        As ``precision``, ``threshold`` and ``drop_names`` of `trelliswork.store.shrunk`.
+        As ``precision``, ``threshold`` and ``drop_names`` of `trelliswork.models.shrunk`.
     metadata : sequence of str
         What to keep with the model besides what is there, ``"key=value"`` each.
     """
-    from trelliswork import store
-    from trelliswork.estimators.saved import restored
+    from trelliswork import models
+    from trelliswork.estimators.loading import restored
 
-    data, name = store.contents(sys.stdin.buffer if source == "-" else source)
-    tensors, settings = store.loads(data, name)
+    data, name = models.contents(sys.stdin.buffer if source == "-" else source)
+    tensors, settings = models.loads(data, name)
     restored(tensors, settings, name, light=True)  # refuses what is no model
     if metadata:
-        settings = store.with_metadata(settings, {**settings.get("metadata", {}), **metadata_from(metadata)})
-    smaller = store.shrunk(tensors, settings, weights, prune, drop_names)
-    return len(data), store.save(sys.stdout.buffer if target == "-" else target, *smaller)
+        settings = models.with_metadata(settings, {**settings.get("metadata", {}), **metadata_from(metadata)})
+    smaller = models.shrunk(tensors, settings, weights, prune, drop_names)
+    return len(data), models.save(sys.stdout.buffer if target == "-" else target, *smaller)
 
 
 def _refuse_options_of_corpora(context: click.Context) -> None:
@@ -219,7 +219,7 @@ def _converted(
     """Labels in another scheme; what is wrong with them is said with its line: the first one plus the position, if
     every token has a line of its own."""
     from trelliswork.corpora.files import name_of
-    from trelliswork.corpora.labels import convert_labels, validate_labels
+    from trelliswork.labels.spans import convert_labels, validate_labels
 
     for problem in validate_labels(labels, scheme[0]):
         if problem.expected is None or not lenient:

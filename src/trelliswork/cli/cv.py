@@ -14,7 +14,7 @@ from trelliswork.cli.progress import on_terminal
 from trelliswork.cli.reading import Layout, layout_options, read_labelled
 from trelliswork.cli.train import DEFAULT_LEARNER, PRESETS, parameter_value, templates_from
 from trelliswork.errors import InvalidInput
-from trelliswork.scheme_table import SCHEME_NAMES
+from trelliswork.labels.schemes import SCHEME_NAMES
 
 if TYPE_CHECKING:
     from trelliswork.evaluation import CrossValidation, NestedCrossValidation

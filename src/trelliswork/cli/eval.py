@@ -14,7 +14,7 @@ import click
 from trelliswork.cli.models import loaded_model, no_mmap_option
 from trelliswork.cli.reading import Labelled, Layout, format_of, labelled_blocks, layout_options, read_sentences
 from trelliswork.errors import InvalidInput
-from trelliswork.scheme_table import SCHEME_NAMES
+from trelliswork.labels.schemes import SCHEME_NAMES
 
 if TYPE_CHECKING:
     from trelliswork.evaluation import Calibration, Evaluation

@@ -73,11 +73,11 @@ def described(model: str, top: int = 8, labels: tuple[str, ...] = (), mmap: bool
     mmap : bool
         As for `trelliswork.load`.
     """
-    from trelliswork import store
-    from trelliswork.estimators.saved import restored
+    from trelliswork import models
+    from trelliswork.estimators.loading import restored
 
-    data, name = store.contents(model, mmap)
-    estimator = restored(*store.loads(data, name), name, light=True)
+    data, name = models.contents(model, mmap)
+    estimator = restored(*models.loads(data, name), name, light=True)
     known = estimator.exported()[1]["labels"]
     for label in labels:
         if label not in known:
@@ -87,16 +87,16 @@ def described(model: str, top: int = 8, labels: tuple[str, ...] = (), mmap: bool
 
 def _facts(model: str, size: int, estimator: Any, top: int, labels: tuple[str, ...]) -> dict[str, Any]:
     """What is in a model of so many bytes; of several that stand together, what is in each."""
-    from trelliswork import store
+    from trelliswork import models
 
     tensors, settings = estimator.exported()
-    members = store.members_of(tensors, settings)
+    members = models.members_of(tensors, settings)
     if not members:
         return {"model": model, "bytes": size, **_single_facts(estimator, top, labels)}
     own = {name: value for name, value in settings.items() if name not in ("labels", "members", "base")}
     found = {
         name: _facts(
-            f"{model}, {name} model", sum(store.sizes(part).values()), getattr(estimator, f"{name}_"), top, labels
+            f"{model}, {name} model", sum(models.sizes(part).values()), getattr(estimator, f"{name}_"), top, labels
         )
         for name, (part, _) in members.items()
     }
@@ -109,7 +109,7 @@ def _metadata_of(settings: dict[str, Any]) -> list[str]:
 
 
 def _single_facts(estimator: Any, top: int, labels: tuple[str, ...]) -> dict[str, Any]:
-    from trelliswork import store
+    from trelliswork import models
 
     tensors, settings = estimator.exported()
     weights = estimator.weights()
@@ -119,7 +119,7 @@ def _single_facts(estimator: Any, top: int, labels: tuple[str, ...]) -> dict[str
         "attributes": estimator.n_attributes_,
         "weights": len(weights),
         "zero_weights": sum(weight.weight == 0 for weight in weights),
-        "tensors": store.sizes(tensors),
+        "tensors": models.sizes(tensors),
         "settings": {name: value for name, value in settings.items() if name not in ("labels", "templates")},
         "templates": settings.get("templates"),
         "transitions": [[w.previous, w.label, w.weight] for w in weights if w.attribute is None][:top],
@@ -162,7 +162,7 @@ def explained(
         As for `trelliswork.load`.
     """
     from trelliswork.corpora.files import name_of
-    from trelliswork.estimators.saved import loaded
+    from trelliswork.estimators.loading import loaded
 
     labeler = loaded(model, light=True, mmap=mmap)
     if sentence is not None:

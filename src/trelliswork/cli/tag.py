@@ -23,7 +23,7 @@ from trelliswork.errors import InvalidInput
 
 if TYPE_CHECKING:
     from trelliswork.corpora.columns import Sentence
-    from trelliswork.store import OpenModel
+    from trelliswork.models import OpenModel
 
 __all__ = ["ColumnTagger", "command", "tag_columns", "tag_json", "tag_kbest"]
 
@@ -101,19 +101,19 @@ def tag_columns(
     mmap : bool
         As for `trelliswork.load`.
     """
-    from trelliswork import store
+    from trelliswork import models
 
-    data, name = store.contents(model, mmap)
-    tensors, settings = store.loads(data, name)
+    data, name = models.contents(model, mmap)
+    tensors, settings = models.loads(data, name)
     _require_text(settings, model)
     if _decoded_by_core(settings, output):
         if output == "marginals":
-            from trelliswork.estimators.calibration import warn_unless_probabilities
+            from trelliswork.models.calibration import warn_unless_probabilities
 
             warn_unless_probabilities(settings, stacklevel=2)
-        ColumnTagger(store.opened(tensors, settings, model), output, jobs).tag(source, target, layout)
+        ColumnTagger(models.opened(tensors, settings, model), output, jobs).tag(source, target, layout)
         return
-    from trelliswork.estimators.saved import restored
+    from trelliswork.estimators.loading import restored
 
     labeler = restored(tensors, settings, model, light=True)
     labeler.n_jobs = jobs or -1
@@ -196,7 +196,7 @@ class ColumnTagger:
     Parameters
     ----------
     opened : OpenModel
-        As `trelliswork.store.open_model` returns it; its features are templates.
+        As `trelliswork.models.open_model` returns it; its features are templates.
     output : {"labels", "marginals"}
         Whether the probability of every label follows the label.
     jobs : int or None

@@ -23,7 +23,7 @@ from trelliswork.cli.progress import TrainingProgress, on_terminal
 from trelliswork.cli.reading import Labelled, Layout, layout_options, read_labelled
 from trelliswork.cli.streams import say
 from trelliswork.errors import InvalidInput
-from trelliswork.scheme_table import SCHEME_NAMES
+from trelliswork.labels.schemes import SCHEME_NAMES
 
 if TYPE_CHECKING:
     from trelliswork.learners import Parameter
@@ -350,7 +350,7 @@ def _fit(
 
 def _run_of(labeler: Any, source: str, dev: str | None) -> dict[str, Any]:
     """What a resumed run must have in common with the one before, ready for JSON."""
-    from trelliswork.estimators.json_values import parameters_as_json
+    from trelliswork.models.json_values import parameters_as_json
 
     learner = labeler.learner
     # How far to go may change; how many threads go there does not matter.

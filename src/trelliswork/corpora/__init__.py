@@ -27,15 +27,6 @@ if TYPE_CHECKING:
     from trelliswork.corpora.columns import Sentence, read_columns, write_columns
     from trelliswork.corpora.conllu import ConlluSentence, EmptyNode, FusedToken, Word, read_conllu, write_conllu
     from trelliswork.corpora.jsonlines import Example, read_jsonl, write_jsonl
-    from trelliswork.corpora.labels import (
-        LabelProblem,
-        Span,
-        convert_labels,
-        labels_from_spans,
-        spans,
-        suggest_scheme,
-        validate_labels,
-    )
     from trelliswork.corpora.spreadsheets import read_csv, write_csv
     from trelliswork.corpora.tables import LabelTable, TokenTable, read_blocks, read_table, read_table_blocks
     from trelliswork.corpora.text import (
@@ -48,43 +39,52 @@ if TYPE_CHECKING:
         spans_from_labels,
         token_offsets,
     )
+    from trelliswork.labels.spans import (
+        LabelProblem,
+        Span,
+        convert_labels,
+        labels_from_spans,
+        spans,
+        suggest_scheme,
+        validate_labels,
+    )
 
-# Public name -> module of this package that defines it; loaded when first used.
+# Public name -> module that defines it; loaded when first used.
 _HOME = {
-    "Alignment": "text",
-    "ConlluSentence": "conllu",
-    "EmptyNode": "conllu",
-    "Example": "jsonlines",
-    "FusedToken": "conllu",
-    "LabelProblem": "labels",
-    "LabelTable": "tables",
-    "Misaligned": "text",
-    "Sentence": "columns",
-    "Span": "labels",
-    "TextLine": "text",
-    "TokenTable": "tables",
-    "Word": "conllu",
-    "align_spans": "text",
-    "convert_labels": "labels",
-    "find_offsets": "text",
-    "labels_from_spans": "labels",
-    "read_blocks": "tables",
-    "read_columns": "columns",
-    "read_conllu": "conllu",
-    "read_csv": "spreadsheets",
-    "read_jsonl": "jsonlines",
-    "read_table": "tables",
-    "read_table_blocks": "tables",
-    "read_text": "text",
-    "spans": "labels",
-    "spans_from_labels": "text",
-    "suggest_scheme": "labels",
-    "token_offsets": "text",
-    "validate_labels": "labels",
-    "write_columns": "columns",
-    "write_conllu": "conllu",
-    "write_csv": "spreadsheets",
-    "write_jsonl": "jsonlines",
+    "Alignment": "corpora.text",
+    "ConlluSentence": "corpora.conllu",
+    "EmptyNode": "corpora.conllu",
+    "Example": "corpora.jsonlines",
+    "FusedToken": "corpora.conllu",
+    "LabelProblem": "labels.spans",
+    "LabelTable": "corpora.tables",
+    "Misaligned": "corpora.text",
+    "Sentence": "corpora.columns",
+    "Span": "labels.spans",
+    "TextLine": "corpora.text",
+    "TokenTable": "corpora.tables",
+    "Word": "corpora.conllu",
+    "align_spans": "corpora.text",
+    "convert_labels": "labels.spans",
+    "find_offsets": "corpora.text",
+    "labels_from_spans": "labels.spans",
+    "read_blocks": "corpora.tables",
+    "read_columns": "corpora.columns",
+    "read_conllu": "corpora.conllu",
+    "read_csv": "corpora.spreadsheets",
+    "read_jsonl": "corpora.jsonlines",
+    "read_table": "corpora.tables",
+    "read_table_blocks": "corpora.tables",
+    "read_text": "corpora.text",
+    "spans": "labels.spans",
+    "spans_from_labels": "corpora.text",
+    "suggest_scheme": "labels.spans",
+    "token_offsets": "corpora.text",
+    "validate_labels": "labels.spans",
+    "write_columns": "corpora.columns",
+    "write_conllu": "corpora.conllu",
+    "write_csv": "corpora.spreadsheets",
+    "write_jsonl": "corpora.jsonlines",
 }
 
 __all__ = [
@@ -130,7 +130,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'trelliswork.corpora' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"trelliswork.corpora.{_HOME[name]}"), name)
+    value = getattr(importlib.import_module(f"trelliswork.{_HOME[name]}"), name)
     globals()[name] = value
     return value
 

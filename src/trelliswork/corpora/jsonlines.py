@@ -23,7 +23,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 from trelliswork.corpora.files import Source, Target, name_of, numbered_lines, writing
 from trelliswork.corpora.json_items import json_items
-from trelliswork.corpora.labels import Span
 from trelliswork.corpora.text import (
     Misaligned,
     Tokenizer,
@@ -33,6 +32,7 @@ from trelliswork.corpora.text import (
     token_offsets,
 )
 from trelliswork.errors import InvalidInput
+from trelliswork.labels.spans import Span
 
 __all__ = ["Example", "read_jsonl", "write_jsonl"]
 

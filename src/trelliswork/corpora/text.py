@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from trelliswork.corpora.files import Source, name_of, numbered_lines
-from trelliswork.corpora.labels import Span, labels_from_spans, spans
 from trelliswork.errors import InvalidInput
+from trelliswork.labels.spans import Span, labels_from_spans, spans
 
 __all__ = [
     "Alignment",

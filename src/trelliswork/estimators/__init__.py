@@ -6,13 +6,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trelliswork.estimators.committee import Committee
-    from trelliswork.estimators.hmm import HMM
+    from trelliswork.estimators.committee.committee import Committee
+    from trelliswork.estimators.hmm.hmm import HMM
     from trelliswork.estimators.labeler import SequenceLabeler
-    from trelliswork.estimators.saved import load
+    from trelliswork.estimators.loading import load
 
 # Loaded when first used: these need scikit-learn, and not all of the package does.
-_HOME = {"Committee": "committee", "HMM": "hmm", "SequenceLabeler": "labeler", "load": "saved"}
+_HOME = {"Committee": "committee.committee", "HMM": "hmm.hmm", "SequenceLabeler": "labeler", "load": "loading"}
 
 __all__ = ["HMM", "Committee", "SequenceLabeler", "load"]
 

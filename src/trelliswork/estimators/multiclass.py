@@ -22,16 +22,16 @@ from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from trelliswork import _core, learners
+from trelliswork.arguments import shown
 from trelliswork.errors import InvalidInput
-from trelliswork.estimators.dict_columns import DictColumns, are_dicts
 from trelliswork.estimators.fitted import atomic, check_is_fitted, snapshot
-from trelliswork.estimators.learning import checked_learner, learned, require_dev, seed_of
-from trelliswork.estimators.monitor import Callback, Monitor
-from trelliswork.estimators.sequences import shown
+from trelliswork.features.dict_columns import DictColumns, are_dicts
 from trelliswork.learners.online import Perceptron
 from trelliswork.learners.parameters import PlainParameters
 from trelliswork.learners.training import FloatArray, Learner
 from trelliswork.structures import checks
+from trelliswork.training.loop import checked_learner, learned, require_dev, seed_of
+from trelliswork.training.monitor import Callback, Monitor
 
 __all__ = ["MulticlassClassifier", "MulticlassPerceptron"]
 

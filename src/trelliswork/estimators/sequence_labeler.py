@@ -10,33 +10,33 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from trelliswork import _core, learners, store
+from trelliswork import _core, learners, models
+from trelliswork.arguments import callers_level, refuse_unordered, shown
 from trelliswork.errors import ConvergenceWarning, InvalidInput, UnknownAttributes, Unsatisfiable
-from trelliswork.estimators.calibration import Calibration, best_temperature, warn_unless_probabilities
-from trelliswork.estimators.decoding import PredictedSpan, least_risk, masks_of, spans_of
-from trelliswork.estimators.explanation import Explanation, explained
 from trelliswork.estimators.fitted import atomic, check_is_fitted, snapshot
-from trelliswork.estimators.gold import Gold, encoded, paired, require_paired
-from trelliswork.estimators.inputs import head, inputs_of
-from trelliswork.estimators.job import Job
-from trelliswork.estimators.json_values import from_json, parameters_as_json, plain
-from trelliswork.estimators.limits import Limits, bias_of
-from trelliswork.estimators.monitor import Callback, Monitor
-from trelliswork.estimators.same_run import checksum_of_dev
-from trelliswork.estimators.scoring import scoring_of
-from trelliswork.estimators.sequences import callers_level, refuse_unordered, shown
-from trelliswork.estimators.span_labels import SpanLabels
-from trelliswork.estimators.trained import KIND, TrainedModel, Weight
-from trelliswork.estimators.weighting import Weighting
+from trelliswork.features.inputs import head, inputs_of
+from trelliswork.labels.encoded import Gold, encoded, paired, require_paired
+from trelliswork.labels.scheme_constraints import SchemeConstraints
+from trelliswork.labels.span_labels import SpanLabels
 from trelliswork.learners.parameters import PlainParameters
 from trelliswork.learners.training import FloatArray, Learner, Trained
+from trelliswork.models.calibration import Calibration, best_temperature, warn_unless_probabilities
+from trelliswork.models.decoding import PredictedSpan, least_risk, masks_of, spans_of
+from trelliswork.models.decoding_constraints import Limits, bias_of
+from trelliswork.models.explanation import Explanation, explained
+from trelliswork.models.json_values import from_json, parameters_as_json, plain
+from trelliswork.models.trained import KIND, TrainedModel, Weight
 from trelliswork.structures import checks
 from trelliswork.structures.batch import ChainBatch
 from trelliswork.structures.chain import Chain
-from trelliswork.structures.schemes import SchemeConstraints
+from trelliswork.training.monitor import Callback, Monitor
+from trelliswork.training.same_run import checksum_of_dev
+from trelliswork.training.scoring import scoring_of
+from trelliswork.training.sequence_examples import Job
+from trelliswork.training.weighting import Weighting
 
 if TYPE_CHECKING:
-    from trelliswork.estimators.prepared import PreparedSequences
+    from trelliswork.training.feature_cache import PreparedSequences
 
 __all__ = ["PredictedSpan", "SequenceLabeler"]
 
@@ -736,7 +736,7 @@ class SequenceLabeler(PlainParameters):
         [['D', 'N']]
         """
         tensors, settings = self.exported()
-        store.save(path, *store.shrunk(tensors, store.with_metadata(settings, metadata), precision, prune))
+        models.save(path, *models.shrunk(tensors, models.with_metadata(settings, metadata), precision, prune))
 
     @property
     def metadata_(self) -> dict[str, Any]:
@@ -787,7 +787,7 @@ class SequenceLabeler(PlainParameters):
 
     def _prepared(self, X: Any, y: Any) -> PreparedSequences | None:
         """Return features and labels, extracted once, to train on parts of them, for cross-validation; None if not."""
-        from trelliswork.estimators.prepared import PreparedSequences
+        from trelliswork.training.feature_cache import PreparedSequences
 
         return PreparedSequences(self, X, y) if PreparedSequences.possible(self) else None
 

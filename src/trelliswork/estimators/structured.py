@@ -11,15 +11,15 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 from trelliswork import _core, learners
+from trelliswork.arguments import shown
 from trelliswork.errors import InvalidInput
 from trelliswork.estimators.fitted import atomic, check_is_fitted, snapshot
-from trelliswork.estimators.learning import checked_learner, learned, require_dev, seed_of
-from trelliswork.estimators.monitor import Callback, Monitor
-from trelliswork.estimators.sequences import shown
 from trelliswork.learners.parameters import PlainParameters
 from trelliswork.learners.training import FloatArray
 from trelliswork.structures.custom import adapter
 from trelliswork.structures.custom.structure import Structure
+from trelliswork.training.loop import checked_learner, learned, require_dev, seed_of
+from trelliswork.training.monitor import Callback, Monitor
 
 __all__ = ["StructuredPredictor"]
 

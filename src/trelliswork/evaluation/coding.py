@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from trelliswork.errors import InvalidInput
-from trelliswork.estimators.parts import offsets_of, positions
-from trelliswork.estimators.span_labels import SpanLabels
 from trelliswork.evaluation.pairs import LabelLists, checked_label_list, shown
 from trelliswork.evaluation.scores import Score
+from trelliswork.labels.ragged import offsets_of, positions
+from trelliswork.labels.span_labels import SpanLabels
 
 __all__ = ["MEASURES", "CodedLabels", "Codes", "checked_measure", "coded", "counts_per_sequence", "f1_of", "score_of"]
 

@@ -77,8 +77,8 @@ def with_outliers(y: LabelLists, share: float, random_state: int = 0, scheme: st
 def _random_labels(names: list[Any], length: int, rng: np.random.Generator, scheme: str | None) -> list[Any]:
     if scheme is None or length == 0:
         return [names[code] for code in rng.integers(len(names), size=length).tolist()]
+    from trelliswork.labels.scheme_constraints import scheme_constraints
     from trelliswork.structures.chain import Chain
-    from trelliswork.structures.schemes import scheme_constraints
 
     n_labels = len(names)
     flat = Chain(np.zeros((length, n_labels)), np.zeros((n_labels, n_labels)))

@@ -16,13 +16,13 @@ import numpy.typing as npt
 
 from trelliswork import _core
 from trelliswork.errors import InvalidInput
-from trelliswork.estimators.parts import numbered_in_whole
-from trelliswork.estimators.snapshots import Snapshot, Stopwatch
 from trelliswork.evaluation.coding import CodedLabels, coded
 from trelliswork.evaluation.folds import Split, splits_of
 from trelliswork.evaluation.grids import Setting, text_of_value
 from trelliswork.evaluation.pairs import shown
+from trelliswork.labels.ragged import numbered_in_whole
 from trelliswork.log import tell
+from trelliswork.training.snapshots import Snapshot, Stopwatch
 
 __all__ = ["Corpus", "Outcome", "run_all"]
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from trelliswork.corpora.labels import Span, spans
 from trelliswork.errors import InvalidInput
 from trelliswork.evaluation.pairs import LabelLists, paired, shown
 from trelliswork.evaluation.scores import Score
+from trelliswork.labels.spans import Span, spans
 
 __all__ = ["SpanCounts", "SpanScores", "span_scores"]
 
@@ -68,7 +68,7 @@ def span_scores(y_true: LabelLists, y_pred: LabelLists, scheme: str = "BIO", len
         Gold and guessed labels, such as ``[["B-NP", "I-NP", "O"]]``.
     scheme : str
         How labels spell spans: ``"BIO"``, ``"IOB1"``, ``"IOBES"``, ``"BILOU"`` and the others that
-        `trelliswork.corpora.labels.spans` reads.
+        `trelliswork.labels.spans.spans` reads.
     lenient : bool
         What an invalid sequence means. True follows conlleval: a span that is not begun properly begins where its
         type does, so ``O I-NP`` has a span. False counts valid spans only.

@@ -7,14 +7,14 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
-from trelliswork.corpora.labels import is_valid
 from trelliswork.errors import InvalidInput
 from trelliswork.evaluation.confusions import Confusion, confusion_of
 from trelliswork.evaluation.pairs import LabelLists, PairCounts, labelled, paired
 from trelliswork.evaluation.scores import Score
 from trelliswork.evaluation.spans import SpanCounts, SpanScores
 from trelliswork.evaluation.tokens import TokenScores, token_scores_of
-from trelliswork.scheme_table import SCHEME_NAMES, scheme_of
+from trelliswork.labels.schemes import SCHEME_NAMES, scheme_of
+from trelliswork.labels.spans import is_valid
 
 __all__ = ["Evaluation", "EvaluationCounts", "evaluate", "report"]
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-from trelliswork.features.parts import MAX_COLUMN, MAX_OFFSET, MAX_PARTS, Part, Template, View, wrong
+from trelliswork.features.parsed import MAX_COLUMN, MAX_OFFSET, MAX_PARTS, Part, Template, View, wrong
 
 __all__ = ["detect", "parse_line", "without_comment"]
 

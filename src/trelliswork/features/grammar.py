@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise, product
 
 from trelliswork.errors import InvalidInput
-from trelliswork.features.parts import MAX_COLUMN, MAX_OFFSET, MAX_PARTS, MAX_TEMPLATES, Part, Template, View, wrong
+from trelliswork.features.parsed import MAX_COLUMN, MAX_OFFSET, MAX_PARTS, MAX_TEMPLATES, Part, Template, View, wrong
 
 __all__ = ["DEFAULT_COLUMNS", "columns_of", "parse_line", "without_comment"]
 

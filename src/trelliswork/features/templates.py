@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from trelliswork.errors import InvalidInput
 from trelliswork.features import foreign, grammar
-from trelliswork.features.parts import MAX_LINE, MAX_TEMPLATES, MEETS, Template, View, wrong
+from trelliswork.features.parsed import MAX_LINE, MAX_TEMPLATES, MEETS, Template, View, wrong
 
 if TYPE_CHECKING:
     from trelliswork import _core

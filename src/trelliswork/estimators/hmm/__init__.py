@@ -1,0 +1,1 @@
+"""The hidden Markov model: the estimator, its counts, Baum-Welch, unknown words."""

@@ -1,0 +1,1 @@
+"""Labels: schemes of prefixes, the spans they spell, what may follow what, and labels as numbers."""

@@ -1,0 +1,158 @@
+"""Why a sequence is labelled as it is: what each attribute and each transition adds to the score of each label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from trelliswork import _core
+from trelliswork.errors import InvalidInput
+from trelliswork.models.trained import TrainedModel
+
+__all__ = ["Contribution", "Explanation", "explained"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class Contribution(NamedTuple):
+    """What one attribute, or the transition from the label before, adds to the score of a label.
+
+    ``attribute`` is None for the transition; ``previous`` is None for an attribute that looks at one label only.
+    """
+
+    attribute: str | None
+    previous: str | None
+    label: str
+    value: float
+
+    def __str__(self) -> str:
+        labels = self.label if self.previous is None else f"{self.previous} -> {self.label}"
+        return f"{self.value:+8.3f}  {labels if self.attribute is None else f'{self.attribute}  ({labels})'}"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The labels of one sequence, and where their scores come from.
+
+    The score of a labelling is the sum of the contributions to its labels, transitions included; its probability is
+    exp(score) over the sum of that of all labellings.
+
+    Attributes
+    ----------
+    tokens : list
+        As they were given.
+    labels : list of str
+        The best labels.
+    classes : list of str
+    log_prob : float
+        Log-probability of these labels as a whole.
+    marginals : array (T, K)
+        Probability of each label at each token.
+    transitions : array (K, K)
+    """
+
+    tokens: list[Any]
+    labels: list[str]
+    classes: list[str]
+    log_prob: float
+    marginals: FloatArray
+    transitions: FloatArray
+    _attributes: list[dict[tuple[str | None, str], list[Contribution]]]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @cached_property
+    def _number(self) -> dict[str, int]:
+        """The numbers of the classes."""
+        return {label: number for number, label in enumerate(self.classes)}
+
+    def contributions(self, position: int, label: str | None = None) -> list[Contribution]:
+        """Return what speaks for and against a label of one token, the strongest first.
+
+        Parameters
+        ----------
+        position : int
+            Of the token.
+        label : str, optional
+            One of the classes; the label that was chosen if left out. The label before it is the one that was chosen.
+        """
+        position = range(len(self))[position]
+        label = self.labels[position] if label is None else label
+        if label not in self._number:
+            raise InvalidInput(f"label is {label!r}; the model knows {', '.join(self.classes)}.")
+        previous = self.labels[position - 1] if position else None
+        found = list(self._attributes[position].get((None, label), []))
+        if previous is not None:
+            found += self._attributes[position].get((previous, label), [])
+            move = float(self.transitions[self._number[previous], self._number[label]])
+            if move:
+                found.append(Contribution(None, previous, label, move))
+        return sorted(found, key=lambda contribution: -abs(contribution.value))
+
+    def score(self, position: int, label: str | None = None) -> float:
+        """Return the sum of `contributions`."""
+        return float(sum(contribution.value for contribution in self.contributions(position, label)))
+
+    def runner_up(self, position: int) -> tuple[str, float] | None:
+        """Return the most probable other label of one token, and its probability; None if there is no other."""
+        row = self.marginals[position].copy()
+        row[self._number[self.labels[position]]] = -1.0
+        best = int(np.argmax(row))
+        return (self.classes[best], float(row[best])) if len(row) > 1 else None
+
+    def text(self, top: int = 5) -> str:
+        """Return a table to read: each token, its label, and the ``top`` contributions to it."""
+        lines = []
+        for t, (token, label) in enumerate(zip(self.tokens, self.labels, strict=True)):
+            probability = self.marginals[t, self._number[label]]
+            other = self.runner_up(t)
+            instead = "" if other is None else f"   (else {other[0]} {other[1]:.3f})"
+            lines.append(f"{_shown(token)}   {label} {probability:.3f}{instead}")
+            found = self.contributions(t)
+            lines += [f"  {contribution}" for contribution in found[:top]]
+            if len(found) > top:
+                rest = sum(contribution.value for contribution in found[top:])
+                lines.append(f"  {rest:+8.3f}  {len(found) - top} others")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+def explained(model: TrainedModel, source: _core.Source, tokens: Sequence[Any]) -> Explanation:
+    """Return the explanation of the only sequence of a source, which keeps names."""
+    (batch,) = model.batches(source, 1)
+    best = batch.argmax()[0].labels
+    classes = model.labels
+    by_token: list[dict[tuple[str | None, str], list[Contribution]]] = [{} for _ in range(source.length(0))]
+    for pair in (False, True) if model.core.has_pairs else (False,):
+        parts = (part.tolist() for part in model.core.contributions(source, 0, pair))
+        for t, place, _, code, value in zip(*parts, strict=True):
+            previous = classes[code // len(classes)] if pair else None
+            label = classes[code % len(classes)]
+            contribution = Contribution(source.name(0, t, place, pair), previous, label, value)
+            by_token[t].setdefault((previous, label), []).append(contribution)
+    return Explanation(
+        list(tokens),
+        [classes[k] for k in best.tolist()],
+        classes,
+        float(batch.log_prob([best])[0]),
+        batch.marginals()[0],
+        model.transitions,
+        by_token,
+    )
+
+
+def _shown(token: Any) -> str:
+    if isinstance(token, str):
+        return token
+    if isinstance(token, tuple) and all(isinstance(cell, str) for cell in token):
+        return " ".join(token)
+    text = repr(token)
+    return text if len(text) <= 60 else text[:57] + "..."

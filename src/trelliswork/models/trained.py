@@ -1,0 +1,188 @@
+"""A trained model: its tensors and settings, as the file has them, and questions about sequences.
+
+Immutable, so copies share it; it pickles as the bytes of its file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from trelliswork import _core, models
+from trelliswork.features.inputs import Inputs
+from trelliswork.learners.memm import locally_normalised
+from trelliswork.models.calibration import Calibration
+from trelliswork.models.settings import labels_of
+from trelliswork.structures.batch import ChainBatch
+
+__all__ = ["TrainedModel", "Weight"]
+
+KIND = "sequence-labeler"
+
+FloatArray = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+
+class Weight(NamedTuple):
+    """A weight: of an attribute and a label; with ``previous``, of an attribute and two labels in a row.
+
+    ``attribute`` is None for the weight that two labels in a row have whatever the token is.
+    """
+
+    attribute: str | None
+    previous: str | None
+    label: str
+    weight: float
+
+
+class TrainedModel:
+    """What training made.
+
+    Parameters
+    ----------
+    tensors : mapping of str to buffers
+        As docs/model_file.md describes them.
+    settings : mapping
+        What JSON can hold: labels, features, parameters.
+    """
+
+    def __init__(self, tensors: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+        self.tensors = dict(tensors)
+        self.settings = dict(settings)
+        self.labels: list[str] = list(settings["labels"])
+        self.hash_bits: int = settings.get("hash_bits") or 0
+        # Whether every step is normalised by itself, given the label before (MEMM).
+        self.local: bool = settings.get("normalised") == "local"
+        self.inputs = Inputs.from_settings(settings)
+        self.core = _core.Model(self.tensors, len(self.labels), self.hash_bits)
+        # What scores are divided by to be read as log-probabilities (see `calibration`).
+        calibration = Calibration.of(settings)
+        self.temperature = 1.0 if calibration is None else calibration.temperature
+        self.told = False  # that its scores are no probabilities
+
+    @classmethod
+    def checked(cls, tensors: Mapping[str, Any], settings: Mapping[str, Any]) -> TrainedModel:
+        """Return the model in a file that may say anything."""
+        if settings.get("kind") != KIND:
+            raise ValueError(f"the file has a model of the kind {settings.get('kind')!r}")
+        labels_of(settings)
+        return cls(tensors, settings)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _from_bytes, (models.dumps(self.tensors, self.settings),)
+
+    def __copy__(self) -> TrainedModel:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> TrainedModel:
+        return self
+
+    def at_temperature(self, calibration: Calibration | None) -> TrainedModel:
+        """Return the same model with its scores divided by another temperature, or by none."""
+        settings = {name: value for name, value in self.settings.items() if name != "calibration"}
+        return TrainedModel(self.tensors, settings if calibration is None else settings | calibration.as_settings())
+
+    @property
+    def start(self) -> FloatArray:
+        """Scores of first labels, (K,): 0, or -inf where the constraints forbid one."""
+        return self._limited("allowed.start", np.zeros(len(self.labels)))
+
+    @property
+    def end(self) -> FloatArray:
+        """Scores of last labels, (K,)."""
+        return self._limited("allowed.end", np.zeros(len(self.labels)))
+
+    @property
+    def transitions(self) -> FloatArray:
+        """Weights of two labels in a row, (K, K); -inf where the constraints forbid them."""
+        moves = self._limited("allowed.transitions", np.asarray(self.tensors["transitions"], dtype=np.float64))
+        return moves.reshape(len(self.labels), -1)
+
+    def _limited(self, name: str, scores: FloatArray) -> FloatArray:
+        if name not in self.tensors:
+            return scores
+        return np.where(np.asarray(self.tensors[name]) != 0, scores, -np.inf)
+
+    def batches(
+        self,
+        source: _core.Source,
+        n_jobs: int,
+        allowed: Sequence[Bools] | None = None,
+        bias: FloatArray | None = None,
+    ) -> Iterator[ChainBatch]:
+        """Yield the sequences of a source as chains, all at once, or one by one if every step has its own scores.
+
+        Parameters
+        ----------
+        source : Source
+        n_jobs : int
+        allowed : sequence of (T, K) bool arrays, optional
+            Which labels each token may have, for all sequences of the source.
+        bias : (K,) array, optional
+            Added to the scores of the labels.
+        """
+        yield from self.chains(self.core.scores(source, n_jobs), source.lengths(), n_jobs, allowed, bias)
+
+    def chains(
+        self,
+        scores: tuple[FloatArray, FloatArray],
+        lengths: npt.NDArray[np.int64],
+        n_jobs: int,
+        allowed: Sequence[Bools] | None = None,
+        bias: FloatArray | None = None,
+    ) -> Iterator[ChainBatch]:
+        """Yield what `batches` does, for scores of labels and of transitions that the core gave."""
+        unary, transitions = scores
+        if bias is not None:
+            unary = unary + bias
+        if self.temperature != 1.0 and not self.local:
+            unary, transitions = unary / self.temperature, transitions / self.temperature
+        if allowed is not None and not self.local:
+            unary = np.where(np.concatenate([np.ones((0, len(self.labels)), dtype=np.bool_), *allowed]), unary, -np.inf)
+        if transitions.ndim == 2 and not self.local:
+            yield ChainBatch._of_rows(unary, lengths, transitions, self.start, self.end, n_jobs)
+            return
+        ends = np.cumsum(lengths)
+        for i, (begin, end) in enumerate(zip(ends - lengths, ends, strict=True)):
+            steps = transitions if transitions.ndim == 2 else np.ascontiguousarray(transitions[begin + 1 : end])
+            own, start, last = np.array(unary[begin:end]), self.start, self.end
+            if self.local:
+                own, steps = (part / self.temperature for part in locally_normalised(own, steps, start, last))
+                start = last = np.zeros(len(self.labels))
+                if allowed is not None:  # what is known of the labels limits them, but does not normalise steps anew
+                    own = np.where(allowed[i], own, -np.inf)
+            yield ChainBatch._of_one(own, steps, start, last)
+
+    def weights(self) -> list[Weight]:
+        """Return all weights, the largest first."""
+        found = [*self._attribute_weights("attribute", "names"), *self._attribute_weights("pair", "pair.names")]
+        moves = np.asarray(self.tensors["transitions"], dtype=np.float64).reshape(len(self.labels), -1)
+        for a, b in np.argwhere(moves != 0).tolist():
+            found.append(Weight(None, self.labels[a], self.labels[b], float(moves[a, b])))
+        return sorted(found, key=lambda weight: -abs(weight.weight))
+
+    def _attribute_weights(self, prefix: str, names: str) -> Iterator[Weight]:
+        if f"{prefix}.starts" not in self.tensors:
+            return
+        tensors = models.quantize(self.tensors, "float32")
+        starts = np.asarray(tensors[f"{prefix}.starts"], dtype=np.int64)
+        codes = np.asarray(tensors[f"{prefix}.labels"])
+        weights = np.asarray(tensors[f"{prefix}.weights"])
+        K = len(self.labels)
+        pair = prefix == "pair"
+        for number in range(len(starts) - 1):
+            begin, end = starts[number], starts[number + 1]
+            if begin == end:
+                continue
+            kept = self.core.name(number, pair)
+            name = f"#{number}" if kept is None else str(kept)
+            for code, weight in zip(codes[begin:end].tolist(), weights[begin:end].tolist(), strict=True):
+                previous = self.labels[code // K] if pair else None
+                yield Weight(name, previous, self.labels[code % K], weight)
+
+
+def _from_bytes(data: bytes) -> TrainedModel:
+    return TrainedModel(*models.loads(data))

@@ -1,0 +1,1 @@
+"""Training: what every estimator needs on the way from examples to weights."""
