@@ -83,7 +83,7 @@ def _trained() -> dict[str, np.ndarray]:
     tensors: dict[str, np.ndarray] = {"transitions": rng.normal(size=9).astype(np.float32)}
     for prefix, n_codes, code in (("attribute", 3, np.uint8), ("pair", 9, np.uint16)):
         source = _core.ColumnSource(_core.parse_columns(COLUMNS[0].encode()), _templates().extractor())
-        keys = np.unique(source.attribute_arrays(0, source.n_sequences, prefix == "pair")[1])
+        keys = np.unique(source.attribute_arrays(0, source.n_sequences, "pair" if prefix == "pair" else "token")[1])
         rows = [np.sort(rng.permutation(n_codes)[: rng.integers(1, n_codes + 1)]) for _ in keys]
         tensors[f"{prefix}.keys"], tensors[f"{prefix}.slots"] = _core.key_table(keys)
         tensors[f"{prefix}.starts"] = np.cumsum([0, *map(len, rows)]).astype(np.uint32)

@@ -95,7 +95,7 @@ def check_model(data: bytes, rng: random.Random) -> None:
         model.known(source)
         if source.n_sequences:
             model.contributions(source, 0)
-            model.contributions(source, source.n_sequences - 1, True)
+            model.contributions(source, source.n_sequences - 1, "pair")
     except ValueError as error:
         refused_by_core(error)
 

@@ -296,28 +296,29 @@ std::unique_ptr<Extractor> make_extractor(const std::vector<ViewSpec>& views,
     return std::make_unique<Extractor>(std::move(built), std::move(ready));
 }
 
-nb::tuple attribute_arrays(const ColumnSource& source, std::size_t first, std::size_t last, bool pair) {
+nb::tuple attribute_arrays(const ColumnSource& source, std::size_t first, std::size_t last,
+                           const std::string& channel) {
     require(first <= last && last <= source.n_sequences(), "there are no such sequences");
     Attributes attributes;
     {
         const Unlocked unlocked;
         source.attributes(first, last, attributes);
     }
-    const AttributeList& list = pair ? attributes.pair : attributes.label;
+    const AttributeList& list = attributes[source.channel(channel)];
     return nb::make_tuple(to_numpy(list.starts, {list.starts.size()}), to_numpy(list.keys, {list.keys.size()}),
                           to_numpy(list.values, {list.values.size()}));
 }
 
-nb::list attribute_names(const ColumnSource& source, std::size_t sequence, bool pair) {
+nb::list attribute_names(const ColumnSource& source, std::size_t sequence, const std::string& channel) {
     require(sequence < source.n_sequences(), "there is no such sequence");
     Attributes attributes;
     source.attributes(sequence, sequence + 1, attributes);
-    const AttributeList& list = pair ? attributes.pair : attributes.label;
+    const AttributeList& list = attributes[source.channel(channel)];
     nb::list tokens;
-    for (std::size_t t = 0; t < list.n_tokens(); ++t) {
+    for (std::size_t t = 0; t < list.n_sites(); ++t) {
         nb::list names;
         for (std::uint32_t i = 0; i < list.starts[t + 1] - list.starts[t]; ++i)
-            names.append(to_str(source.name(sequence, t, i, pair)));
+            names.append(to_str(source.name(sequence, t, i, source.channel(channel))));
         tokens.append(names);
     }
     return tokens;
@@ -334,10 +335,10 @@ void bind_extractor(nb::module_& m) {
                  return std::make_unique<ColumnSource>(shared(columns), shared(extractor));
              }),
              nb::arg("columns"), nb::arg("extractor"))
-        .def("attribute_arrays", &attribute_arrays, nb::arg("first"), nb::arg("last"), nb::arg("pair") = false,
+        .def("attribute_arrays", &attribute_arrays, nb::arg("first"), nb::arg("last"), nb::arg("channel") = "token",
              "Starts of the tokens, keys and values (none when all are 1) of the attributes of some sequences.")
-        .def("attribute_names", &attribute_names, nb::arg("sequence"), nb::arg("pair") = false,
-             nb::sig("def attribute_names(self, sequence: int, pair: bool = False) -> list[list[str]]"),
+        .def("attribute_names", &attribute_names, nb::arg("sequence"), nb::arg("channel") = "token",
+             nb::sig("def attribute_names(self, sequence: int, channel: str = 'token') -> list[list[str]]"),
              "The names of the attributes of each token of a sequence.");
     m.def(
         "search_pattern",

@@ -42,28 +42,29 @@ nb::object values_of(const AttributeList& list) {
     return nb::cast(to_numpy(list.values, {list.values.size()}));
 }
 
-nb::tuple attributes_of(const Source& source, std::size_t first, std::size_t last) {
+nb::list attributes_of(const Source& source, std::size_t first, std::size_t last) {
     require(first <= last && last <= source.n_sequences(), "there are no such sequences");
     Attributes out;
     {
         const Unlocked unlocked;
         source.attributes(first, last, out);
     }
-    const auto parts = [](const AttributeList& list) {
-        return nb::make_tuple(to_numpy(list.starts, {list.starts.size()}), to_numpy(list.keys, {list.keys.size()}),
-                              values_of(list));
-    };
-    return nb::make_tuple(parts(out.label), parts(out.pair));
+    nb::list lists;
+    for (const AttributeList& list : out)
+        lists.append(nb::make_tuple(to_numpy(list.starts, {list.starts.size()}),
+                                    to_numpy(list.keys, {list.keys.size()}), values_of(list)));
+    return lists;
 }
 
-std::string name_of(const Source& source, std::size_t sequence, std::size_t token, std::size_t i, bool pair) {
-    require(sequence < source.n_sequences() && token < source.length(sequence), "there is no such token");
+std::string name_of(const Source& source, std::size_t sequence, std::size_t site, std::size_t i,
+                    const std::string& channel) {
+    require(sequence < source.n_sequences() && site < source.length(sequence), "there is no such site");
     Attributes out;
     source.attributes(sequence, sequence + 1, out);
-    const AttributeList& list = pair ? out.pair : out.label;
-    require(token + 1 < list.starts.size() && i < list.starts[token + 1] - list.starts[token],
+    const AttributeList& list = out[source.channel(channel)];
+    require(site + 1 < list.starts.size() && i < list.starts[site + 1] - list.starts[site],
             "there is no such attribute");
-    return source.name(sequence, token, i, pair);
+    return source.name(sequence, site, i, source.channel(channel));
 }
 
 std::vector<std::int64_t> lengths_of(const Source& source) {
@@ -79,23 +80,32 @@ void bind_sources(nb::module_& m) {
         "hash_bytes", [](std::string_view text) { return hash_bytes(text); }, nb::arg("text"),
         "The 64-bit key of a name, as model files hold it.");
 
-    nb::class_<Source>(m, "Source", "Sequences of tokens whose attributes can be asked for.")
+    nb::class_<Source>(m, "Source", "Sequences of sites (tokens, spans) whose attributes can be asked for.")
         .def_prop_ro("n_sequences", &Source::n_sequences)
         .def("length",
              [](const Source& source, std::size_t sequence) {
                  require(sequence < source.n_sequences(), "there is no such sequence");
                  return source.length(sequence);
              })
+        .def_prop_ro(
+            "channels",
+            [](const Source& source) {
+                nb::list out;
+                for (const std::string_view name : source.channels()) out.append(nb::str(name.data(), name.size()));
+                return out;
+            },
+            nb::sig("def channels(self) -> list[str]"), "Names of the kinds of attributes.")
         .def("lengths",
              [](const Source& source) {
                  const std::vector<std::int64_t> lengths = lengths_of(source);
                  return to_numpy(lengths, {lengths.size()});
              })
         .def("attributes", &attributes_of, nb::arg("first"), nb::arg("last"),
-             "Those of sequences first .. last - 1 that meet a label, and those that meet a pair of labels: each as "
-             "(starts by token, keys, values or None when all are 1).")
-        .def("name", &name_of, nb::arg("sequence"), nb::arg("token"), nb::arg("i"), nb::arg("pair") = false,
-             "The readable name of the i-th attribute of a token.");
+             nb::sig("def attributes(self, first: int, last: int) -> list[tuple]"),
+             "Those of sequences first .. last - 1, for each channel as (starts by site, keys, values or None when "
+             "all are 1).")
+        .def("name", &name_of, nb::arg("sequence"), nb::arg("site"), nb::arg("i"), nb::arg("channel") = "token",
+             "The readable name of the i-th attribute of a site.");
 
     nb::class_<AttributeSource, Source>(m, "AttributeSource", "Named attributes of tokens: dicts, or lists of strings.")
         .def(nb::new_([](nb::handle X, bool names, const std::string& where, std::size_t first) {

@@ -92,7 +92,7 @@ public:
     const Model& model() const { return *model_; }
 
     nb::tuple scores(const Source& source, std::size_t n_jobs) const {
-        const std::size_t n = chain::n_tokens(source), K = model_->n_labels();
+        const std::size_t n = source.n_sites(), K = model_->n_labels();
         auto unary = std::make_unique_for_overwrite<double[]>(n * K);
         const std::size_t n_moves = model_->pairs() ? n * K * K : 0;
         auto moves = std::make_unique_for_overwrite<double[]>(n_moves);
@@ -105,7 +105,7 @@ public:
     }
 
     nb::ndarray<nb::numpy, std::int32_t> argmax(const Source& source, std::size_t n_jobs) const {
-        const std::size_t n = chain::n_tokens(source);
+        const std::size_t n = source.n_sites();
         auto labels = std::make_unique_for_overwrite<std::int32_t[]>(n);
         {
             const Unlocked unlocked;
@@ -115,7 +115,7 @@ public:
     }
 
     Answer marginals(const Source& source, std::size_t n_jobs) const {
-        const std::size_t n = chain::n_tokens(source), K = model_->n_labels();
+        const std::size_t n = source.n_sites(), K = model_->n_labels();
         auto out = std::make_unique_for_overwrite<double[]>(n * K);
         {
             const Unlocked unlocked;
@@ -130,12 +130,12 @@ public:
         return {count.known, count.all};
     }
 
-    nb::tuple contributions(const Source& source, std::size_t sequence, bool pair) const {
+    nb::tuple contributions(const Source& source, std::size_t sequence, const std::string& channel) const {
         require(sequence < source.n_sequences(), "there is no such sequence");
         std::vector<std::int64_t> tokens, places, numbers;
         std::vector<std::int32_t> labels;
         std::vector<double> values;
-        for (const chain::Contribution& c : chain::contributions(*model_, source, sequence, pair)) {
+        for (const chain::Contribution& c : chain::contributions(*model_, source, sequence, channel)) {
             tokens.push_back(c.token);
             places.push_back(c.place);
             numbers.push_back(c.number);
@@ -172,10 +172,11 @@ public:
         return nb::steal<nb::bytes>(out);
     }
 
-    nb::object name(std::size_t number, bool pair) const {
-        const WeightRows* rows = pair ? model_->pairs() : &model_->labels();
-        require(rows && number < rows->n_attributes(), "there is no such attribute");
-        const std::string_view text = model_->name(number, pair);
+    nb::object name(std::size_t number, const std::string& channel) const {
+        const WeightRows* rows = model_->rows(channel);
+        require(rows != nullptr, "the model has no such channel");
+        require(number < rows->n_attributes(), "there is no such attribute");
+        const std::string_view text = model_->name(number, channel);
         if (text.data() == nullptr) return nb::none();
         PyObject* name = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
         if (!name) throw nb::python_error();
@@ -254,11 +255,11 @@ void bind_tagging(nb::module_& m) {
         .def("marginals", &BoundModel::marginals, nb::arg("source"), nb::arg("n_jobs") = 1)
         .def("known", &BoundModel::known, nb::arg("source"), nb::arg("n_jobs") = 1)
         .def("contributions", &BoundModel::contributions, nb::arg("source"), nb::arg("sequence"),
-             nb::arg("pair") = false)
+             nb::arg("channel") = "token")
         .def("tag_columns", &BoundModel::tag_columns, nb::arg("data"), nb::arg("extractor"), nb::arg("labels"),
              nb::arg("separator") = nb::none(), nb::arg("comments") = nb::none(), nb::arg("keep_docstart") = false,
              nb::arg("name") = "", nb::arg("first_line") = 1, nb::arg("output") = "labels", nb::arg("n_jobs") = 1)
-        .def("name", &BoundModel::name, nb::arg("number"), nb::arg("pair") = false);
+        .def("name", &BoundModel::name, nb::arg("number"), nb::arg("channel") = "token");
 }
 
 }  // namespace tw::bind

@@ -39,23 +39,24 @@ public:
             starts_.push_back(starts_.back() + static_cast<std::size_t>(length));
             require(starts_.back() < (std::size_t{1} << 32), "more than 4,294,967,295 tokens");
         }
-        label_ = list(as_span(starts), as_span(keys), as_span(values));
+        lists_.push_back(list(as_span(starts), as_span(keys), as_span(values)));
         if (pair_starts && pair_keys) {
-            pair_ = list(as_span(pair_starts), as_span(pair_keys), as_span(pair_values));
+            lists_.push_back(list(as_span(pair_starts), as_span(pair_keys), as_span(pair_values)));
         } else {
             require(!pair_starts && !pair_keys && !pair_values, "pair_starts and pair_keys belong together");
-            pair_.starts.resize(starts_.back() + 1, 0);
         }
     }
     std::size_t n_sequences() const override { return starts_.size() - 1; }
     std::size_t length(std::size_t sequence) const override { return starts_[sequence + 1] - starts_[sequence]; }
     void attributes(std::size_t first, std::size_t last, Attributes& out) const override {
-        out.clear();
-        copy(label_, starts_[first], starts_[last], out.label);
-        copy(pair_, starts_[first], starts_[last], out.pair);
+        out.resize(lists_.size());
+        for (std::size_t c = 0; c < lists_.size(); ++c) copy(lists_[c], starts_[first], starts_[last], out[c]);
     }
-    std::string name(std::size_t sequence, std::size_t token, std::size_t i, bool pair) const override {
-        const AttributeList& from = pair ? pair_ : label_;
+    std::span<const std::string_view> channels() const override {
+        return std::span(kTokenChannels).first(lists_.size());
+    }
+    std::string name(std::size_t sequence, std::size_t token, std::size_t i, std::size_t channel) const override {
+        const AttributeList& from = lists_[channel];
         char text[24];
         std::snprintf(text, sizeof text, "%016llx",
                       static_cast<unsigned long long>(from.keys[from.starts[starts_[sequence] + token] + i]));
@@ -82,11 +83,12 @@ private:
         out.starts.resize(last - first + 1);
         for (std::size_t t = first; t <= last; ++t) out.starts[t - first] = from.starts[t] - begin;
         out.keys.assign(from.keys.begin() + begin, from.keys.begin() + end);
+        out.values.clear();
         if (!from.values.empty()) out.values.assign(from.values.begin() + begin, from.values.begin() + end);
     }
 
     std::vector<std::size_t> starts_{0};
-    AttributeList label_, pair_;
+    std::vector<AttributeList> lists_;
 };
 
 void add(Examples& examples, const Source& source, const Labels& codes, const std::optional<Indices>& label_starts,
@@ -295,6 +297,12 @@ void bind_training(nb::module_& m) {
              nb::arg("lengths"), nb::arg("starts"), nb::arg("keys"), nb::arg("values") = nb::none(),
              nb::arg("pair_starts") = nb::none(), nb::arg("pair_keys") = nb::none(),
              nb::arg("pair_values") = nb::none());
+    nb::class_<SiteExamples>(m, "SiteExamples", "Attributes of sites as numbers, by channel.")
+        .def(nb::init<unsigned, bool>(), nb::arg("hash_bits") = 0, nb::arg("keep_names") = true)
+        .def("add", &SiteExamples::add, nb::arg("source"), nb::arg("n_jobs") = 1, nb::call_guard<Unlocked>())
+        .def_prop_ro("n_sequences", &SiteExamples::n_sequences)
+        .def_prop_ro("n_sites", &SiteExamples::n_sites)
+        .def("checksum", &SiteExamples::checksum, nb::call_guard<Unlocked>());
     nb::class_<Examples>(m, "Examples", "A training set as it is read: attributes as numbers, and labels.")
         .def(nb::init<unsigned, bool>(), nb::arg("hash_bits") = 0, nb::arg("keep_names") = true)
         .def("add", add, nb::arg("source"), nb::arg("codes"), nb::arg("label_starts") = nb::none(),
@@ -302,7 +310,8 @@ void bind_training(nb::module_& m) {
              "Add the sequences of a source with the labels that their tokens may carry.")
         .def_prop_ro("n_sequences", &Examples::n_sequences)
         .def_prop_ro("n_tokens", &Examples::n_tokens)
-        .def_prop_ro("n_attributes", &Examples::n_attributes)
+        .def_prop_ro("n_attributes",
+                     [](Examples& examples) { return examples.n_attributes(examples.made(kTokenChannel)); })
         .def_prop_ro("memory_bytes", &Examples::memory_bytes)
         .def("checksum", &Examples::checksum, nb::call_guard<Unlocked>(),
              "64 bits that change when sequences, attributes, labels or weights do.");

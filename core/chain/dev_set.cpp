@@ -67,6 +67,7 @@ DevSet::DevSet(std::shared_ptr<const TrainingSet> set, std::shared_ptr<const Gro
     const std::vector<Key> keys = table_of(set_->keys, slots), pair_keys = table_of(set_->pair_keys, pair_slots);
     const auto ends = block_ends(starts_, kBlockTokens);
     const std::size_t per_round = std::max<std::size_t>(n_jobs, 1) * 4;
+    const AttributeList none;
     std::vector<Attributes> blocks(std::min(per_round, ends.size()));
     for (std::size_t begin = 0; begin < ends.size(); begin += per_round) {
         const std::size_t n = std::min(per_round, ends.size() - begin);
@@ -75,8 +76,12 @@ DevSet::DevSet(std::shared_ptr<const TrainingSet> set, std::shared_ptr<const Gro
                      [&](std::size_t i, std::size_t) { source.attributes(first(i), ends[begin + i], blocks[i]); });
         for (std::size_t i = 0; i < n; ++i) {
             const std::size_t tokens = starts_[ends[begin + i]] - starts_[first(i)];
-            add(blocks[i].label, false, keys, slots, tokens);
-            add(blocks[i].pair, true, pair_keys, pair_slots, tokens);
+            const auto list = [&](std::string_view name) -> const AttributeList& {
+                const std::size_t channel = source.find(name);
+                return channel == kNoChannel ? none : blocks[i][channel];
+            };
+            add(list(kTokenChannel), false, keys, slots, tokens);
+            add(list(kPairChannel), true, pair_keys, pair_slots, tokens);
         }
     }
 }
@@ -95,7 +100,7 @@ void DevSet::add(const AttributeList& list, bool pairs, std::span<const Key> key
         terms.starts.resize(terms.starts.size() + n_tokens, terms.starts.back());
         return;
     }
-    if (list.n_tokens() != n_tokens)
+    if (list.n_sites() != n_tokens)
         throw std::logic_error("a source gave attributes for another number of tokens than it has");
     InterruptCheck check;
     for (std::size_t t = 0; t < n_tokens; ++t) {

@@ -36,7 +36,7 @@ std::vector<Block> blocks(const Source& source) {
 // Runs work(block, its number, decoder) for every block; each worker has a decoder of its own.
 template <class Work>
 void each_block(const Model& model, const Source& source, std::size_t n_jobs, Work work) {
-    model.expect(n_tokens(source));
+    model.expect(source.n_sites());
     const std::vector<Block> all = blocks(source);
     std::vector<Decoder> decoders;
     const std::size_t n_workers = std::clamp<std::size_t>(n_jobs, 1, std::max<std::size_t>(1, all.size()));
@@ -74,15 +74,21 @@ Potentials potentials(const Model& model) {
 
 }  // namespace
 
-std::size_t n_tokens(const Source& source) {
-    std::size_t total = 0;
-    for (std::size_t i = 0; i < source.n_sequences(); ++i) total += source.length(i);
-    return total;
+// The place of a channel among attributes; a list without any is added where the source has no such channel.
+std::size_t place_of(std::string_view name, const Source& source, Attributes& attributes) {
+    const std::size_t channel = source.find(name);
+    if (channel != kNoChannel) return channel;
+    const std::size_t n_sites = attributes.front().n_sites();
+    attributes.emplace_back().starts.assign(n_sites + 1, 0);
+    return attributes.size() - 1;
 }
 
 void Decoder::score(const Source& source, std::size_t first, std::size_t last) {
     source.attributes(first, last, attributes_);
-    const std::size_t K = model_.n_labels(), n = attributes_.label.n_tokens();
+    const std::size_t token = place_of(kTokenChannel, source, attributes_);
+    const std::size_t pair = model_.pairs() ? place_of(kPairChannel, source, attributes_) : token;
+    const AttributeList &tokens = attributes_[token], &pairs = attributes_[pair];
+    const std::size_t K = model_.n_labels(), n = tokens.n_sites();
     lengths_.clear();
     for (std::size_t i = first; i < last; ++i) {
         lengths_.push_back(source.length(i));
@@ -90,18 +96,14 @@ void Decoder::score(const Source& source, std::size_t first, std::size_t last) {
             throw std::invalid_argument("too many positions times labels: at most 2^31");
     }
     unary_.resize(n * K + Model::kSlack);
-    model_.unary(attributes_.label, found_, unary_.data());
-    if (!attributes_.label.values.empty() && kernels().first_invalid(unary_.data(), n * K) != n * K)
+    model_.unary(tokens, found_, unary_.data());
+    if (!tokens.values.empty() && kernels().first_invalid(unary_.data(), n * K) != n * K)
         throw std::invalid_argument("a value of an attribute is NaN or infinite");
     if (!model_.pairs()) return;
     const std::size_t size = n * K * K;
     per_step_.resize(size + Model::kSlack);
-    if (attributes_.pair.n_tokens() != n) {  // a source without pair attributes need not list that there are none
-        attributes_.pair.clear();
-        attributes_.pair.starts.assign(n + 1, 0);
-    }
-    model_.per_step(attributes_.pair, found_, per_step_.data());
-    if (!attributes_.pair.values.empty() && kernels().first_invalid(per_step_.data(), size) != size)
+    model_.per_step(pairs, found_, per_step_.data());
+    if (!pairs.values.empty() && kernels().first_invalid(per_step_.data(), size) != size)
         throw std::invalid_argument("a value of an attribute is NaN or infinite");
 }
 
@@ -191,22 +193,23 @@ Known known(const Model& model, const Source& source, std::size_t n_jobs) {
                 counts[b].known += number != kNoAttribute && (!rows.hashed() || rows.row_size(number) > 0);
             }
         };
-        count(attributes.label, model.labels());
-        if (model.pairs()) count(attributes.pair, *model.pairs());
+        for (std::size_t c = 0; c < attributes.size(); ++c)
+            if (const WeightRows* rows = model.rows(source.channels()[c])) count(attributes[c], *rows);
     });
     Known total{0, 0};
     for (const Known& count : counts) total = {total.known + count.known, total.all + count.all};
     return total;
 }
 
-std::vector<Contribution> contributions(const Model& model, const Source& source, std::size_t sequence, bool pair) {
+std::vector<Contribution> contributions(const Model& model, const Source& source, std::size_t sequence,
+                                        std::string_view channel) {
     std::vector<Contribution> out;
-    if (pair && !model.pairs()) return out;
-    const WeightRows& rows = pair ? *model.pairs() : model.labels();
+    if (!model.rows(channel)) return out;
+    const WeightRows& rows = *model.rows(channel);
     Attributes attributes;
     source.attributes(sequence, sequence + 1, attributes);
-    const AttributeList& list = pair ? attributes.pair : attributes.label;
-    for (std::size_t t = pair ? 1 : 0; t < list.n_tokens(); ++t)
+    const AttributeList& list = attributes[place_of(channel, source, attributes)];
+    for (std::size_t t = channel == kPairChannel ? 1 : 0; t < list.n_sites(); ++t)
         for (std::size_t i = list.starts[t]; i < list.starts[t + 1]; ++i) {
             const std::uint32_t number = rows.find(list.keys[i]);
             if (number == kNoAttribute) continue;

@@ -6,16 +6,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "../linear/model.hpp"
 #include "../text/attributes.hpp"
 
 namespace tw::chain {
-
-// Tokens of all sequences; throws std::invalid_argument when they are too many to count labels for.
-std::size_t n_tokens(const Source& source);
 
 // unary is [n_tokens][K]; transitions [n_tokens][K][K] when the model has pair attributes (zero at the first token of a
 // sequence), and is not touched otherwise.
@@ -36,7 +33,7 @@ struct Contribution {
     std::int32_t label;
     double value;
 };
-std::vector<Contribution> contributions(const Model&, const Source&, std::size_t sequence, bool pair);
+std::vector<Contribution> contributions(const Model&, const Source&, std::size_t sequence, std::string_view channel);
 
 // Best labels, and marginals where wanted, of sequences that one thread decodes at a time. Reused from block to block.
 class Decoder {

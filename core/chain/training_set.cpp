@@ -77,7 +77,7 @@ TrainingSet::TrainingSet(Examples&& examples, Settings given)
     take_weights(examples);
     check_constraints();
 
-    if (settings.earlier) check(*settings.earlier, n_labels(), hash_bits ? examples.n_attributes() : 0);
+    if (settings.earlier) check(*settings.earlier, n_labels(), hash_bits ? std::size_t{1} << hash_bits : 0);
     take_attributes(examples);
     find_weights();
     find_pair_weights();
@@ -195,29 +195,32 @@ void TrainingSet::check_constraints() const {
 
 // The lists of the examples are given up one by one as they are made into those of units.
 void TrainingSet::take_attributes(Examples& examples) {
-    n_attributes = examples.n_attributes();
-    n_pair_attributes = examples.hash_bits ? n_attributes : examples.pair_index.size();
+    examples.made(kTokenChannel);
+    ChannelExamples& pairs = examples.made(kPairChannel);
+    ChannelExamples& tokens = examples.made(kTokenChannel);
+    n_attributes = examples.n_attributes(tokens);
+    n_pair_attributes = examples.n_attributes(pairs);
     const auto taken = [](Index& index) {
         const Index old = std::move(index);
         index = Index();
         return std::vector<Key>(old.keys().begin(), old.keys().end());
     };
-    const auto label_counts = count(examples.label, n_attributes);
-    keys = taken(examples.label_index);
-    pair_keys = taken(examples.pair_index);
-    names = std::move(examples.label_names);
-    pair_names = std::move(examples.pair_names);
+    const auto label_counts = count(tokens.occurrences, n_attributes);
+    keys = taken(tokens.index);
+    pair_keys = taken(pairs.index);
+    names = std::move(tokens.names);
+    pair_names = std::move(pairs.names);
     {
-        const Occurrences from = std::move(examples.label);
-        examples.label = {};
+        const Occurrences from = std::move(tokens.occurrences);
+        tokens.occurrences = {};
         const auto known = known_weights(&ModelView::attribute, keys, n_attributes, n_labels());
         units = merge(from, {label_counts, settings.min_count, known, settings.keep_known});
         check_interrupt();
         occurrences = unit_occurrences(from, units, examples.sequence_starts, example);
     }
-    if (!examples.pair.numbers.empty()) {
-        const Occurrences from = std::move(examples.pair);
-        examples.pair = {};
+    if (!pairs.occurrences.numbers.empty()) {
+        const Occurrences from = std::move(pairs.occurrences);
+        pairs.occurrences = {};
         const auto pair_counts = count_pairs(from, examples.sequence_starts, n_pair_attributes, settings.keep_known);
         const auto known = known_weights(&ModelView::pair, pair_keys, n_pair_attributes, n_labels() * n_labels());
         pair_units = apart({pair_counts, settings.min_count, known, settings.keep_known});

@@ -1,4 +1,8 @@
-// A training set as it is read: attributes as numbers, token by token, with the labels that each token may carry.
+// A training set as it is read: attributes as numbers, site by site and channel by channel; for sequences of tokens,
+// with the labels that each token may carry.
+//
+//     channel "token":  index, names     occurrences [site 0: numbers] [site 1: ...] ...
+//     channel "pair":   index, names     occurrences [site 0: ...
 //
 // Sources are added block by block. Keys become numbers at once and are not kept; blocks may be extracted by several
 // threads, but are numbered in order, so the result does not depend on how many.
@@ -7,6 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "../text/attributes.hpp"
@@ -14,7 +20,7 @@
 
 namespace tw {
 
-// Attribute numbers of all tokens: those of token t are numbers[starts[t]] .. numbers[starts[t + 1] - 1].
+// Attribute numbers of all sites: those of site s are numbers[starts[s]] .. numbers[starts[s + 1] - 1].
 struct Occurrences {
     std::vector<std::uint32_t> starts{0};
     std::vector<std::uint32_t> numbers;
@@ -31,19 +37,66 @@ struct Gold {
     std::span<const double> sequence_weight, token_weight;  // empty: all ones
 };
 
-class Examples {
+// The attributes of one channel, numbered as they are met.
+struct ChannelExamples {
+    std::string name;
+    Index index;
+    Names names;
+    Occurrences occurrences;
+};
+
+// Attributes of the sites of sequences.
+class SiteExamples {
 public:
-    Examples(unsigned hash_bits, bool keep_names);
+    SiteExamples(unsigned hash_bits, bool keep_names);
+
+    void add(const Source& source, std::size_t n_jobs);
+
+    std::size_t n_sequences() const { return sequence_starts.size() - 1; }
+    std::size_t n_sites() const { return sequence_starts.back(); }
+    // Throws std::invalid_argument when there is no such channel.
+    const ChannelExamples& channel(std::string_view name) const;
+    std::size_t n_attributes(const ChannelExamples& channel) const {
+        return hash_bits ? std::size_t{1} << hash_bits : channel.index.size();
+    }
+    std::size_t memory_bytes() const;
+    Key checksum() const;  // changes when sequences or attributes do, and never with the number of threads
+
+    // For those who compile examples to something faster; they take what they need away.
+    unsigned hash_bits;  // 0: every key has its own number; else the number is the key's top bits
+    bool keep_names;
+    std::vector<ChannelExamples> channels;
+    std::vector<std::uint64_t> sequence_starts{0};  // in sites
+    bool usable = true;                             // false after a failure half way, or once taken
+
+    // The channel of this name; an empty one where there is none yet.
+    ChannelExamples& made(std::string_view name);
+
+protected:
+    void require_usable() const;
+
+private:
+    struct Unnamed {  // an attribute met for the first time, and where
+        std::size_t sequence;
+        std::uint32_t site, i;
+    };
+    void add_attributes(const Source& source, std::size_t n_sites, std::size_t n_jobs);
+    void intern(const Source& source, std::size_t first_sequence, const AttributeList& from, ChannelExamples& to,
+                std::vector<Unnamed>& unnamed) const;
+    void add_names(const Source& source, std::size_t channel, ChannelExamples& to, std::vector<Unnamed>& unnamed,
+                   std::size_t n_jobs) const;
+};
+
+// Sequences of tokens with the labels that they may carry.
+class Examples : public SiteExamples {
+public:
+    using SiteExamples::SiteExamples;
 
     void add(const Source& source, const Gold& gold, std::size_t n_jobs);
 
-    std::size_t n_sequences() const { return sequence_starts.size() - 1; }
-    std::size_t n_tokens() const { return sequence_starts.back(); }
-    std::size_t n_attributes() const { return hash_bits ? std::size_t{1} << hash_bits : label_index.size(); }
+    std::size_t n_tokens() const { return n_sites(); }
     std::size_t memory_bytes() const;
-
-    // Changes when sequences, attributes, labels or weights do, and never with the number of threads.
-    Key checksum() const;
+    Key checksum() const;  // as that of the attributes; also changes when labels or weights do
 
     // Where the allowed labels of a token are.
     std::span<const std::int32_t> allowed(std::size_t token) const {
@@ -52,30 +105,13 @@ public:
     }
     bool partly_labelled() const { return !code_starts.empty(); }
 
-    // For those who compile examples to something faster; they take what they need away.
-    unsigned hash_bits;  // 0: every key has its own number; else the number is the key's top bits
-    bool keep_names;
-    Index label_index, pair_index;
-    Names label_names, pair_names;
-    Occurrences label, pair;
-    std::vector<std::uint64_t> sequence_starts{0};
     std::vector<std::int32_t> codes;
     std::vector<std::uint64_t> code_starts;               // empty while every token has exactly one code
     std::vector<double> sequence_weights, token_weights;  // empty while all are one
-    bool usable = true;                                   // false after a failure half way, or once taken
 
 private:
     void check(const Source& source, const Gold& gold, std::size_t n_tokens) const;
-    void add_labels(const Source& source, const Gold& gold, std::size_t n_tokens);
-    void add_attributes(const Source& source, std::size_t n_tokens, std::size_t n_jobs);
-    struct Unnamed {  // an attribute met for the first time, and where
-        std::size_t sequence;
-        std::uint32_t token, i;
-    };
-    void intern(const Source& source, std::size_t first_sequence, const AttributeList& from, bool pairs);
-    void add_names(const Source& source, bool pairs, std::size_t n_jobs);
-
-    std::vector<Unnamed> unnamed_, unnamed_pairs_;
+    void add_labels(const Gold& gold, std::size_t n_before, std::size_t tokens_before);  // of what was added since
 };
 
 }  // namespace tw

@@ -231,7 +231,7 @@ TW_ALWAYS_INLINE void sum_single(const AttributeList& a, const FoundRows::Item* 
 
 template <std::size_t W, bool kValued, std::size_t kLanes>
 TW_ALWAYS_INLINE void sum_all(const View view, const AttributeList& a, FoundRows& found, double* out) {
-    const std::size_t n_tokens = a.n_tokens();
+    const std::size_t n_tokens = a.n_sites();
     const std::size_t most_tokens = std::max<std::size_t>(1, std::min(kAtATime, kMostScores / view.n_codes));
     for (std::size_t begin = 0, end; begin < n_tokens; begin = end) {
         end = begin + 1;
@@ -410,7 +410,7 @@ void ExpandedRows::Buckets::insert(Key key, std::uint64_t row) {
 
 void ExpandedRows::sum(const AttributeList& attributes, FoundRows& scratch, double* out) const {
     std::size_t most = kAtATime;  // of one token alone there may be more
-    for (std::size_t t = 0; t < attributes.n_tokens(); ++t)
+    for (std::size_t t = 0; t < attributes.n_sites(); ++t)
         most = std::max<std::size_t>(most, attributes.starts[t + 1] - attributes.starts[t]);
     scratch.resize(most);
     static const Sum sum_rows = chosen_sum();

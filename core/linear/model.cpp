@@ -152,7 +152,7 @@ float WeightRows::weight(std::size_t i) const noexcept {
 
 void WeightRows::sum(const AttributeList& attributes, double* out) const {
     const bool valued = !attributes.values.empty();
-    for (std::size_t t = 0; t < attributes.n_tokens(); ++t, out += n_codes_) {
+    for (std::size_t t = 0; t < attributes.n_sites(); ++t, out += n_codes_) {
         std::fill_n(out, n_codes_, 0.0);
         for (const Size size_now : {Size::kMany, Size::kFew, Size::kSingle})
             for (std::size_t i = attributes.starts[t]; i < attributes.starts[t + 1]; ++i) {
@@ -209,8 +209,8 @@ Model::Names Model::checked_names(const Tensors& tensors, const std::string& pre
     return {{reinterpret_cast<const char*>(bytes.data()), bytes.size()}, ends};
 }
 
-std::string_view Model::name(std::size_t number, bool pair) const {
-    const Names& names = pair ? pair_names_ : names_;
+std::string_view Model::name(std::size_t number, std::string_view channel) const {
+    const Names& names = channel == kPairChannel ? pair_names_ : names_;
     if (number >= names.ends.size()) return {};
     const std::size_t begin = number == 0 ? 0 : names.ends[number - 1];
     return names.text.substr(begin, names.ends[number] - begin);
@@ -240,7 +240,7 @@ void Model::per_step(const AttributeList& attributes, FoundRows& scratch, double
     else
         pairs_->sum(attributes, out);
     const std::size_t size = transitions_.size();
-    for (std::size_t t = 0; t < attributes.n_tokens(); ++t, out += size)
+    for (std::size_t t = 0; t < attributes.n_sites(); ++t, out += size)
         for (std::size_t i = 0; i < size; ++i) out[i] += transitions_[i];
 }
 

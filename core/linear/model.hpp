@@ -101,6 +101,9 @@ public:
     std::size_t n_labels() const { return n_labels_; }
     const WeightRows& labels() const { return labels_; }
     const WeightRows* pairs() const { return pairs_.get(); }  // null when no attribute meets label pairs
+    const WeightRows* rows(std::string_view channel) const {  // null when the model has no such channel
+        return channel == kTokenChannel ? &labels_ : channel == kPairChannel ? pairs_.get() : nullptr;
+    }
     // -inf where a transition, or a label at the start or the end, is not allowed.
     std::span<const double> transitions() const { return transitions_; }
     std::span<const double> start() const { return start_; }
@@ -116,7 +119,7 @@ public:
     void per_step(const AttributeList& attributes, FoundRows& scratch, double* out) const;
 
     // The name of an attribute, or nothing when names were not kept.
-    std::string_view name(std::size_t number, bool pair) const;
+    std::string_view name(std::size_t number, std::string_view channel) const;
 
 private:
     struct Names {

@@ -192,7 +192,8 @@ void Extractor::compile_templates() {
 }
 
 void Extractor::extract(const Columns& columns, std::size_t first, std::size_t last, Attributes& out) const {
-    out.clear();
+    out.resize(kTokenChannels.size());
+    for (AttributeList& list : out) list.clear();
     const std::size_t n_rows = columns.starts[last] - columns.starts[first];
     Runner runner(*this, columns);
     std::size_t n_label = 0, n_pair = 0;
@@ -206,15 +207,15 @@ void Extractor::extract(const Columns& columns, std::size_t first, std::size_t l
         list.keys.resize(n_keys);
         if (views_.has_numbers()) list.values.resize(n_keys);
     };
-    prepare(out.label, label_.size());
-    prepare(out.pair, pair_.size());
+    prepare(out[0], label_.size());
+    prepare(out[1], pair_.size());
     for (std::size_t sequence = first; sequence < last; ++sequence) {
         runner.fill(sequence);
-        runner.run(label_, false, out.label, n_label);
-        runner.run(pair_, true, out.pair, n_pair);
+        runner.run(label_, false, out[0], n_label);
+        runner.run(pair_, true, out[1], n_pair);
     }
-    finish(out.label, n_label);
-    finish(out.pair, n_pair);
+    finish(out[0], n_label);
+    finish(out[1], n_pair);
 }
 
 std::ptrdiff_t Extractor::position(const Part& part, const Columns& columns, std::size_t row, std::size_t token,
@@ -233,9 +234,9 @@ std::ptrdiff_t Extractor::position(const Part& part, const Columns& columns, std
 }
 
 std::string Extractor::name(const Columns& columns, std::size_t sequence, std::size_t token, std::size_t i,
-                            bool pair) const {
+                            std::size_t channel) const {
     const std::size_t length = columns.starts[sequence + 1] - columns.starts[sequence];
-    for (const Compiled& compiled : pair ? pair_ : label_) {
+    for (const Compiled& compiled : channel == 0 ? label_ : pair_) {
         const Template& t = *compiled.source;
         if (!gives(columns, sequence, token, t) || i-- > 0) continue;
         std::string out = t.text;

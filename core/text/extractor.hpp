@@ -49,7 +49,8 @@ public:
     // The attributes of sequences first .. last - 1. The columns must have at least n_columns().
     void extract(const Columns& columns, std::size_t first, std::size_t last, Attributes& out) const;
     // The name of the i-th attribute of a token, as `extract` orders them.
-    std::string name(const Columns& columns, std::size_t sequence, std::size_t token, std::size_t i, bool pair) const;
+    std::string name(const Columns& columns, std::size_t sequence, std::size_t token, std::size_t i,
+                     std::size_t channel) const;
 
     std::size_t n_columns() const { return n_columns_; }
     std::size_t n_label_templates() const { return label_.size(); }
@@ -84,11 +85,12 @@ public:
     std::size_t length(std::size_t sequence) const override {
         return columns_->starts[sequence + 1] - columns_->starts[sequence];
     }
+    std::span<const std::string_view> channels() const override { return kTokenChannels; }
     void attributes(std::size_t first, std::size_t last, Attributes& out) const override {
         extractor_->extract(*columns_, first, last, out);
     }
-    std::string name(std::size_t sequence, std::size_t token, std::size_t i, bool pair) const override {
-        return extractor_->name(*columns_, sequence, token, i, pair);
+    std::string name(std::size_t sequence, std::size_t token, std::size_t i, std::size_t channel) const override {
+        return extractor_->name(*columns_, sequence, token, i, channel);
     }
     const Columns& columns() const { return *columns_; }
     const Extractor& extractor() const { return *extractor_; }

@@ -64,17 +64,18 @@ void AttributeSource::drop_token() {
 }
 
 void AttributeSource::attributes(std::size_t first, std::size_t last, Attributes& out) const {
-    out.clear();
+    out.resize(1);
+    AttributeList& list = out.front();
+    list.clear();
     const std::size_t begin = sequence_ends_[first], end = sequence_ends_[last];
-    copy_starts(std::span(token_ends_).subspan(begin, end - begin + 1), out.label.starts);
-    out.pair.starts.assign(end - begin + 1, 0);
+    copy_starts(std::span(token_ends_).subspan(begin, end - begin + 1), list.starts);
     const auto from = static_cast<std::ptrdiff_t>(token_ends_[begin]),
                to = static_cast<std::ptrdiff_t>(token_ends_[end]);
-    out.label.keys.assign(keys_.begin() + from, keys_.begin() + to);
-    if (valued_) out.label.values.assign(values_.begin() + from, values_.begin() + to);
+    list.keys.assign(keys_.begin() + from, keys_.begin() + to);
+    if (valued_) list.values.assign(values_.begin() + from, values_.begin() + to);
 }
 
-std::string AttributeSource::name(std::size_t sequence, std::size_t token, std::size_t i, bool) const {
+std::string AttributeSource::name(std::size_t sequence, std::size_t token, std::size_t i, std::size_t) const {
     if (!keep_names_) throw std::invalid_argument("the names of the attributes were not kept");
     const std::size_t place = token_ends_[sequence_ends_[sequence] + token] + i;
     return text_.substr(name_ends_[place], name_ends_[place + 1] - name_ends_[place]);
@@ -147,21 +148,22 @@ MatrixSource MatrixSource::sparse(std::span<const Index> indptr, std::span<const
 }
 
 void MatrixSource::attributes(std::size_t first, std::size_t last, Attributes& out) const {
-    out.clear();
+    out.resize(1);
+    AttributeList& list = out.front();
+    list.clear();
     const std::size_t begin = offsets_[first], end = offsets_[last];
-    copy_starts(std::span(row_ends_).subspan(begin, end - begin + 1), out.label.starts);
-    out.pair.starts.assign(end - begin + 1, 0);
+    copy_starts(std::span(row_ends_).subspan(begin, end - begin + 1), list.starts);
     const std::size_t from = row_ends_[begin], to = row_ends_[end];
-    out.label.keys.resize(to - from);
+    list.keys.resize(to - from);
     for (std::size_t at = from; at < to; ++at) {
         const std::size_t column = columns_[at];
-        out.label.keys[at - from] = column < keys_.size() ? keys_[column] : column_key(column);
+        list.keys[at - from] = column < keys_.size() ? keys_[column] : column_key(column);
     }
-    out.label.values.assign(values_.begin() + static_cast<std::ptrdiff_t>(from),
-                            values_.begin() + static_cast<std::ptrdiff_t>(to));
+    list.values.assign(values_.begin() + static_cast<std::ptrdiff_t>(from),
+                       values_.begin() + static_cast<std::ptrdiff_t>(to));
 }
 
-std::string MatrixSource::name(std::size_t sequence, std::size_t token, std::size_t i, bool) const {
+std::string MatrixSource::name(std::size_t sequence, std::size_t token, std::size_t i, std::size_t) const {
     return column_name(columns_[row_ends_[offsets_[sequence] + token] + i]);
 }
 

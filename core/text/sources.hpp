@@ -30,7 +30,7 @@ public:
         return sequence_ends_[sequence + 1] - sequence_ends_[sequence];
     }
     void attributes(std::size_t first, std::size_t last, Attributes& out) const override;
-    std::string name(std::size_t sequence, std::size_t token, std::size_t i, bool pair) const override;
+    std::string name(std::size_t sequence, std::size_t token, std::size_t i, std::size_t channel) const override;
 
 private:
     bool keep_names_, valued_ = false;
@@ -56,7 +56,7 @@ public:
     std::size_t n_sequences() const override { return offsets_.size() - 1; }
     std::size_t length(std::size_t sequence) const override { return offsets_[sequence + 1] - offsets_[sequence]; }
     void attributes(std::size_t first, std::size_t last, Attributes& out) const override;
-    std::string name(std::size_t sequence, std::size_t token, std::size_t i, bool pair) const override;
+    std::string name(std::size_t sequence, std::size_t token, std::size_t i, std::size_t channel) const override;
 
 private:
     MatrixSource(std::size_t n_rows, std::size_t n_columns, std::span<const std::int64_t> offsets);

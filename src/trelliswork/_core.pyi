@@ -113,22 +113,26 @@ def hash_bytes(text: bytes, seed: int = 0) -> int:
     """The key of a string."""
 
 class Source:
-    """Sequences of tokens whose attributes can be asked for."""
+    """Sequences of sites (tokens, spans) whose attributes can be asked for."""
 
     @property
     def n_sequences(self) -> int: ...
 
     def length(self, arg: int, /) -> int: ...
 
+    @property
+    def channels(self) -> list[str]:
+        """Names of the kinds of attributes."""
+
     def lengths(self) -> NDArray[numpy.int64]: ...
 
-    def attributes(self, first: int, last: int) -> tuple:
+    def attributes(self, first: int, last: int) -> list[tuple]:
         """
-        Those of sequences first .. last - 1 that meet a label, and those that meet a pair of labels: each as (starts by token, keys, values or None when all are 1).
+        Those of sequences first .. last - 1, for each channel as (starts by site, keys, values or None when all are 1).
         """
 
-    def name(self, sequence: int, token: int, i: int, pair: bool = False) -> str:
-        """The readable name of the i-th attribute of a token."""
+    def name(self, sequence: int, site: int, i: int, channel: str = 'token') -> str:
+        """The readable name of the i-th attribute of a site."""
 
 class AttributeSource(Source):
     """Named attributes of tokens: dicts, or lists of strings."""
@@ -217,12 +221,12 @@ class ColumnSource(Source):
 
     def __init__(self, columns: Columns, extractor: Extractor) -> None: ...
 
-    def attribute_arrays(self, first: int, last: int, pair: bool = False) -> tuple:
+    def attribute_arrays(self, first: int, last: int, channel: str = 'token') -> tuple:
         """
         Starts of the tokens, keys and values (none when all are 1) of the attributes of some sequences.
         """
 
-    def attribute_names(self, sequence: int, pair: bool = False) -> list[list[str]]:
+    def attribute_names(self, sequence: int, channel: str = 'token') -> list[list[str]]:
         """The names of the attributes of each token of a sequence."""
 
 def search_pattern(pattern: str, text: str, wapiti: bool = False) -> str | None:
@@ -295,6 +299,21 @@ class KeySource(Source):
     """Attributes given as arrays of keys."""
 
     def __init__(self, lengths: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], keys: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, pair_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, pair_keys: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, pair_values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> None: ...
+
+class SiteExamples:
+    """Attributes of sites as numbers, by channel."""
+
+    def __init__(self, hash_bits: int = 0, keep_names: bool = True) -> None: ...
+
+    def add(self, source: Source, n_jobs: int = 1) -> None: ...
+
+    @property
+    def n_sequences(self) -> int: ...
+
+    @property
+    def n_sites(self) -> int: ...
+
+    def checksum(self) -> int: ...
 
 class Examples:
     """A training set as it is read: attributes as numbers, and labels."""
@@ -732,11 +751,11 @@ class Model:
 
     def known(self, source: Source, n_jobs: int = 1) -> tuple[int, int]: ...
 
-    def contributions(self, source: Source, sequence: int, pair: bool = False) -> tuple: ...
+    def contributions(self, source: Source, sequence: int, channel: str = 'token') -> tuple: ...
 
     def tag_columns(self, data: object, extractor: Extractor, labels: Sequence[str], separator: str | None = None, comments: str | None = None, keep_docstart: bool = False, name: str = '', first_line: int = 1, output: str = 'labels', n_jobs: int = 1) -> bytes: ...
 
-    def name(self, number: int, pair: bool = False) -> object: ...
+    def name(self, number: int, channel: str = 'token') -> object: ...
 
 def kernels() -> str:
     """Instruction set of the kernels in use."""

@@ -32,9 +32,9 @@ def read(source):
     """All that a source says: (name, key, value) triples by sequence and token."""
     answer = []
     for i in range(source.n_sequences):
-        (starts, keys, values), (pair_starts, pair_keys, _) = source.attributes(i, i + 1)
-        assert len(pair_keys) == 0
-        assert len(starts) == len(pair_starts) == source.length(i) + 1
+        assert source.channels == ["token"]
+        ((starts, keys, values),) = source.attributes(i, i + 1)
+        assert len(starts) == source.length(i) + 1
         values = np.ones(len(keys)) if values is None else values
         answer.append(
             [
@@ -72,7 +72,7 @@ class TestAttributeSource:
     def test_a_range_of_sequences_is_its_sequences_one_after_the_other(self, X, first, last):
         source = AttributeSource(X)
         first, last = sorted((min(first, len(X)), min(last, len(X))))
-        (starts, keys, values), _ = source.attributes(first, last)
+        ((starts, keys, values),) = source.attributes(first, last)
         single = [source.attributes(i, i + 1)[0] for i in range(first, last)]
         np.testing.assert_array_equal(keys, np.concatenate([np.empty(0, np.uint64), *(part[1] for part in single)]))
         sizes = np.concatenate([np.empty(0, np.uint32), *(np.diff(part[0]) for part in single)])
@@ -81,7 +81,7 @@ class TestAttributeSource:
             np.testing.assert_array_equal(values, np.concatenate([part[2] for part in single]))
 
     def test_values_are_absent_when_all_are_one(self):
-        (_, _, values), _ = AttributeSource([[{"a": "b", "c": True, "d": 1.0}, ["x", ("y", 1)]]]).attributes(0, 1)
+        ((_, _, values),) = AttributeSource([[{"a": "b", "c": True, "d": 1.0}, ["x", ("y", 1)]]]).attributes(0, 1)
         assert values is None
 
     def test_tuples_generators_and_object_arrays_are_sequences(self):

@@ -121,9 +121,9 @@ def check(templates, X):
     source = _core.ColumnSource(TokenTable.from_lists(X).columns, templates.extractor())
     for pair in (False, True):
         expected = [token for sequence in X for token in evaluated(templates, sequence, pair)]
-        names = [token for i in range(len(X)) for token in source.attribute_names(i, pair)]
+        names = [token for i in range(len(X)) for token in source.attribute_names(i, "pair" if pair else "token")]
         assert names == [[name for name, _, _ in token] for token in expected]
-        starts, keys, values = source.attribute_arrays(0, len(X), pair)
+        starts, keys, values = source.attribute_arrays(0, len(X), "pair" if pair else "token")
         assert starts.tolist() == np.cumsum([0] + [len(token) for token in expected]).tolist()
         assert keys.tolist() == [key for token in expected for _, key, _ in token]
         if any(part.view.kind == "number" for template in templates._templates for part in template.parts):

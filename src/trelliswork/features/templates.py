@@ -323,7 +323,7 @@ class Templates:
         table = X if isinstance(X, TokenTable) else TokenTable.from_lists(X)
         try:
             source = _core.ColumnSource(table.columns, self.extractor())
-            return [source.attribute_names(i, pair) for i in range(len(table))]
+            return [source.attribute_names(i, "pair" if pair else "token") for i in range(len(table))]
         except ValueError as error:
             raise InvalidInput(str(error)) from None
 

@@ -131,12 +131,12 @@ def explained(model: TrainedModel, source: _core.Source, tokens: Sequence[Any]) 
     best = batch.argmax()[0].labels
     classes = model.labels
     by_token: list[dict[tuple[str | None, str], list[Contribution]]] = [{} for _ in range(source.length(0))]
-    for pair in (False, True) if model.core.has_pairs else (False,):
-        parts = (part.tolist() for part in model.core.contributions(source, 0, pair))
+    for channel in ("token", "pair"):
+        parts = (part.tolist() for part in model.core.contributions(source, 0, channel))
         for t, place, _, code, value in zip(*parts, strict=True):
-            previous = classes[code // len(classes)] if pair else None
+            previous = classes[code // len(classes)] if channel == "pair" else None
             label = classes[code % len(classes)]
-            contribution = Contribution(source.name(0, t, place, pair), previous, label, value)
+            contribution = Contribution(source.name(0, t, place, channel), previous, label, value)
             by_token[t].setdefault((previous, label), []).append(contribution)
     return Explanation(
         list(tokens),

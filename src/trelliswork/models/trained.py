@@ -177,7 +177,7 @@ class TrainedModel:
             begin, end = starts[number], starts[number + 1]
             if begin == end:
                 continue
-            kept = self.core.name(number, pair)
+            kept = self.core.name(number, "pair" if pair else "token")
             name = f"#{number}" if kept is None else str(kept)
             for code, weight in zip(codes[begin:end].tolist(), weights[begin:end].tolist(), strict=True):
                 previous = self.labels[code // K] if pair else None

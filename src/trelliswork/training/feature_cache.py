@@ -51,14 +51,16 @@ class PreparedSequences:
         sources = list(inputs.sources(X))
         lengths = np.concatenate([np.zeros(0, dtype=np.int64), *(source.lengths() for source in sources)])
         self._gold = paired(encoded(y), lengths, "X")
-        lists = [source.attributes(0, source.n_sequences) for source in sources]
+        lists = [
+            dict(zip(source.channels, source.attributes(0, source.n_sequences), strict=True)) for source in sources
+        ]
         self._rows = _Rows(
             inputs.kind,
             inputs.templates,
             inputs.n_columns,
             token_offsets=self._gold.token_offsets,
-            label=_Lists.joined([label for label, _ in lists]),
-            pair=_Lists.joined([pair for _, pair in lists]),
+            label=_Lists.joined([own["token"] for own in lists]),
+            pair=_Lists.joined([own["pair"] for own in lists if "pair" in own]),
         )
 
     @staticmethod
