@@ -2,5 +2,6 @@
 
 from trelliswork.plots.score_curves import Curve, score_curves
 from trelliswork.plots.trellis import trellis
+from trelliswork.plots.viterbi import decoding_cost, viterbi_scores
 
-__all__ = ["Curve", "score_curves", "trellis"]
+__all__ = ["Curve", "decoding_cost", "score_curves", "trellis", "viterbi_scores"]

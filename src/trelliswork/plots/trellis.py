@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from trelliswork.structures.chain import Chain
 
-__all__ = ["trellis"]
+__all__ = ["label_positions", "texts_of", "trellis"]
 
 Path = Literal["best"] | Sequence[int] | Sequence[str] | npt.NDArray[np.integer[Any]] | None
 
@@ -98,8 +98,8 @@ def trellis(
     ['noun', 'verb']
     """
     best = chain.argmax().labels  # raises if every labelling is forbidden, and says where
-    names = _texts("labels", labels, chain.n_labels)
-    words = _texts("tokens", tokens, chain.n_positions)
+    names = texts_of("labels", labels, chain.n_labels)
+    words = texts_of("tokens", tokens, chain.n_positions)
     bold = _checked_path(path, best, chain, names)
     numbers = _checked_values(values, chain)
     if ax is None:
@@ -158,7 +158,8 @@ def _checked_values(values: str | npt.ArrayLike | None, chain: Chain) -> npt.NDA
     return numbers
 
 
-def _texts(argument: str, given: Sequence[Any] | None, expected: int) -> list[str]:
+def texts_of(argument: str, given: Sequence[Any] | None, expected: int) -> list[str]:
+    """Return names on one line each; by default numbers."""
     if given is None:
         return [str(i) for i in range(expected)]
     if isinstance(given, str) or len(given) != expected:
@@ -182,26 +183,32 @@ def _new_axes(chain: Chain, names: list[str], words: list[str], with_values: boo
 
 
 def _label_axes(ax: Axes, chain: Chain, names: list[str], words: list[str], title: str | None) -> None:
-    ax.set_xlim(-0.5, max(chain.n_positions, 1) - 0.5)
     ax.set_ylim(chain.n_labels - 0.5, -0.5)  # label 0 on top
-    cell, cell_height = _cell(ax, chain)
+    label_positions(ax, chain.n_positions, words, title)
+    ax.tick_params(axis="y", labelsize=float(np.clip(40 * _cell(ax, chain)[1], 4, 10)))
+    ax.set_yticks(range(chain.n_labels), names)
+    for text in ax.get_yticklabels():
+        text.set_parse_math(False)
+
+
+def label_positions(ax: Axes, n_positions: int, words: list[str], title: str | None) -> None:
+    """Write tokens below the positions, as much of each as there is room for, and a title; take away the frame."""
+    ax.set_xlim(-0.5, max(n_positions, 1) - 0.5)
+    cell = ax.get_window_extent().width / ax.figure.dpi / max(n_positions, 1)
     short = [word if len(word) <= LONGEST else word[: LONGEST - 1] + "…" for word in words]
     turned = max(map(len, short), default=0) * LETTER > 0.95 * cell
     every = max(1, int(np.ceil(0.16 / cell)))  # of very narrow columns only some have room for a text
-    ax.set_xticks(range(0, chain.n_positions, every), short[::every])
+    ax.set_xticks(range(0, n_positions, every), short[::every])
     ax.tick_params(length=0, labelcolor=INK, labelsize=10)
-    ax.tick_params(axis="y", labelsize=float(np.clip(40 * cell_height, 4, 10)))
-    if turned:
-        for text in ax.get_xticklabels():
-            text.set(rotation=50, ha="right", va="top", rotation_mode="anchor")
-    ax.set_yticks(range(chain.n_labels), names)
-    for text in (*ax.get_xticklabels(), *ax.get_yticklabels()):
+    for text in ax.get_xticklabels():
         text.set_parse_math(False)  # "$5" is a token, not a formula
+        if turned:
+            text.set(rotation=50, ha="right", va="top", rotation_mode="anchor")
     for spine in ax.spines.values():
         spine.set_visible(False)
     if title is not None:
         ax.set_title(title, color=INK).set_parse_math(False)
-    if not chain.n_positions:
+    if not n_positions:
         ax.set_xlabel("no positions", color=FAINT, fontsize=9)
 
 
