@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "kernels.hpp"
+#include "runs.hpp"
 #include "training.hpp"
 
 namespace tw {
@@ -12,6 +13,7 @@ namespace tw {
     extern const ChainSumLoops chain_sum_loops_##isa;      \
     extern const ChainBestLoops chain_best_loops_##isa;    \
     extern const UnitScoreLoops unit_score_loops_##isa;    \
+    extern const RunLoops run_loops_##isa;                 \
     extern const BothPrecisions<RowLoops> row_loops_##isa; \
     extern const BothPrecisions<GroupLoops> group_loops_##isa;
 
@@ -25,6 +27,7 @@ namespace {
 
 struct Copy {
     Kernels kernels;
+    RunLoops runs;
     TrainingLoops<float> float32;
     TrainingLoops<double> float64;
     bool runs_here;
@@ -33,7 +36,7 @@ struct Copy {
 #define TW_COPY(isa, runs_here)                                                                           \
     Copy {                                                                                                \
         {array_loops_##isa, chain_sum_loops_##isa, chain_best_loops_##isa, unit_score_loops_##isa, #isa}, \
-            {row_loops_##isa.float32, group_loops_##isa.float32},                                         \
+            run_loops_##isa, {row_loops_##isa.float32, group_loops_##isa.float32},                        \
             {row_loops_##isa.float64, group_loops_##isa.float64}, runs_here                               \
     }
 
@@ -66,6 +69,7 @@ const Copy& chosen() noexcept {
 }  // namespace
 
 const Kernels& kernels() noexcept { return chosen().kernels; }
+const RunLoops& run_loops() noexcept { return chosen().runs; }
 
 template <>
 const TrainingLoops<float>& training_loops<float>() noexcept {

@@ -9,9 +9,9 @@
 // A label does not follow from the state it leads to, so there are two kinds of nodes a position: arrivals, one for
 // each (label, state) that some arc leads to, and states, which add up the arrivals in them. No edge is visited for
 // arcs that do not exist: the cost is T (arcs + arrivals).
-#include <map>
 #include <stdexcept>
 
+#include "../hypergraph/layers.hpp"
 #include "dynamic_program.hpp"
 #include "families.hpp"
 
@@ -20,40 +20,18 @@ namespace {
 
 class AutomatonFamily {
 public:
-    // State 0 is the first. `final`: non-zero for states that a sequence may end in. Throws std::invalid_argument when
-    // two arcs leave a state with one label.
     AutomatonFamily(std::size_t n_labels, std::vector<Arc> arcs, std::vector<std::uint8_t> final, bool tied)
-        : n_labels_(n_labels), tied_(tied), arcs_(std::move(arcs)), final_(std::move(final)) {
-        std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> number;  // of (label, state): by label first
-        for (const Arc& arc : arcs_) {
-            if (arc.from >= final_.size() || arc.to >= final_.size() || arc.label >= n_labels_)
-                throw std::invalid_argument("an arc has a state or a label out of range");
-            number.emplace(std::pair{arc.label, arc.to}, 0);
-        }
-        for (auto& [pair, at] : number) {
-            at = static_cast<std::uint32_t>(arrivals_.size());
-            arrivals_.push_back({pair.first, pair.second});
-        }
-        next_.assign(final_.size() * n_labels_, kNone);
-        into_.resize(arrivals_.size());
-        in_state_.resize(final_.size());
-        for (std::uint32_t a = 0; a < arcs_.size(); ++a) {
-            std::uint32_t& next = next_[arcs_[a].from * n_labels_ + arcs_[a].label];
-            if (next != kNone) throw std::invalid_argument("two arcs leave a state with the same label");
-            next = a;
-            into_[number.at({arcs_[a].label, arcs_[a].to})].push_back(a);
-        }
-        for (std::uint32_t j = 0; j < arrivals_.size(); ++j) in_state_[arrivals_[j].state].push_back(j);
-    }
-
-    std::size_t n_labels() const { return n_labels_; }
-    const std::vector<Arc>& arcs() const { return arcs_; }
+        : n_labels_(n_labels),
+          tied_(tied),
+          next_(next(n_labels, arcs, final.size())),
+          layers_(n_labels, std::move(arcs), std::move(final)) {}
 
     std::vector<Block> blocks(Shape shape) const {
-        return {{"labels", shape[0], n_labels_}, {"arcs", tied_ ? 1 : shape[0], arcs_.size()}};
+        return {{"labels", shape[0], n_labels_}, {"arcs", tied_ ? 1 : shape[0], n_arcs()}};
     }
+    Part label_part(std::size_t t, std::size_t label) const { return static_cast<Part>(t * n_labels_ + label); }
     Part arc_part(std::size_t length, std::size_t t, std::uint32_t arc) const {
-        return static_cast<Part>(length * n_labels_ + (tied_ ? 0 : t * arcs_.size()) + arc);
+        return static_cast<Part>(length * n_labels_ + (tied_ ? 0 : t * n_arcs()) + arc);
     }
 
     void parts_of(Shape shape, std::span<const std::uint32_t> labels, Parts& parts) const {
@@ -63,11 +41,12 @@ public:
             if (labels[t] >= n_labels_) throw std::invalid_argument("a label is out of range");
             const std::uint32_t arc = next_[state * n_labels_ + labels[t]];
             if (arc == kNone) throw std::invalid_argument("the automaton does not accept these labels");
-            parts.push_back(static_cast<Part>(t * n_labels_ + labels[t]));
+            parts.push_back(label_part(t, labels[t]));
             parts.push_back(arc_part(shape[0], t, arc));
-            state = arcs_[arc].to;
+            state = layers_.arcs()[arc].to;
         }
-        if (!final_[state]) throw std::invalid_argument("the automaton does not accept an end after these labels");
+        if (!layers_.final()[state])
+            throw std::invalid_argument("the automaton does not accept an end after these labels");
     }
 
     void output_of(Shape shape, std::span<const Part> parts, std::vector<std::uint32_t>& labels) const {
@@ -76,55 +55,97 @@ public:
 
     struct Program {  // node 0 is the first state; then, for each position, its arrivals and its states; then the goal
         const AutomatonFamily& family;
-        std::size_t length;
+        const hypergraph::Layers& layers;
+        std::size_t length, n_arrivals = layers.arrivals().size(), layer = n_arrivals + layers.final().size();
 
-        std::size_t layer() const { return family.arrivals_.size() + family.final_.size(); }
-        std::size_t n_nodes() const { return 2 + length * layer(); }
-        std::size_t first_state(std::size_t t) const { return 1 + t * layer() + family.arrivals_.size(); }
+        std::size_t n_nodes() const { return 2 + length * layer; }
+        std::size_t first(std::size_t t) const { return 1 + t * layer; }
 
         Part node_part(std::size_t v) const {
-            if (v == 0 || v + 1 == n_nodes()) return kNoPart;
-            const std::size_t t = (v - 1) / layer(), j = (v - 1) % layer();
-            return j < family.arrivals_.size() ? static_cast<Part>(t * family.n_labels_ + family.arrivals_[j].label)
-                                               : kNoPart;
+            const std::size_t t = (v - 1) / layer, j = (v - 1) % layer;
+            if (v == 0 || v + 1 == n_nodes() || j >= n_arrivals) return kNoPart;
+            return family.label_part(t, layers.arrivals()[j].label);
         }
 
         template <class Visit>
         void incoming(std::size_t v, Visit visit) const {
             if (v == 0) return visit(kNoPart);
-            const std::size_t t = (v - 1) / layer(), j = (v - 1) % layer();
-            const auto arc_part = [&](std::uint32_t a) { return family.arc_part(length, t, a); };
+            const std::size_t t = (v - 1) / layer, j = (v - 1) % layer;
             if (v + 1 == n_nodes()) {
-                if (length == 0 && family.final_[0]) visit(kNoPart, 0);
-                for (std::size_t i = 0; length > 0 && i < family.arrivals_.size(); ++i)
-                    if (family.final_[family.arrivals_[i].state]) visit(kNoPart, 1 + (length - 1) * layer() + i);
-            } else if (j >= family.arrivals_.size()) {
-                for (const std::uint32_t i : family.in_state_[j - family.arrivals_.size()]) visit(kNoPart, v - j + i);
+                if (length == 0 && layers.final()[0]) visit(kNoPart, 0);
+                for (std::size_t i = 0; length > 0 && i < n_arrivals; ++i)
+                    if (layers.final()[layers.arrivals()[i].state]) visit(kNoPart, first(length - 1) + i);
+            } else if (j >= n_arrivals) {
+                for (const std::uint32_t i : layers.in_state(j - n_arrivals)) visit(kNoPart, first(t) + i);
             } else {
-                for (const std::uint32_t a : family.into_[j])
+                for (const std::uint32_t a : layers.into(j)) {
+                    const std::uint32_t from = layers.arcs()[a].from;
                     if (t > 0)
-                        visit(arc_part(a), first_state(t - 1) + family.arcs_[a].from);
-                    else if (family.arcs_[a].from == 0)
-                        visit(arc_part(a), 0);
+                        visit(family.arc_part(length, t, a), first(t - 1) + n_arrivals + from);
+                    else if (from == 0)
+                        visit(family.arc_part(length, t, a), 0);
+                }
             }
         }
     };
-    Program program(Shape shape) const { return {*this, shape[0]}; }
+    Program program(Shape shape) const { return {*this, layers_, shape[0]}; }
+
+    // The same answers, layer by layer.
+    struct Space {
+        hypergraph::Layers::Space layers;
+        std::vector<double> scores;
+        std::vector<std::uint32_t> arcs;
+    };
+    bool best(Shape shape, const PartScores& scores, Space& space, Answer& out) const {
+        if (shape[0] == 0) return false;
+        out.score = layers_.best(layer_scores(shape, scores, space), space.layers, space.arcs);
+        out.parts.clear();
+        if (out.score == kLogZero) return true;
+        for (std::size_t t = 0; t < shape[0]; ++t)
+            out.parts.push_back(label_part(t, layers_.arcs()[space.arcs[t]].label));
+        for (std::size_t t = 0; t < shape[0]; ++t) out.parts.push_back(arc_part(shape[0], t, space.arcs[t]));
+        std::ranges::sort(out.parts);
+        return true;
+    }
+    bool sums(Shape shape, const PartScores& scores, Space& space, double& log_z, double* expected) const {
+        if (shape[0] == 0) return false;
+        return layers_.sums(layer_scores(shape, scores, space), space.layers, log_z, expected,
+                            expected ? expected + shape[0] * n_labels_ : nullptr);
+    }
 
 private:
     static constexpr std::uint32_t kNone = ~std::uint32_t{0};
-    struct Arrival {
-        std::uint32_t label, state;
-    };
+
+    std::size_t n_arcs() const { return layers_.arcs().size(); }
+
+    // [state][label]: the arc, or kNone.
+    static std::vector<std::uint32_t> next(std::size_t n_labels, const std::vector<Arc>& arcs, std::size_t n_states) {
+        if (n_states == 0) throw std::invalid_argument("an automaton has one state at least");
+        std::vector<std::uint32_t> out(n_states * n_labels, kNone);
+        for (std::uint32_t a = 0; a < arcs.size(); ++a) {
+            if (arcs[a].from >= n_states || arcs[a].to >= n_states || arcs[a].label >= n_labels)
+                throw std::invalid_argument("an arc has a state or a label out of range");
+            std::uint32_t& arc = out[arcs[a].from * n_labels + arcs[a].label];
+            if (arc != kNone) throw std::invalid_argument("two arcs leave a state with the same label");
+            arc = a;
+        }
+        return out;
+    }
+
+    hypergraph::LayerScores layer_scores(Shape shape, const PartScores& scores, Space& space) const {
+        const double* values = scores.scores.data();
+        if (!scores.allowed.empty()) {
+            space.scores.resize(scores.scores.size());
+            for (Part part = 0; part < space.scores.size(); ++part) space.scores[part] = scores[part];
+            values = space.scores.data();
+        }
+        return {shape[0], values, values + shape[0] * n_labels_, tied_};
+    }
 
     std::size_t n_labels_;
     bool tied_;
-    std::vector<Arc> arcs_;
-    std::vector<std::uint8_t> final_;
-    std::vector<Arrival> arrivals_;                     // by label, then state
-    std::vector<std::uint32_t> next_;                   // [state][label]: the arc, or kNone
-    std::vector<std::vector<std::uint32_t>> into_;      // arcs into each arrival
-    std::vector<std::vector<std::uint32_t>> in_state_;  // arrivals in each state
+    std::vector<std::uint32_t> next_;
+    hypergraph::Layers layers_;
 };
 
 }  // namespace

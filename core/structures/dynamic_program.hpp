@@ -2,9 +2,12 @@
 //
 // A family has
 //     blocks(shape)   parts_of(shape, output, parts)   output_of(shape, parts, output)     as a Structure
-//     program(shape)                                                                       see
-//     hypergraph/recursions.hpp
-// and may have  costs(shape, gold, out).
+//     program(shape)                                                     see hypergraph/recursions.hpp
+// and may have
+//     costs(shape, gold, out)
+//     Space   best(shape, scores, space, answer)   sums(shape, scores, space, log_z, expected)
+//                                                  a faster way to the same answers; false where the recursions have to
+//                                                  be asked
 #pragma once
 
 #include <algorithm>
@@ -36,9 +39,21 @@ public:
     using Structure::best;
     using Structure::log_partition;
 
-    std::vector<Answer> best(Shape shape, const PartScores& scores, std::size_t k, Workspace&) const override {
-        const auto program = family_.program(shape);
+    std::unique_ptr<Workspace> workspace() const override {
+        if constexpr (kFast)
+            return std::make_unique<FamilySpace<typename Family::Space>>();
+        else
+            return Structure::workspace();
+    }
+
+    std::vector<Answer> best(Shape shape, const PartScores& scores, std::size_t k, Workspace& space) const override {
         std::vector<Answer> out;
+        if constexpr (kFast)
+            if (Answer answer; k == 1 && family_.best(shape, scores, own(space), answer)) {
+                if (answer.score != kLogZero) out.push_back(std::move(answer));
+                return out;
+            }
+        const auto program = family_.program(shape);
         if (k == 1) {
             const std::vector<double> in = hypergraph::inside(MaxPlus{}, program, scores);
             if (in.back() != kLogZero) out.push_back({hypergraph::trace(program, scores, in), in.back()});
@@ -50,7 +65,9 @@ public:
     }
 
     double log_partition(Shape shape, const PartScores& scores, double* expected, double* variance,
-                         Workspace&) const override {
+                         Workspace& space) const override {
+        if constexpr (kFast)
+            if (double log_z; !variance && family_.sums(shape, scores, own(space), log_z, expected)) return log_z;
         const auto program = family_.program(shape);
         const std::vector<double> in = hypergraph::inside(LogSum{}, program, scores);
         if (in.back() == kLogZero || (!expected && !variance)) return in.back();
@@ -90,6 +107,13 @@ public:
     }
 
 private:
+    static constexpr bool kFast = requires { typename Family::Space; };
+    template <class Space>
+    struct FamilySpace final : Workspace {
+        Space space;
+    };
+    static auto& own(Workspace& space) { return static_cast<FamilySpace<typename Family::Space>&>(space).space; }
+
     Family family_;
 };
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "../hypergraph/layers.hpp"
 #include "derivations.hpp"
 
 namespace tw {
@@ -24,10 +25,6 @@ std::unique_ptr<DerivationStructure> chain_structure(std::size_t n_labels, bool 
 
 // Semi-Markov chains: segments of at most `longest` positions.
 std::unique_ptr<DerivationStructure> segment_structure(std::size_t n_labels, std::size_t longest, LabelRules rules);
-
-struct Arc {
-    std::uint32_t from, label, to;
-};
 
 // Label sequences that a deterministic automaton accepts, which starts in state 0. `final`: non-zero for states that a
 // sequence may end in. Tied: all positions share the scores of arcs. Throws std::invalid_argument when two arcs leave a
