@@ -18,8 +18,9 @@ from trelliswork.cli.checkpoint import Checkpoint
 from trelliswork.cli.main import main
 from trelliswork.cli.progress import TrainingProgress
 from trelliswork.estimators.sequence_labeler import SequenceLabeler
+from trelliswork.training import sequence_examples
 from trelliswork.training.monitor import Monitor
-from trelliswork.training.sequence_examples import Job
+from trelliswork.training.sequence_examples import SequenceExamples
 
 
 def interrupt_at(monkeypatch, owner, name, call=1, times=1):
@@ -45,7 +46,7 @@ WITH_A_MODEL = {
     "an iteration is scored": (Monitor, "_judge", 3),
     "a checkpoint is written": (Checkpoint, "offer", 2),
     "training has ended": (SequenceLabeler, "_keep", 1),
-    "the model is made": (Job, "model", 1),
+    "the model is made": (SequenceExamples, "model", 1),
     "the model is written": (SequenceLabeler, "save", 1),
     "the checkpoint is removed": (Checkpoint, "remove", 1),
 }
@@ -67,9 +68,9 @@ def test_an_interrupt_keeps_the_model_when(run, monkeypatch, small, tmp_path, mo
 
 WITHOUT_A_MODEL = {
     "the corpus is read": (train_module, "read_labelled"),
-    "the examples are numbered": (Job, "oracle"),
-    "the development data are read": (SequenceLabeler, "_dev_score"),
-    "the learner is made": (SequenceLabeler, "_learner"),
+    "the examples are numbered": (SequenceExamples, "_read"),
+    "the development data are read": (SequenceExamples, "problem"),
+    "the learner is made": (sequence_examples, "checked_learner"),
 }
 
 
@@ -133,7 +134,7 @@ def test_an_interrupt_that_turns_into_another_error_is_an_interrupt(run, monkeyp
     with monkeypatch.context() as patch:
         patch.setattr(train_module, "read_labelled", fail)
         assert run(*command)[::2] == (130, "interrupted\n")
-    monkeypatch.setattr(Job, "oracle", fail)
+    monkeypatch.setattr(SequenceExamples, "_read", fail)
     assert run(*command)[::2] == (130, "interrupted before a model was written\n")
 
 
@@ -141,7 +142,7 @@ def test_errors_of_the_work_stay_what_they_are(run, monkeypatch, small, tmp_path
     def fail(*_):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(Job, "oracle", fail)
+    monkeypatch.setattr(SequenceExamples, "_read", fail)
     with pytest.raises(ZeroDivisionError):
         run("train", small, "-o", tmp_path / "m.tw")
 

@@ -13,7 +13,7 @@ from reference.token_attributes import attributes_of
 from trelliswork.corpora.tables import TokenTable, read_table
 from trelliswork.errors import ConvergenceWarning, InvalidInput
 from trelliswork.features.templates import Templates
-from trelliswork.training.sequence_examples import Job
+from trelliswork.training.sequence_examples import SequenceExamples
 
 EXACT = {"tol": 1e-12, "max_iter": 2000, "solver": "lbfgs"}
 
@@ -390,14 +390,14 @@ class TestStopping:
         assert model.weights() == whole.weights()
 
     def test_an_interrupt_while_the_model_is_made_keeps_it(self, monkeypatch):
-        original = Job.model
+        original = SequenceExamples.model
 
         def interrupted(*arguments):
-            monkeypatch.setattr(Job, "model", original)
+            monkeypatch.setattr(SequenceExamples, "model", original)
             raise KeyboardInterrupt
 
         whole = tw.SequenceLabeler().fit(*self.PART)
-        monkeypatch.setattr(Job, "model", interrupted)
+        monkeypatch.setattr(SequenceExamples, "model", interrupted)
         with pytest.warns(ConvergenceWarning, match="training was interrupted"):
             model = tw.SequenceLabeler().fit(*self.PART)
         assert model.weights() == whole.weights()

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -30,8 +31,9 @@ from trelliswork.learners.online import Perceptron
 from trelliswork.learners.parameters import PlainParameters
 from trelliswork.learners.training import FloatArray, Learner
 from trelliswork.structures import checks
-from trelliswork.training.loop import checked_learner, learned, require_dev, seed_of
-from trelliswork.training.monitor import Callback, Monitor
+from trelliswork.training.loop import Problem, checked_learner, learn, require_dev
+from trelliswork.training.monitor import Callback
+from trelliswork.training.same_run import SameRun, checksum_of_array
 
 __all__ = ["MulticlassClassifier", "MulticlassPerceptron"]
 
@@ -47,6 +49,7 @@ class _Multiclass(PlainParameters, ClassifierMixin, BaseEstimator):  # type: ign
     n_iter_: int
     best_iteration_: int
     converged_: bool
+    interrupted_: bool
     message_: str
     n_features_in_: int
     _shape: _Shape
@@ -72,6 +75,7 @@ class _Multiclass(PlainParameters, ClassifierMixin, BaseEstimator):  # type: ign
         *,
         sample_weight: npt.ArrayLike | None = None,
         callback: Callback | None = None,
+        resume: Mapping[str, npt.NDArray[Any]] | None = None,
     ) -> Self:
         """Learn from rows and their classes.
 
@@ -87,6 +91,9 @@ class _Multiclass(PlainParameters, ClassifierMixin, BaseEstimator):  # type: ign
             How much each row counts.
         callback : callable, optional
             Called with a `Progress` after each pass; training stops when it returns True.
+        resume : dict of arrays, optional
+            What `Progress.state` gave in an earlier run with the same data and parameters: training goes on from
+            there, to the identical weights. A state of other data, weights or parameters is refused.
 
         Returns
         -------
@@ -94,7 +101,7 @@ class _Multiclass(PlainParameters, ClassifierMixin, BaseEstimator):  # type: ign
             The estimator itself. An interrupt (Ctrl-C) ends training and keeps the best weights so far.
         """
         earlier = getattr(self, "_shape", None) if self.warm_start else None
-        return self._learn(X, y, None, X_dev, y_dev, sample_weight, callback, earlier)
+        return self._learn(X, y, None, X_dev, y_dev, sample_weight, callback, earlier, resume)
 
     @atomic
     def partial_fit(
@@ -148,6 +155,7 @@ class _Multiclass(PlainParameters, ClassifierMixin, BaseEstimator):  # type: ign
         sample_weight: Any,
         callback: Callback | None,
         earlier: _Shape | None,
+        resume: Mapping[str, npt.NDArray[Any]] | None = None,
     ) -> Self:
         learner = self._make_learner()
         checks.as_jobs(self.n_jobs)
@@ -173,14 +181,25 @@ class _Multiclass(PlainParameters, ClassifierMixin, BaseEstimator):  # type: ign
             _require_known(y, classes, earlier.classes)
             shape, start = earlier._replace(columns=columns), earlier.grown(self._weights, X.shape[1]).ravel()
         oracle = self._oracle(shape, X, y, weights)
-        score = self._dev_score(shape, X_dev, y_dev) if has_dev else None
-        monitor = Monitor(score, self.patience, callback, self.verbose)
-        result = learned(learner, oracle, start, monitor, self.n_jobs, seed_of(self.random_state))
-        self._shape, self._weights = shape, shape.folded(result.weights)
+        score, dev = self._dev_score(shape, X_dev, y_dev) if has_dev else (None, 0)
+        data = checksum_of_array(*_arrays(X), np.searchsorted(shape.classes, y), weights)
+        problem = Problem(oracle, partial(self._keep, shape), self._same_run(shape, X.shape, data, dev), start, score)
+        learn(self, learner, problem, callback, resume)
+        return self
+
+    def _keep(self, shape: _Shape, weights: FloatArray) -> None:
+        self._shape, self._weights = shape, shape.folded(weights)
         self.classes_, self.groups_ = shape.classes, shape.groups
         self.coef_, self.intercept_ = shape.of_classes(self._weights)
-        result.keep(self)
-        return self
+
+    def _same_run(self, shape: _Shape, rows: tuple[int, int], data: int, dev: int) -> SameRun:
+        settings = {
+            "labels": [str(label) for label in shape.classes.tolist()],
+            "fit_intercept": shape.has_intercept,
+            "groups": [str(group) for group in shape.groups],
+            "cost": checksum_of_array(self._cost(len(shape.classes))),
+        }
+        return SameRun(*rows, data, dev, settings, units=("rows", "columns"))
 
     def _shaped(self, y: npt.NDArray[Any], classes: Any, columns: DictColumns | None) -> _Shape:
         known = unique_labels(y if classes is None else classes)
@@ -204,7 +223,8 @@ class _Multiclass(PlainParameters, ClassifierMixin, BaseEstimator):  # type: ign
         except ValueError as error:
             raise InvalidInput(str(error)) from None
 
-    def _dev_score(self, shape: _Shape, X_dev: Any, y_dev: Any) -> Callable[[FloatArray], float]:
+    def _dev_score(self, shape: _Shape, X_dev: Any, y_dev: Any) -> tuple[Callable[[FloatArray], float], int]:
+        """Return how weights score on the development data, and a checksum of these."""
         X, gold = self._rows(X_dev, shape.columns), np.asarray(y_dev)
         if gold.shape != (X.shape[0],):
             raise InvalidInput(f"y_dev has the shape {gold.shape}, but X_dev has {X.shape[0]} rows.")
@@ -213,7 +233,7 @@ class _Multiclass(PlainParameters, ClassifierMixin, BaseEstimator):  # type: ign
             coef, intercept = shape.of_classes(shape.folded(weights))
             return float(np.mean(shape.classes[np.argmax(X @ coef.T + intercept, axis=1)] == gold))
 
-        return score
+        return score, checksum_of_array(*_arrays(X), np.array([str(label) for label in gold.tolist()]))
 
     def _rows(self, X: Any, columns: DictColumns | None) -> Any:
         if columns is not None:
@@ -250,6 +270,11 @@ class _Shape(NamedTuple):
         rest = weights[-1:] if self.has_intercept else weights[:0]
         old = weights[: len(weights) - len(rest)]
         return np.vstack([old, np.zeros((n_columns - len(old), weights.shape[1])), rest])
+
+
+def _arrays(X: Any) -> tuple[npt.NDArray[Any], ...]:
+    """The arrays that hold the rows."""
+    return (X.indptr, X.indices, X.data) if sparse.issparse(X) else (X,)
 
 
 def _columns_of(X: Any, earlier: _Shape | None) -> DictColumns | None:
@@ -312,7 +337,7 @@ class MulticlassClassifier(_Multiclass):
         The weights of each class: the sums of those of its groups.
     groups_ : list
         What the groups are: the classes, and then the ancestors.
-    n_iter_, best_iteration_, converged_, message_, history_
+    n_iter_, best_iteration_, converged_, interrupted_, message_, history_
         How training went.
 
     Examples
@@ -387,7 +412,7 @@ class MulticlassPerceptron(_Multiclass):
 
     Attributes
     ----------
-    classes_, coef_, intercept_, groups_, n_iter_, best_iteration_, converged_, message_, history_
+    classes_, coef_, intercept_, groups_, n_iter_, best_iteration_, converged_, interrupted_, message_, history_
         As for `MulticlassClassifier`.
 
     Examples

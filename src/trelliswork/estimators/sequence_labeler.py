@@ -5,21 +5,22 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from trelliswork import _core, learners, models
-from trelliswork.arguments import callers_level, refuse_unordered, shown
-from trelliswork.errors import ConvergenceWarning, InvalidInput, UnknownAttributes, Unsatisfiable
+from trelliswork.arguments import callers_level, refuse_unordered
+from trelliswork.errors import InvalidInput, UnknownAttributes, Unsatisfiable
 from trelliswork.estimators.fitted import atomic, check_is_fitted, snapshot
 from trelliswork.features.inputs import head, inputs_of
-from trelliswork.labels.encoded import Gold, encoded, paired, require_paired
+from trelliswork.labels.encoded import Gold, encoded, paired, require_paired, warn_of_unseen
 from trelliswork.labels.scheme_constraints import SchemeConstraints
 from trelliswork.labels.span_labels import SpanLabels
 from trelliswork.learners.parameters import PlainParameters
-from trelliswork.learners.training import FloatArray, Learner, Trained
+from trelliswork.learners.training import FloatArray
 from trelliswork.models.calibration import Calibration, best_temperature, warn_unless_probabilities
 from trelliswork.models.decoding import PredictedSpan, least_risk, masks_of, spans_of
 from trelliswork.models.decoding_constraints import Limits, bias_of
@@ -29,10 +30,10 @@ from trelliswork.models.trained import KIND, TrainedModel, Weight
 from trelliswork.structures import checks
 from trelliswork.structures.batch import ChainBatch
 from trelliswork.structures.chain import Chain
-from trelliswork.training.monitor import Callback, Monitor
-from trelliswork.training.same_run import checksum_of_dev
+from trelliswork.training.loop import checked_learner, learn
+from trelliswork.training.monitor import Callback
 from trelliswork.training.scoring import scoring_of
-from trelliswork.training.sequence_examples import Job
+from trelliswork.training.sequence_examples import SequenceExamples
 from trelliswork.training.weighting import Weighting
 
 if TYPE_CHECKING:
@@ -97,6 +98,8 @@ class SequenceLabeler(PlainParameters):
         Iterations made.
     converged_ : bool
         Whether training ended because nothing was left to gain.
+    interrupted_ : bool
+        Whether it was interrupted (Ctrl-C).
     message_ : str
         How it ended.
     history_ : list of dict
@@ -130,6 +133,7 @@ class SequenceLabeler(PlainParameters):
     classes_: npt.NDArray[np.object_]
     n_iter_: int
     converged_: bool
+    interrupted_: bool
     message_: str
     history_: list[dict[str, Any]]
     best_iteration_: int
@@ -223,8 +227,8 @@ class SequenceLabeler(PlainParameters):
         inputs, X = inputs_of(X, self.features)
         weighting = Weighting(sample_weight, token_weight, self.class_weight)
         earlier = self._model if self.warm_start and hasattr(self, "_model") else None
-        job = Job(self, inputs, encoded(y), weighting, earlier, keep_all=False)
-        return self._learn(job, X, X_dev, y_dev, callback, resume)
+        examples = SequenceExamples(self, inputs, X, encoded(y), weighting, earlier)
+        return self._learn(examples, X_dev, y_dev, callback, resume)
 
     @atomic
     def partial_fit(
@@ -258,75 +262,46 @@ class SequenceLabeler(PlainParameters):
         if not hasattr(self, "_model"):
             return self.fit(X, y, sample_weight=sample_weight, token_weight=token_weight, callback=callback)
         weighting = Weighting(sample_weight, token_weight, self.class_weight)
-        job = Job(self, self._model.inputs, encoded(y), weighting, self._model, keep_all=True)
-        return self._learn(job, X, None, None, callback, None)
+        examples = SequenceExamples(self, self._model.inputs, X, encoded(y), weighting, self._model, keep_all=True)
+        return self._learn(examples, None, None, callback, None)
 
     def _learn(
         self,
-        job: Job,
-        X: Any,
+        examples: SequenceExamples,
         X_dev: Any,
         y_dev: Any,
         callback: Callback | None,
         resume: Mapping[str, npt.NDArray[Any]] | None,
     ) -> Self:
-        oracle = job.oracle(X)
-        score, dev = self._dev_score(job, oracle, X_dev, y_dev)
-        monitor = Monitor(score, self.patience, callback, self.verbose, job.same_run(dev))
-        state = None if resume is None else monitor.resume(resume)
-        try:
-            trained: Trained | None = self._learner().train(
-                oracle,
-                weights=job.first_weights(oracle),
-                state=state,
-                n_jobs=checks.as_jobs(self.n_jobs),
-                seed=0 if self.random_state is None else int(self.random_state),
-                on_iteration=monitor,
-            )
-        except KeyboardInterrupt:
-            if not monitor.began:
-                raise
-            trained = None
-        try:
-            self._keep(job, oracle, monitor, trained)
-        except KeyboardInterrupt:  # one that comes a moment later must not cost the model either
-            self._keep(job, oracle, monitor, None)
+        problem = examples.problem(X_dev, y_dev, partial(self._keep, examples))
+        learn(self, checked_learner(self.learner), problem, callback, resume)
         return self
 
-    def _keep(self, job: Job, oracle: _core.ChainOracle, monitor: Monitor, trained: Trained | None) -> None:
-        """Make a model of the best weights."""
-        self.history_ = monitor.history
-        self.n_iter_ = monitor.history[-1]["iteration"] if monitor.history else 0
-        self.best_iteration_ = monitor.best_iteration
-        self.converged_ = trained is not None and trained.converged and not monitor.stopped
-        if trained is None:
-            self.message_ = f"interrupted after {self.n_iter_} iterations; the best weights so far are kept"
-            warnings.warn(f"training was {self.message_}.", ConvergenceWarning, stacklevel=callers_level())
-        else:
-            self.message_ = monitor.stopped or trained.message
-        self._model = job.model(oracle, monitor.best_weights(trained), self._settings(job, oracle))
+    def _keep(self, examples: SequenceExamples, weights: FloatArray) -> None:
+        """Make a model of the weights."""
+        self._model = examples.model(weights, self._settings(examples))
         self._set_classes()
 
-    def _settings(self, job: Job, oracle: _core.ChainOracle) -> dict[str, Any]:
+    def _settings(self, examples: SequenceExamples) -> dict[str, Any]:
         """What the model file says besides the tensors."""
-        learner = self._learner()
+        learner = checked_learner(self.learner)
         last = self.history_[-1] if self.history_ else {}
         return {
             "kind": KIND,
-            "labels": job.classes,
+            "labels": examples.classes,
             "hash_bits": self.hash_bits or 0,
             **({"normalised": "local"} if learner.local else {}),
             "probabilistic": _probabilistic(learner),
-            **job.inputs.as_settings(),
+            **examples.inputs.as_settings(),
             "learner": {
                 "name": learners.name_of(learner),
                 "parameters": parameters_as_json(getattr(learner, "get_params", dict)()),
             },
             "parameters": self._saved_parameters(),
             "training": {
-                "n_sequences": job.n_sequences,
-                "n_tokens": job.n_tokens,
-                "n_weights": int(oracle.n_parameters),
+                "n_sequences": examples.n_sequences,
+                "n_tokens": examples.n_tokens,
+                "n_weights": int(examples.oracle.n_parameters),
                 "n_iter": self.n_iter_,
                 "best_iteration": self.best_iteration_,
                 "converged": self.converged_,
@@ -342,32 +317,6 @@ class SequenceLabeler(PlainParameters):
         scoring = self.scoring if isinstance(self.scoring, str) else "auto"
         constraints = self.constraints if self.constraints is None or isinstance(self.constraints, str) else "array"
         return {**simple, "cost": cost, "scoring": scoring, "constraints": constraints}
-
-    def _dev_score(
-        self, job: Job, oracle: _core.ChainOracle, X_dev: Any, y_dev: Any
-    ) -> tuple[Callable[[FloatArray], float] | None, int]:
-        """Return how weights score on the development data, and a checksum of these."""
-        if (X_dev is None) != (y_dev is None):
-            missing = "y_dev" if y_dev is None else "X_dev"
-            raise InvalidInput(f"{missing} is missing: development data are X_dev with y_dev.")
-        if X_dev is None:
-            if self.patience is not None:
-                raise InvalidInput("patience needs development data: pass X_dev and y_dev, or leave patience out.")
-            return None, 0
-        n_jobs = checks.as_jobs(self.n_jobs)
-        gold = encoded(y_dev, "y_dev", job.classes)
-        sources = list(job.inputs.sources(X_dev, "X_dev"))
-        lengths = np.concatenate([np.zeros(0, dtype=np.int64), *(source.lengths() for source in sources)])
-        gold = paired(gold, lengths, "X_dev")
-        _warn_of_unseen(gold.names[len(job.classes) :])
-        sets = [oracle.dev(source, n_jobs) for source in sources]
-        measure = scoring_of(self.scoring, gold, gold.names)
-        local = self._learner().local
-
-        def score(w: FloatArray) -> float:
-            return measure(gold, np.concatenate([part.argmax(w, n_jobs, local) for part in sets]), gold.names)
-
-        return score, checksum_of_dev(gold, sets)
 
     # ---- answers -------------------------------------------------------------------------------------------------
 
@@ -570,7 +519,7 @@ class SequenceLabeler(PlainParameters):
         """
         check_is_fitted(self, "classes_")
         model, gold = self._model.at_temperature(None), encoded(y, "y", self._model.labels)
-        _warn_of_unseen(gold.names[len(model.labels) :], "y")
+        warn_of_unseen(gold.names[len(model.labels) :], "y")
         n_jobs, K = checks.as_jobs(self.n_jobs), len(model.labels)
         held = []
         for first, source in self._sources(X, self._sequences_at_a_time()):
@@ -791,12 +740,6 @@ class SequenceLabeler(PlainParameters):
 
         return PreparedSequences(self, X, y) if PreparedSequences.possible(self) else None
 
-    def _learner(self) -> Learner:
-        learner = learners.by_name(self.learner) if isinstance(self.learner, str) else self.learner
-        if not hasattr(learner, "train"):
-            raise InvalidInput(f"learner is {shown(learner)}; expected a learner such as tw.CRF(), or its name.")
-        return learner
-
     def _require_probabilities(self) -> None:
         """Warn, once for a model, of scores that are about to be read as log-probabilities and are none."""
         if not self._model.told:
@@ -957,13 +900,3 @@ class _placed:
             return
         place = self._single or f"X[{self._first + int(told[1] or 0)}]"
         raise Unsatisfiable(f"{place}: {told[2]}") from None
-
-
-def _warn_of_unseen(labels: list[str], argument: str = "y_dev") -> None:
-    if labels:
-        warnings.warn(
-            f"{argument} has labels that the model has not: {', '.join(map(repr, labels[:5]))}. They can never be "
-            "predicted.",
-            UserWarning,
-            stacklevel=callers_level(),
-        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Self
 
@@ -17,9 +17,11 @@ from trelliswork.estimators.fitted import atomic, check_is_fitted, snapshot
 from trelliswork.learners.parameters import PlainParameters
 from trelliswork.learners.training import FloatArray
 from trelliswork.structures.custom import adapter
+from trelliswork.structures.custom.feature_vectors import stacked
 from trelliswork.structures.custom.structure import Structure
-from trelliswork.training.loop import checked_learner, learned, require_dev, seed_of
-from trelliswork.training.monitor import Callback, Monitor
+from trelliswork.training.loop import Problem, checked_learner, learn, require_dev
+from trelliswork.training.monitor import Callback
+from trelliswork.training.same_run import SameRun, checksum_of_array
 
 __all__ = ["StructuredPredictor"]
 
@@ -74,6 +76,8 @@ class StructuredPredictor(PlainParameters, BaseEstimator):  # type: ignore[misc]
         Iterations made; the one whose weights were kept: the best on the development data, else the last.
     converged_ : bool
         Whether training ended because nothing was left to gain.
+    interrupted_ : bool
+        Whether it was interrupted (Ctrl-C).
     message_ : str
         How it ended.
 
@@ -106,6 +110,7 @@ class StructuredPredictor(PlainParameters, BaseEstimator):  # type: ignore[misc]
     n_iter_: int
     best_iteration_: int
     converged_: bool
+    interrupted_: bool
     message_: str
 
     def __init__(
@@ -139,6 +144,7 @@ class StructuredPredictor(PlainParameters, BaseEstimator):  # type: ignore[misc]
         *,
         sample_weight: npt.ArrayLike | None = None,
         callback: Callback | None = None,
+        resume: Mapping[str, npt.NDArray[Any]] | None = None,
     ) -> Self:
         """Learn from inputs and their outputs.
 
@@ -152,6 +158,9 @@ class StructuredPredictor(PlainParameters, BaseEstimator):  # type: ignore[misc]
             How much each example counts.
         callback : callable, optional
             Called with a `Progress` after each iteration; training stops when it returns True.
+        resume : dict of arrays, optional
+            What `Progress.state` gave in an earlier run with the same data and parameters: training goes on from
+            there, to the identical weights. A state of other data, weights or parameters is refused.
 
         Returns
         -------
@@ -159,7 +168,7 @@ class StructuredPredictor(PlainParameters, BaseEstimator):  # type: ignore[misc]
             The estimator itself. An interrupt (Ctrl-C) ends training and keeps the best weights so far.
         """
         start = self.coef_ if self.warm_start and hasattr(self, "coef_") else None
-        return self._learn(X, Y, X_dev, Y_dev, sample_weight, callback, start)
+        return self._learn(X, Y, X_dev, Y_dev, sample_weight, callback, start, resume)
 
     @atomic
     def partial_fit(
@@ -210,20 +219,38 @@ class StructuredPredictor(PlainParameters, BaseEstimator):  # type: ignore[misc]
         sample_weight: npt.ArrayLike | None,
         callback: Callback | None,
         start: FloatArray | None,
+        resume: Mapping[str, npt.NDArray[Any]] | None = None,
     ) -> Self:
         structure, learner = self._structure(), checked_learner(self.learner)
         require_answers(learner, structure)
-        oracle = structure.oracle(X, Y, sample_weight)
-        score = None
+        asked = adapter.Asked(structure, X, Y)
+        weights = adapter.checked_sample_weight(sample_weight, len(asked.X))
+        dev = None
         if require_dev(X_dev, Y_dev, self.patience, "Y_dev"):
             assert X_dev is not None
             assert Y_dev is not None
-            score = self._dev_score(structure, X_dev, Y_dev)
-        monitor = Monitor(score, self.patience, callback, self.verbose)
-        result = learned(learner, oracle, start, monitor, self.n_jobs, seed_of(self.random_state))
-        self.coef_ = result.weights
-        result.keep(self)
+            dev = adapter.Asked(structure, X_dev, Y_dev)
+        score = None if dev is None else self._dev_score(dev)
+        problem = Problem(asked.learnable(weights), self._keep, self._same_run(asked, weights, dev), start, score)
+        learn(self, learner, problem, callback, resume)
         return self
+
+    def _keep(self, weights: FloatArray) -> None:
+        self.coef_ = weights
+
+    def _same_run(self, asked: adapter.Asked, weights: FloatArray, dev: adapter.Asked | None) -> SameRun:
+        """Return what a resumed run must have in common: data are known by the features of their outputs."""
+        return SameRun(
+            len(asked.X),
+            asked.n_features,
+            checksum_of_array(*stacked(asked.gold), weights),
+            0 if dev is None else checksum_of_array(*stacked(dev.gold)),
+            {
+                "structure": type(self.structure).__qualname__,
+                "scoring": self.scoring if isinstance(self.scoring, str) else "a function",
+            },
+            units=("examples", "features"),
+        )
 
     def _structure(self) -> Structure:
         if not isinstance(self.structure, Structure):
@@ -233,11 +260,9 @@ class StructuredPredictor(PlainParameters, BaseEstimator):  # type: ignore[misc]
         self.structure.require_defined()
         return self.structure
 
-    def _dev_score(
-        self, structure: Structure, X_dev: Iterable[Any], Y_dev: Iterable[Any]
-    ) -> Callable[[FloatArray], float]:
+    def _dev_score(self, asked: adapter.Asked) -> Callable[[FloatArray], float]:
         """Return how weights score on the development data, which are written down once if they can be."""
-        asked, measure = adapter.Asked(structure, X_dev, Y_dev), self._measure()
+        structure, measure = asked.structure, self._measure()
         if callable(measure):
             return lambda weights: float(measure(asked.Y, adapter.predicted(structure, asked.X, weights)))
         loss = partial(_LOSSES[measure], asked)

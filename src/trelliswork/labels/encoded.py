@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -11,11 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from trelliswork.arguments import refuse_unordered, shown
+from trelliswork.arguments import callers_level, refuse_unordered, shown
 from trelliswork.corpora.tables import LabelTable
 from trelliswork.errors import InvalidInput
 
-__all__ = ["Gold", "encoded", "paired", "require_paired"]
+__all__ = ["Gold", "encoded", "paired", "require_paired", "warn_of_unseen"]
 
 Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
@@ -173,6 +174,17 @@ def require_paired(gold: Gold, n_sequences: int, X: str) -> None:
 
 class _NotOneLabel(Exception):
     """A token whose label is None, a set, or nothing that could be one."""
+
+
+def warn_of_unseen(labels: list[str], argument: str = "y_dev") -> None:
+    """Warn of labels that a model has not."""
+    if labels:
+        warnings.warn(
+            f"{argument} has labels that the model has not: {', '.join(map(repr, labels[:5]))}. They can never be "
+            "predicted.",
+            UserWarning,
+            stacklevel=callers_level(),
+        )
 
 
 class _Numbers(dict[Any, int]):

@@ -21,7 +21,8 @@ from trelliswork.labels.encoded import Gold, encoded, paired
 from trelliswork.labels.ragged import numbered_in_whole, offsets_of, positions
 from trelliswork.learners.training import Iteration
 from trelliswork.structures import checks
-from trelliswork.training.sequence_examples import Job
+from trelliswork.training.loop import checked_learner, seed_of
+from trelliswork.training.sequence_examples import SequenceExamples
 from trelliswork.training.snapshots import Snapshot, Stopwatch
 from trelliswork.training.weighting import Weighting
 
@@ -75,7 +76,7 @@ class PreparedSequences:
 
     def duration(self, labeler: SequenceLabeler) -> str | None:
         """Return the parameter of a labeler that only says how long training goes on, or None."""
-        duration = getattr(labeler._learner(), "duration", None)
+        duration = getattr(checked_learner(labeler.learner), "duration", None)
         return None if duration is None else f"learner__{duration}"
 
     def run(
@@ -107,22 +108,20 @@ class PreparedSequences:
             At the end of training.
         """
         labeler._check_parameters()
-        learner = labeler._learner()
-        job = Job(
-            labeler, self._rows, _part(self._gold, train), Weighting(None, None, labeler.class_weight), None, False
-        )
+        learner = checked_learner(labeler.learner)
+        weighting = Weighting(None, None, labeler.class_weight)
         with numbered_in_whole(train):
-            oracle = job.oracle(train)
+            examples = SequenceExamples(labeler, self._rows, train, _part(self._gold, train), weighting)
         n_jobs = checks.as_jobs(labeler.n_jobs)
         (source,) = self._rows.sources(test)
-        held_out = oracle.dev(source, n_jobs)
+        held_out = examples.oracle.dev(source, n_jobs)
 
         watch = Stopwatch()
 
         def snapshot(number: int, objective: float, weights: npt.NDArray[np.float64]) -> Snapshot:
             # In single precision, as a model has them: where two labels score nearly alike it decides.
             labels = held_out.argmax(weights.astype(np.float32).astype(np.float64), n_jobs, learner.local)
-            return Snapshot(number, *spent, objective, labels, job.classes)
+            return Snapshot(number, *spent, objective, labels, examples.classes)
 
         spent = watch.read()
 
@@ -135,9 +134,9 @@ class PreparedSequences:
                 return stop()
 
         trained = learner.train(
-            oracle,
+            examples.oracle,
             n_jobs=n_jobs,
-            seed=0 if labeler.random_state is None else int(labeler.random_state),
+            seed=seed_of(labeler.random_state),
             on_iteration=on_iteration,
         )
         return snapshot(trained.n_iter, trained.objective, trained.weights)

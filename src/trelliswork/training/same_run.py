@@ -30,24 +30,28 @@ class SameRun:
 
     Attributes
     ----------
-    n_sequences, n_tokens : int
+    n_examples, size : int
+        How many examples there are, and how large they are in all or each, in ``units``.
     data : int
         A checksum of the training data: attributes, labels, weights.
     dev : int
         A checksum of the development data; 0 if there are none.
     settings : dict
         What else decides what is learned, ready for JSON. The learner looks after its own parameters.
+    units : pair of str
+        What errors call the examples and what they are measured in.
     """
 
-    n_sequences: int
-    n_tokens: int
+    n_examples: int
+    size: int
     data: int
     dev: int
     settings: Mapping[str, Any]
+    units: tuple[str, str] = ("sequences", "tokens")
 
     def as_state(self) -> dict[str, npt.NDArray[Any]]:
         """Return what `refuse_another` will look at."""
-        data = np.array([self.n_sequences, self.n_tokens, self.data, self.dev], dtype=np.uint64)
+        data = np.array([self.n_examples, self.size, self.data, self.dev], dtype=np.uint64)
         settings = json.dumps(self.settings).encode()
         return {_DATA: data, _SETTINGS: np.frombuffer(settings, dtype=np.uint8)}
 
@@ -62,15 +66,16 @@ class SameRun:
             )
             return
         try:
-            n_sequences, n_tokens, data, dev = (int(part) for part in np.asarray(state[_DATA], dtype=np.uint64))
+            n_examples, size, data, dev = (int(part) for part in np.asarray(state[_DATA], dtype=np.uint64))
             settings = dict(json.loads(bytes(state[_SETTINGS])))
         except (KeyError, ValueError, TypeError) as error:
             raise InvalidInput(f"resume is damaged: it does not say what data it is of ({error}).") from None
         self._refuse_settings(settings)
         if data != self.data:
-            told = f"it had {n_sequences:,} sequences of {n_tokens:,} tokens, these are {self.n_sequences:,} of "
-            told += f"{self.n_tokens:,}"
-            if (n_sequences, n_tokens) == (self.n_sequences, self.n_tokens):
+            examples, measured = self.units
+            told = f"it had {n_examples:,} {examples} of {size:,} {measured}, these are {self.n_examples:,} of "
+            told += f"{self.size:,}"
+            if (n_examples, size) == (self.n_examples, self.size):
                 told = "attributes, labels, weights or their order are not the same"
             raise InvalidInput(f"resume is of a run on other training data: {told}. Pass the same, or start anew.")
         if dev != self.dev:
@@ -98,6 +103,13 @@ def checksum_of_dev(gold: Gold, sets: list[_core.DevSet]) -> int:
     return checksum_of_array(np.array(parts, dtype=np.uint64))
 
 
-def checksum_of_array(array: npt.NDArray[Any]) -> int:
-    """Return 64 bits that change when the numbers of an array do."""
-    return int(_core.hash_bytes(array.tobytes()))
+def checksum_of_array(*arrays: npt.NDArray[Any]) -> int:
+    """Return 64 bits that change when the numbers of an array do, or those of several arrays.
+
+    Examples
+    --------
+    >>> checksum_of_array(np.zeros(2)) == checksum_of_array(np.zeros(2), np.zeros(1))
+    False
+    """
+    parts = [int(_core.hash_bytes(np.ascontiguousarray(array).tobytes())) for array in arrays]
+    return parts[0] if len(parts) == 1 else checksum_of_array(np.array(parts, dtype=np.uint64))

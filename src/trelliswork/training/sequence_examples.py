@@ -1,8 +1,8 @@
-"""One call of `fit`: the data on their way to an oracle, and the weights on theirs to a model."""
+"""Labelled sequences on their way to an oracle, and the weights that were learned from them on theirs to a model."""
 
 from __future__ import annotations
 
-from collections.abc import Sized
+from collections.abc import Callable, Sized
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,37 +11,64 @@ import numpy.typing as npt
 from trelliswork import _core
 from trelliswork.errors import InvalidInput
 from trelliswork.features.inputs import Inputs, head
-from trelliswork.labels.constraints import Constraints, constraints_of, require_kept
-from trelliswork.labels.encoded import Gold, require_paired
+from trelliswork.labels.constraints import constraints_of, require_kept
+from trelliswork.labels.encoded import Gold, encoded, paired, require_paired, warn_of_unseen
 from trelliswork.models.trained import TrainedModel
 from trelliswork.structures import checks
-from trelliswork.training.same_run import SameRun, checksum_of_array
+from trelliswork.training.loop import Problem, checked_learner, require_dev
+from trelliswork.training.same_run import SameRun, checksum_of_array, checksum_of_dev
+from trelliswork.training.scoring import scoring_of
 from trelliswork.training.warm_start import merged, relabelled
 from trelliswork.training.weighting import Weighting
 
 if TYPE_CHECKING:
     from trelliswork.estimators.sequence_labeler import SequenceLabeler
 
-__all__ = ["Job"]
+__all__ = ["SequenceExamples"]
 
 FloatArray = npt.NDArray[np.float64]
 
 
-class Job:
-    """One call of `fit` or `partial_fit`: the data on their way to an oracle, and weights on theirs to a model."""
+class SequenceExamples:
+    """What one call of `SequenceLabeler.fit` or `partial_fit` learns from.
+
+    Parameters
+    ----------
+    labeler : SequenceLabeler
+        Its parameters are used.
+    inputs : Inputs
+        What is seen of a token.
+    X, gold
+        The sequences, and their labels as numbers.
+    weighting : Weighting
+    earlier : TrainedModel, optional
+        The model to start from.
+    keep_all : bool
+        Whether attributes that only the earlier model has stay in the new one.
+
+    Attributes
+    ----------
+    oracle : ChainOracle
+        What a learner sees of the examples.
+    classes : list of str
+        The labels, sorted.
+    n_sequences, n_tokens : int
+    """
 
     def __init__(
         self,
         labeler: SequenceLabeler,
         inputs: Inputs,
+        X: Any,
         gold: Gold,
         weighting: Weighting,
-        earlier: TrainedModel | None,
-        keep_all: bool,
+        earlier: TrainedModel | None = None,
+        keep_all: bool = False,
     ) -> None:
         self._labeler, self.inputs, self._gold, self._weighting = labeler, inputs, gold, weighting
-        self._earlier, self._keep_all = earlier, keep_all
-        weighting.require_meaning(labeler._learner())
+        self._learner = checked_learner(labeler.learner)
+        self._keep_all = keep_all
+        weighting.require_meaning(self._learner)
         self.classes = sorted({*gold.names, *(earlier.labels if earlier is not None else ())})
         if not self.classes:
             raise InvalidInput("y has no labels to learn from: pass at least one labelled token.")
@@ -51,25 +78,57 @@ class Job:
             raise InvalidInput(
                 f"hash_bits is {labeler.hash_bits}, but the model to go on from has {earlier.hash_bits}."
             )
-        self._tensors = None if earlier is None else relabelled(earlier.tensors, earlier.labels, self.classes)
-        self.n_sequences = self.n_tokens = self.checksum = self._longest = 0
-
-    def oracle(self, X: Any) -> _core.ChainOracle:
-        """Read all examples and return what a learner sees of them."""
+        self._earlier = None if earlier is None else relabelled(earlier.tensors, earlier.labels, self.classes)
+        self._longest = 0
         number = {name: i for i, name in enumerate(self.classes)}
-        order = np.array([number[name] for name in self._gold.names], dtype=np.int32)
-        constraints = constraints_of(self._labeler.constraints, self.classes)
-        if constraints is not None:
-            require_kept(self._gold.renumbered(order), constraints, self.classes)
+        order = np.array([number[name] for name in gold.names], dtype=np.int32)
+        self._constraints = constraints_of(labeler.constraints, self.classes)
+        if self._constraints is not None:
+            require_kept(gold.renumbered(order), self._constraints, self.classes)
         examples = _core.Examples(self._hash_bits, self._names)
         self._sample, X = head(X)
         self._read(X, examples)
-        self.checksum = examples.checksum()
-        self._constraints = constraints
-        templates = self.inputs.templates
-        return self._made(examples, order, True if templates is None else templates.transitions, constraints)
+        self._checksum = examples.checksum()
+        self.oracle = self._made(examples, order)
 
-    def same_run(self, dev: int) -> SameRun:
+    def problem(self, X_dev: Any, y_dev: Any, keep: Callable[[FloatArray], None]) -> Problem:
+        """Return what is to be learned, with these development data or none, for `learn`."""
+        score, dev = None, 0
+        if require_dev(X_dev, y_dev, self._labeler.patience):
+            score, dev = self._dev_score(X_dev, y_dev)
+        start = None if self._earlier is None else np.asarray(self.oracle.weights_from(self._earlier))
+        return Problem(self.oracle, keep, self._same_run(dev), start, score)
+
+    def model(self, weights: FloatArray, settings: dict[str, Any]) -> TrainedModel:
+        """Return the model with these weights."""
+        added = self.oracle.n_weights - len(weights)  # since the best iteration
+        tensors = self.oracle.export(np.concatenate([weights, np.zeros(added)]) if added else weights)
+        if self._keep_all and self._earlier is not None:
+            tensors = merged(self._earlier, tensors, self._hash_bits)
+            if self._longest < 2:  # no labels in a row: what is known of them stays
+                tensors["transitions"] = self._earlier["transitions"]
+        model = TrainedModel(tensors, settings)
+        model.settings["training"]["known_share"] = self._known_share(model)
+        return model
+
+    def _dev_score(self, X_dev: Any, y_dev: Any) -> tuple[Callable[[FloatArray], float], int]:
+        """Return how weights score on the development data, and a checksum of these."""
+        n_jobs = checks.as_jobs(self._labeler.n_jobs)
+        gold = encoded(y_dev, "y_dev", self.classes)
+        sources = list(self.inputs.sources(X_dev, "X_dev"))
+        lengths = np.concatenate([np.zeros(0, dtype=np.int64), *(source.lengths() for source in sources)])
+        gold = paired(gold, lengths, "X_dev")
+        warn_of_unseen(gold.names[len(self.classes) :])
+        sets = [self.oracle.dev(source, n_jobs) for source in sources]
+        measure = scoring_of(self._labeler.scoring, gold, gold.names)
+
+        def score(w: FloatArray) -> float:
+            guess = [part.argmax(w, n_jobs, self._learner.local) for part in sets]
+            return measure(gold, np.concatenate(guess), gold.names)
+
+        return score, checksum_of_dev(gold, sets)
+
+    def _same_run(self, dev: int) -> SameRun:
         """Return what a resumed run must have in common with this one; ``dev`` is a checksum of development data."""
         labeler, constraints = self._labeler, self._constraints
         settings = {
@@ -82,23 +141,7 @@ class Job:
             "cost": checksum_of_array(checks.as_cost(labeler.cost, len(self.classes))),
             "constraints": None if constraints is None else [checksum_of_array(part) for part in constraints],
         }
-        return SameRun(self.n_sequences, self.n_tokens, self.checksum, dev, settings)
-
-    def first_weights(self, oracle: _core.ChainOracle) -> FloatArray | None:
-        """Return where to start."""
-        return None if self._tensors is None else np.asarray(oracle.weights_from(self._tensors))
-
-    def model(self, oracle: _core.ChainOracle, weights: FloatArray, settings: dict[str, Any]) -> TrainedModel:
-        """Return the model with these weights."""
-        added = oracle.n_weights - len(weights)  # since the best iteration
-        tensors = oracle.export(np.concatenate([weights, np.zeros(added)]) if added else weights)
-        if self._keep_all and self._tensors is not None:
-            tensors = merged(self._tensors, tensors, self._hash_bits)
-            if self._longest < 2:  # no labels in a row: what is known of them stays
-                tensors["transitions"] = self._tensors["transitions"]
-        model = TrainedModel(tensors, settings)
-        model.settings["training"]["known_share"] = self._known_share(model)
-        return model
+        return SameRun(self.n_sequences, self.n_tokens, self._checksum, dev, settings)
 
     def _known_share(self, model: TrainedModel) -> float:
         """Which part of the attributes of the first sequences has weights; rare ones may have none."""
@@ -125,15 +168,13 @@ class Job:
         if not self.n_tokens:
             raise InvalidInput("X has no tokens to learn from: pass at least one sequence that is not empty.")
 
-    def _made(
-        self, examples: _core.Examples, order: npt.NDArray[np.int32], transitions: bool, constraints: Constraints | None
-    ) -> _core.ChainOracle:
-        labeler = self._labeler
+    def _made(self, examples: _core.Examples, order: npt.NDArray[np.int32]) -> _core.ChainOracle:
+        labeler, learner, constraints = self._labeler, self._learner, self._constraints
+        templates = self.inputs.templates
         allowed_transitions, allowed_start, allowed_end = (
             (None, None, None) if constraints is None else (part.astype(np.uint8) for part in constraints)
         )
         cost = checks.as_cost(labeler.cost, len(self.classes))
-        learner = labeler._learner()
         if not isinstance(labeler.cost, str) and not learner.costs and labeler.decoder != "mbr":
             raise InvalidInput(
                 f"{learner!r} does not look at costs, nor does decoder='argmax'. Leave cost out, choose decoder='mbr', "
@@ -159,7 +200,7 @@ class Job:
                 order,
                 labeler.min_count,
                 combinations,
-                transitions,
+                True if templates is None else templates.transitions,
                 allowed_transitions,
                 allowed_start,
                 allowed_end,
@@ -167,7 +208,7 @@ class Job:
                 "fast" if learner.sums else "best",
                 checks.as_jobs(labeler.n_jobs),
                 learner.by_member,
-                self._tensors,
+                self._earlier,
                 self._keep_all,
             )
         except ValueError as error:

@@ -194,7 +194,7 @@ class Committee(PlainParameters):
             parts = {name: [value[i] for i in indices] for name, value in weights.items()}
             model = _unfitted(self.first, self._member_jobs(len(held_out) + 1))
             model.fit([X[i] for i in indices], [y[i] for i in indices], **dev, **parts)
-            if getattr(model, "message_", "").startswith("interrupted"):
+            if getattr(model, "interrupted_", False):
                 raise KeyboardInterrupt  # half a committee is none
             return model
 

@@ -54,8 +54,7 @@ class _Scored(NamedTuple):
 def oracle_of(structure: Structure, X: Iterable[Any], Y: Iterable[Any], sample_weight: Any = None) -> _core.Oracle:
     """Return the examples as learners see them: written down if the structure lists its outputs, else asked about."""
     asked = Asked(structure, X, Y)
-    weights = checked_sample_weight(sample_weight, len(asked.X))
-    return asked.enumerated(weights) if "parts" in structure.answers else asked.oracle(weights)
+    return asked.learnable(checked_sample_weight(sample_weight, len(asked.X)))
 
 
 def predicted(structure: Structure, X: Iterable[Any], weights: FloatArray) -> list[Any]:
@@ -97,6 +96,11 @@ class Asked:
         self._found_before: dict[int, list[_Scored]] = {}
 
     # ---- oracles -------------------------------------------------------------------------------------------------
+
+    def learnable(self, sample_weight: FloatArray) -> _core.Oracle:
+        """Return the oracle for learners: of all outputs if the structure lists them, else one that asks."""
+        listed = "parts" in self.structure.answers
+        return self.enumerated(sample_weight) if listed else self.oracle(sample_weight)
 
     def oracle(self, sample_weight: FloatArray) -> _core.AskedOracle:
         """Return an oracle that asks this object."""
