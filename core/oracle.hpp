@@ -1,4 +1,13 @@
-// What learners see of a training set: examples with gold structures, and questions about them at given weights.
+// What learners see of a training set: examples with gold outputs, and questions about them at given weights.
+//
+//     Oracle -- examples and weights, and what it can be asked:
+//        best()    BestOutputs       the k best outputs of an example, and their difference to gold
+//        sums()    Sums              loss, gradient, curvature and stochastic steps, over all outputs
+//        parts()   PartMarginals     the inside of an example: scores of its parts, and marginals under any scores
+//        local()   another Oracle    the same examples as single decisions
+//        hints()   Hints             what is faster if it is known beforehand
+//        growth()  GrowingWeights    weights that are added while learning goes on
+// Each of these is null where the oracle has no such answer.
 //
 // A learner never learns what the structure is. Weights are one vector of doubles; what they mean, and how they lie in
 // memory while examples are visited, is the oracle's own affair.
@@ -60,27 +69,18 @@ struct ScaledWeights {
 };
 
 // Numbers by weight, `stride` bytes apart, that somebody will soon change; or none.
-struct Touched {
+struct PrefetchTarget {
     const void* numbers = nullptr;
     std::size_t stride = 0;
 };
 
-// One structure that an oracle found: what it is (for the oracle alone to read), its score w . f(x, y) without any
-// cost, and its cost against gold.
-struct Found {
+// One output of an example: what it is (for the oracle alone to read), its score w . f(x, y) without any cost, and its
+// cost against gold.
+struct Output {
     std::vector<std::uint32_t> code;
-    std::shared_ptr<const void> held;  // for structures that are no row of numbers
+    std::shared_ptr<const void> held;  // for outputs that are not a row of numbers
     double score = 0.0, cost = 0.0;
     double margin = std::numeric_limits<double>::quiet_NaN();  // score of gold - score, where the oracle knows it
-};
-
-// What an oracle may be asked besides loss and gradient.
-enum class Question {
-    kArgmax,        // the best structure, with cost
-    kKBest,         // several of them
-    kExpectations,  // loss, curvature, descend
-    kParts,         // part_scores, part_costs, marginals
-    kLocal,         // local(): one decision after the other
 };
 
 // What a number in the vector of weights is. It may stand for g equal weights v, of attributes that always occur
@@ -92,99 +92,140 @@ enum class Variables {
                 // a learner whose updates are not linear in the features can do to v what it would do to each weight
 };
 
-class Oracle {
+// The best outputs of an example.
+class BestOutputs {
 public:
-    virtual ~Oracle() = default;
-    virtual std::size_t n_examples() const = 0;
-    virtual std::size_t n_weights() const = 0;  // may grow when difference() meets a weight for the first time
-    virtual bool answers(Question question) const = 0;
+    virtual ~BestOutputs() = default;
 
-    // Weights that difference() has added to those there were at first, as numbers that put them back in the same
-    // order.
-    virtual std::vector<double> grown() const { return {}; }
-    virtual void grow_again(std::span<const double>) {}
-
-    virtual Variables variables() const { return Variables::kPlain; }
-
-    // Whether kbest(), margin() and soon() take weights that are rounded.
-    virtual bool reads_rounded() const { return false; }
-
-    // How much example i counts in a sum of losses.
-    virtual double example_weight(std::size_t) const { return 1.0; }
-
-    // The k structures of an example that maximise  score + nu * cost,  best first, distinct; fewer where fewer exist.
+    // The k outputs of an example that maximise  score + nu * cost,  best first, distinct; fewer where fewer exist.
     // Gold may be among them. Several threads may ask at the same time.
-    virtual std::vector<Found> kbest(const ScaledWeights&, std::size_t example, std::size_t k, double nu) const {
-        refuse("kbest", example, k);
-    }
+    virtual std::vector<Output> kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
+                                      double nu) const = 0;
+    virtual bool lists() const { return true; }  // whether k may be more than 1
 
-    // A hint that kbest() will be asked about the first of these examples next, and then about the second.
-    virtual void soon(const ScaledWeights&, std::size_t /*next*/, std::size_t /*after*/) const {}
+    // f(x, gold) - f(x, y) of an output that kbest() or gold() found for this example; may add weights, so one thread
+    // only.
+    virtual void difference(std::size_t example, const Output& output, SparseVector& out) = 0;
 
-    // f(x, gold) - f(x, y) of a structure that kbest() found for this example; may add weights, so one thread only.
-    virtual void difference(std::size_t example, const Found&, SparseVector&) { refuse("difference", example, 1); }
-
-    // A hint that the next difference() will be added to these numbers, which may be far away.
-    virtual void will_touch(const Touched&) {}
-
-    // The score of gold less that of a structure that kbest() found for this example, where that is quicker to have
+    // The score of gold less that of an output that kbest() found for this example, where that is quicker to have
     // than difference(); else NaN.
-    virtual double margin(const ScaledWeights&, std::size_t /*example*/, const Found&) const {
+    virtual double margin(const ScaledWeights&, std::size_t /*example*/, const Output&) const {
         return std::numeric_limits<double>::quiet_NaN();
     }
 
-    // The structure that maximises  cost * (1 + score - score of gold):  the hinge with rescaled slack. False when the
+    // The output that maximises  cost * (1 + score - score of gold):  the hinge with rescaled slack. False where the
     // structure has no exact way to find it; learners then search with kbest() over nu.
-    virtual bool slack_argmax(const ScaledWeights&, std::size_t, Found&) const { return false; }
+    virtual bool slack_argmax(const ScaledWeights&, std::size_t /*example*/, Output&) const { return false; }
 
-    // The inside of an example: scores of its parts, or their costs, as one vector that a learner may mix with others;
-    // log Z and the marginals of the parts under any such scores; and f(x, gold) - sum of marginals * f(part).
-    virtual void part_scores(const ScaledWeights&, std::size_t example, std::vector<double>&) const {
-        refuse("part_scores", example, 1);
-    }
-    virtual void part_costs(std::size_t example, std::vector<double>&) const { refuse("part_costs", example, 1); }
-    virtual double marginals(std::size_t example, std::span<const double>, std::vector<double>&) const {
-        refuse("marginals", example, 1);
-    }
-    virtual void difference_of_marginals(std::size_t example, std::span<const double>, SparseVector&) {
-        refuse("difference_of_marginals", example, 1);
-    }
+    // Whether gold is known only in part. Several outputs of an example are then allowed, which cost nothing; gold()
+    // is the best of them, and difference() compares with one of them, always the same.
+    virtual bool completes() const { return false; }
+    virtual Output gold(const ScaledWeights&, std::size_t /*example*/) const { return {}; }
+};
 
-    // The same examples taken apart into single decisions, each given the gold ones before it (a locally normalised
-    // model); the weights mean the same.
-    virtual std::unique_ptr<Oracle> local() const { return nullptr; }
-
-    // The factor nu of the cost that is added to the score of a wrong structure (softmax-margin, Table 2.1); 0 for
-    // none.
-    virtual void set_cost_scale(double nu) = 0;
-
-    // How much a weight counts in |w|_1 (all ones unless one variable stands for several equal weights); |w|^2 is
-    // plain.
-    virtual std::span<const double> l1_factors() const = 0;
+// Sums over all outputs. `nu` is the factor of the cost that is added to the score of a wrong output (softmax-margin,
+// Table 2.1 of the thesis; Gimpel & Smith 2010); 0 for none. Where gold is known in part, the loss of an example is
+// log Z less the same sum over what is allowed.
+class Sums {
+public:
+    virtual ~Sums() = default;
 
     // The loss summed over all examples, and its gradient, which is overwritten. The same to the last bit for any
     // n_jobs. `precise`: double precision throughout; otherwise single where it is faster.
-    virtual double loss(std::span<const double> weights, std::span<double> gradient, std::size_t n_jobs,
+    virtual double loss(std::span<const double> weights, std::span<double> gradient, double nu, std::size_t n_jobs,
                         bool precise) = 0;
 
     // A diagonal estimate of the second derivative of the same sum: the variance of each feature's parts, p (1 - p).
-    virtual void curvature(std::span<const double> weights, std::span<double> diagonal, std::size_t n_jobs) = 0;
-
-    // The examples in an order in which neighbours are alike (in length, say), so that a small batch of neighbours
-    // costs least; empty when any order will do.
-    virtual std::span<const std::uint32_t> alike() const { return {}; }
+    virtual void curvature(std::span<const double> weights, std::span<double> diagonal, double nu,
+                           std::size_t n_jobs) = 0;
 
     // One stochastic step: the loss of the given examples at the working weights, whose true value then becomes
     // w - step * (gradient of that loss). Touches only what the examples touch; several threads may each use their own
     // WorkingWeights.
     virtual std::unique_ptr<WorkingWeights> working_weights() const = 0;
-    virtual double descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step) const = 0;
+    virtual double descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step,
+                           double nu) const = 0;
 
-private:
-    [[noreturn]] static void refuse(const char* question, std::size_t example, std::size_t) {
-        throw std::invalid_argument(std::string("this structure does not answer ") + question + " (example " +
-                                    std::to_string(example) + ")");
-    }
+    // How much a weight counts in |w|_1 (all ones unless one variable stands for several equal weights); |w|^2 is
+    // plain.
+    virtual std::span<const double> l1_factors() const = 0;
 };
+
+// The inside of an example: scores of its parts, or their costs, as one vector that a learner may mix with others;
+// log Z and the marginals of the parts under any such scores; and f(x, gold) - sum of marginals * f(part).
+class PartMarginals {
+public:
+    virtual ~PartMarginals() = default;
+    virtual void part_scores(const ScaledWeights& weights, std::size_t example, std::vector<double>& out) const = 0;
+    virtual void part_costs(std::size_t example, std::vector<double>& out) const = 0;
+    virtual double marginals(std::size_t example, std::span<const double> scores, std::vector<double>& out) const = 0;
+    virtual void difference_of_marginals(std::size_t example, std::span<const double> marginals, SparseVector& out) = 0;
+};
+
+// What makes an oracle faster if it is known beforehand. Nothing of it changes a result, but for rounding.
+class Hints {
+public:
+    virtual ~Hints() = default;
+
+    // Whether kbest(), margin() and prefetch() take weights that are rounded.
+    virtual bool reads_rounded() const { return false; }
+
+    // kbest() will be asked about the first of these examples next, and then about the second.
+    virtual void prefetch(const ScaledWeights&, std::size_t /*next*/, std::size_t /*after*/) const {}
+
+    // The next difference() will be added to these numbers, which may be far away.
+    virtual void prefetch_update(const PrefetchTarget&) {}
+
+    // The examples in an order in which neighbours are similar (in length, say), so that a small batch of neighbours
+    // costs least; empty when any order will do.
+    virtual std::span<const std::uint32_t> similar_order() const { return {}; }
+};
+
+// Weights that difference() has added to those there were at first, as numbers that put them back in the same order.
+class GrowingWeights {
+public:
+    virtual ~GrowingWeights() = default;
+    virtual std::vector<double> grown() const = 0;
+    virtual void grow_again(std::span<const double> list) = 0;
+};
+
+class Oracle {
+public:
+    virtual ~Oracle() = default;
+    virtual std::size_t n_examples() const = 0;
+    virtual std::size_t n_weights() const = 0;  // may grow when difference() meets a weight for the first time
+    virtual double example_weight(std::size_t) const { return 1.0; }  // how much it counts in a sum of losses
+    virtual Variables variables() const { return Variables::kPlain; }
+
+    virtual BestOutputs* best() { return nullptr; }
+    virtual Sums* sums() { return nullptr; }
+    virtual PartMarginals* parts() { return nullptr; }
+    virtual Hints* hints() { return nullptr; }
+    virtual GrowingWeights* growth() { return nullptr; }
+
+    // The same examples taken apart into single decisions, each given the gold ones before it (a locally normalised
+    // model); the weights mean the same.
+    virtual std::unique_ptr<Oracle> local() const { return nullptr; }
+};
+
+// The questions that learners ask, by the names they have in Python.
+inline std::vector<std::string> answers(Oracle& oracle) {
+    std::vector<std::string> out;
+    if (oracle.best()) out.emplace_back("argmax");
+    if (oracle.best() && oracle.best()->lists()) out.emplace_back("kbest");
+    if (oracle.sums()) out.emplace_back("expectations");
+    if (oracle.parts()) out.emplace_back("parts");
+    if (oracle.local()) out.emplace_back("local");
+    return out;
+}
+
+// For learners that need an answer: throws where the oracle has none.
+template <class Interface>
+Interface& required(Interface* of_oracle, const char* question) {
+    if (of_oracle == nullptr)
+        throw std::invalid_argument(std::string("these examples do not answer ") + question +
+                                    ", which the learner asks for");
+    return *of_oracle;
+}
 
 }  // namespace tw

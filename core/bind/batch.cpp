@@ -69,18 +69,18 @@ void evaluate(Learner& learner, std::size_t n_jobs) {
 double hinge_sum(Oracle& oracle, const Vector& weights, std::size_t n_jobs, const std::string& rescaling) {
     const Rescaling how = rescaling_named(rescaling);
     learners::AveragedWeights w(start_of(oracle, weights));
+    learners::RankedExamples examples(oracle);
     const Unlocked unlocked;
-    return learners::hinge_sum(oracle, w, n_jobs, how);
+    return learners::hinge_sum(examples, w, n_jobs, how);
 }
 
 }  // namespace
 
 void bind_batch(nb::module_& m) {
     nb::class_<FrankWolfe, learners::Solver>(m, "FrankWolfe", "Block-coordinate Frank-Wolfe for max-margin.")
-        .def("__init__", make_frank_wolfe, nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("C") = 1.0,
-             nb::arg("tol") = 1e-3, nb::arg("rescaling") = "margin", nb::arg("averaged") = "weighted",
-             nb::arg("line_search") = true, nb::arg("gap_every") = 5, nb::arg("shuffle") = true, nb::arg("seed") = 0,
-             nb::keep_alive<1, 2>())
+        .def("__init__", make_frank_wolfe, nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("C"),
+             nb::arg("tol"), nb::arg("rescaling"), nb::arg("averaged"), nb::arg("line_search"), nb::arg("gap_every"),
+             nb::arg("shuffle"), nb::arg("seed"), nb::keep_alive<1, 2>())
         .def("evaluate", evaluate<FrankWolfe>, nb::arg("n_jobs") = 1, "Make objective and gap exact.");
     nb::class_<CuttingPlane, learners::Solver>(m, "CuttingPlane", "1-slack cutting planes for max-margin.")
         .def(
@@ -91,13 +91,12 @@ void bind_batch(nb::module_& m) {
                 require_tolerance(tol, 1);
                 new (self) CuttingPlane(oracle, C, tol, rescaling_named(rescaling), start_of(oracle, weights));
             },
-            nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("C") = 1.0, nb::arg("tol") = 0.01,
-            nb::arg("rescaling") = "margin", nb::keep_alive<1, 2>());
+            nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("C"), nb::arg("tol"), nb::arg("rescaling"),
+            nb::keep_alive<1, 2>());
     nb::class_<ExponentiatedGradient, learners::Solver>(m, "ExponentiatedGradient", "Online EG on the dual.")
         .def("__init__", make_exponentiated_gradient, nb::arg("oracle"), nb::arg("weights"), nb::kw_only(),
-             nb::arg("loss") = "crf", nb::arg("kappa") = 1.0, nb::arg("tol") = 1e-3, nb::arg("step") = 0.5,
-             nb::arg("gap_every") = 5, nb::arg("averaged") = false, nb::arg("shuffle") = true, nb::arg("seed") = 0,
-             nb::keep_alive<1, 2>())
+             nb::arg("loss"), nb::arg("kappa"), nb::arg("tol"), nb::arg("step"), nb::arg("gap_every"),
+             nb::arg("averaged"), nb::arg("shuffle"), nb::arg("seed"), nb::keep_alive<1, 2>())
         .def("evaluate", evaluate<ExponentiatedGradient>, nb::arg("n_jobs") = 1, "Make objective and gap exact.");
     m.def("hinge_sum", hinge_sum, nb::arg("oracle"), nb::arg("weights"), nb::arg("n_jobs") = 1,
           nb::arg("rescaling") = "margin",

@@ -1,6 +1,4 @@
 // MIRA, SDM, LaRank and dual coordinate ascent, bound.
-#include <limits>
-
 #include "../learners/dual_coordinate.hpp"
 #include "../learners/larank.hpp"
 #include "../learners/mira.hpp"
@@ -14,7 +12,7 @@ using learners::DualSettings;
 using learners::OnlineSettings;
 
 // What all of them take, after their own arguments.
-DualSettings checked_settings(const Oracle& oracle, double C, std::size_t k, double tau, double tol, std::size_t growth,
+DualSettings checked_settings(Oracle& oracle, double C, std::size_t k, double tau, double tol, std::size_t growth,
                               bool skip, std::size_t gap_every) {
     require_kbest(oracle, k);
     require_positive(C, "C must be a finite number above 0");
@@ -57,9 +55,8 @@ void bind_dual(nb::module_& m) {
                 new (self)
                     learners::Mira(oracle, OnlineSettings{seed, shuffle, averaged}, C, k, start_of(oracle, weights));
             },
-            nb::arg("oracle"), nb::arg("weights"), nb::kw_only(),
-            nb::arg("C") = std::numeric_limits<double>::infinity(), nb::arg("k") = 5, nb::arg("averaged") = true,
-            nb::arg("shuffle") = true, nb::arg("seed") = 0, nb::keep_alive<1, 2>());
+            nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("C"), nb::arg("k"), nb::arg("averaged"),
+            nb::arg("shuffle"), nb::arg("seed"), nb::keep_alive<1, 2>());
     nb::class_<learners::Sdm, learners::Solver>(m, "SDM", "The k-best sequential dual method, hinge or ramp.")
         .def(
             "__init__",
@@ -78,10 +75,9 @@ void bind_dual(nb::module_& m) {
                 new (self) learners::Sdm(oracle, OnlineSettings{seed, shuffle, averaged}, dual, ramp, inner,
                                          start_of(oracle, weights));
             },
-            nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("C") = 1.0, nb::arg("k") = 1,
-            nb::arg("loss") = "hinge", nb::arg("inner") = 5, nb::arg("tau") = 1e-4, nb::arg("tol") = 1e-3,
-            nb::arg("growth") = 0, nb::arg("skip") = false, nb::arg("gap_every") = 1, nb::arg("averaged") = false,
-            nb::arg("shuffle") = true, nb::arg("seed") = 0, nb::keep_alive<1, 2>());
+            nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("C"), nb::arg("k"), nb::arg("loss"),
+            nb::arg("inner"), nb::arg("tau"), nb::arg("tol"), nb::arg("growth"), nb::arg("skip"), nb::arg("gap_every"),
+            nb::arg("averaged"), nb::arg("shuffle"), nb::arg("seed"), nb::keep_alive<1, 2>());
     nb::class_<learners::LaRank, learners::Solver>(m, "LaRank", "k-best LaRank.")
         .def(
             "__init__",
@@ -92,10 +88,9 @@ void bind_dual(nb::module_& m) {
                 new (self) learners::LaRank(oracle, OnlineSettings{seed, shuffle, averaged}, dual, reprocess,
                                             start_of(oracle, weights));
             },
-            nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("C") = 1.0, nb::arg("k") = 1,
-            nb::arg("reprocess") = 10, nb::arg("tau") = 1e-4, nb::arg("tol") = 1e-3, nb::arg("growth") = 0,
-            nb::arg("gap_every") = 1, nb::arg("averaged") = false, nb::arg("shuffle") = true, nb::arg("seed") = 0,
-            nb::keep_alive<1, 2>());
+            nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("C"), nb::arg("k"), nb::arg("reprocess"),
+            nb::arg("tau"), nb::arg("tol"), nb::arg("growth"), nb::arg("gap_every"), nb::arg("averaged"),
+            nb::arg("shuffle"), nb::arg("seed"), nb::keep_alive<1, 2>());
     nb::class_<learners::DualCoordinate, learners::Solver>(m, "DualCoordinate",
                                                            "Dual coordinate ascent for the squared hinge.")
         .def(
@@ -107,10 +102,9 @@ void bind_dual(nb::module_& m) {
                 new (self) learners::DualCoordinate(oracle, OnlineSettings{seed, shuffle, averaged}, dual,
                                                     start_of(oracle, weights));
             },
-            nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("C") = 1.0, nb::arg("k") = 1,
-            nb::arg("tau") = 1e-4, nb::arg("tol") = 1e-3, nb::arg("growth") = 0, nb::arg("skip") = false,
-            nb::arg("gap_every") = 1, nb::arg("averaged") = false, nb::arg("shuffle") = true, nb::arg("seed") = 0,
-            nb::keep_alive<1, 2>());
+            nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("C"), nb::arg("k"), nb::arg("tau"),
+            nb::arg("tol"), nb::arg("growth"), nb::arg("skip"), nb::arg("gap_every"), nb::arg("averaged"),
+            nb::arg("shuffle"), nb::arg("seed"), nb::keep_alive<1, 2>());
 }
 
 }  // namespace tw::bind

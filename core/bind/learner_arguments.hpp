@@ -29,11 +29,11 @@ inline void require_positive(double value, const char* message) {
     require(std::isfinite(value) && value > 0.0, message);
 }
 
-// k-best learners need an oracle that can answer; one structure is enough for k = 1.
-inline void require_kbest(const Oracle& oracle, std::size_t k) {
+// k-best learners need an oracle that lists outputs; one output is enough for k = 1.
+inline void require_kbest(Oracle& oracle, std::size_t k) {
     require(k >= 1, "k must be at least 1");
-    require(k == 1 || oracle.answers(Question::kKBest),
-            "this structure cannot list its k best outputs (kbest): use k=1, or give it a kbest method");
+    BestOutputs& best = required(oracle.best(), "argmax");
+    required(k == 1 || best.lists() ? &best : nullptr, "kbest");
 }
 
 }  // namespace tw::bind

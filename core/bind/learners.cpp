@@ -16,7 +16,7 @@
 namespace tw::bind {
 namespace {
 
-using learners::Penalty;
+using learners::Objective;
 using learners::Solver;
 using learners::State;
 using Singles = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -54,10 +54,11 @@ State from_dict(const nb::dict& parts) {
     return state;
 }
 
-Penalty checked_penalty(double l2, double l1) {
+Objective checked_objective(double l2, double l1, double nu) {
     require(std::isfinite(l2) && l2 >= 0.0, "l2 must be a number >= 0");
     require(std::isfinite(l1) && l1 >= 0.0, "l1 must be a number >= 0");
-    return {l2, l1};
+    require(std::isfinite(nu), "nu must be a finite number");
+    return {l2, l1, nu};
 }
 
 std::vector<double> copy_of(const auto& array) { return {array.data(), array.data() + array.size()}; }
@@ -133,18 +134,18 @@ void bind_quasi_newton(nb::module_& m, const char* name, const char* doc) {
     nb::class_<T, Solver>(m, name, doc)
         .def(
             "__init__",
-            [](T* self, Oracle& oracle, const Vector& weights, double l2, double l1, std::size_t memory, double tol,
-               bool scaled, std::size_t period, double delta) {
+            [](T* self, Oracle& oracle, const Vector& weights, double l2, double l1, double nu, std::size_t memory,
+               double tol, bool scaled, std::size_t period, double delta) {
                 const auto start = start_of(oracle, weights);
                 require(memory <= 1000, "memory must be at most 1000");
                 require(tol >= 0.0, "tol must be a number >= 0");
                 require(period >= 1, "period must be at least 1");
                 require(delta >= 0.0, "delta must be a number >= 0");
-                new (self) T(oracle, checked_penalty(l2, l1), {memory, tol, scaled, period, delta}, start);
+                new (self) T(oracle, checked_objective(l2, l1, nu), {memory, tol, scaled, period, delta}, start);
             },
-            nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("l2") = 1.0, nb::arg("l1") = 0.0,
-            nb::arg("memory") = 6, nb::arg("tol") = 1e-3, nb::arg("scaled") = false, nb::arg("period") = 10,
-            nb::arg("delta") = 0.0, nb::keep_alive<1, 2>());
+            nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("l2"), nb::arg("l1"), nb::arg("nu"),
+            nb::arg("memory"), nb::arg("tol"), nb::arg("scaled"), nb::arg("period"), nb::arg("delta"),
+            nb::keep_alive<1, 2>());
 }
 
 }  // namespace
@@ -203,29 +204,30 @@ void bind_learners(nb::module_& m) {
     nb::class_<learners::Sgd, Solver>(m, "Sgd", "Stochastic gradient descent; an iteration is a pass over the data.")
         .def(
             "__init__",
-            [](learners::Sgd* self, Oracle& oracle, const Vector& weights, double l2, std::size_t batch,
+            [](learners::Sgd* self, Oracle& oracle, const Vector& weights, double l2, double nu, std::size_t batch,
                std::size_t shards, double decay, double step, double tol, std::uint64_t seed) {
                 const auto start = start_of(oracle, weights);
                 require(decay > 0.0 && decay <= 1.0, "decay must be above 0 and at most 1");
                 require(std::isfinite(step) && step >= 0.0, "step must be a number >= 0");
                 require(tol >= 0.0, "tol must be a number >= 0");
-                new (self)
-                    learners::Sgd(oracle, checked_penalty(l2, 0.0), {batch, shards, decay, step, tol, seed}, start);
+                new (self) learners::Sgd(oracle, checked_objective(l2, 0.0, nu),
+                                         {batch, shards, decay, step, tol, seed}, start);
             },
-            nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("l2") = 1.0, nb::arg("batch") = 4,
-            nb::arg("shards") = 1, nb::arg("decay") = 1.0, nb::arg("step") = 0.0, nb::arg("tol") = 1e-3,
-            nb::arg("seed") = 0, nb::keep_alive<1, 2>())
+            nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("l2"), nb::arg("nu"), nb::arg("batch"),
+            nb::arg("shards"), nb::arg("decay"), nb::arg("step"), nb::arg("tol"), nb::arg("seed"),
+            nb::keep_alive<1, 2>())
         .def_prop_ro("first_step_size", &learners::Sgd::first_step_size, "eta_0, given or found.");
     m.def(
         "exact_objective",
-        [](Oracle& oracle, const Vector& weights, double l2, double l1, std::size_t n_jobs) {
+        [](Oracle& oracle, const Vector& weights, double l2, double l1, std::size_t n_jobs, double nu) {
             const auto at = start_of(oracle, weights);
-            const Penalty penalty = checked_penalty(l2, l1);
+            const Objective objective = checked_objective(l2, l1, nu);
+            Sums& sums = required(oracle.sums(), "expectations");
             const Unlocked unlocked;
-            return learners::exact_objective(oracle, penalty, at, n_jobs);
+            return learners::exact_objective(sums, objective, at, n_jobs);
         },
         nb::arg("oracle"), nb::arg("weights"), nb::arg("l2"), nb::arg("l1") = 0.0, nb::arg("n_jobs") = 1,
-        "The penalised loss in double precision.");
+        nb::arg("nu") = 0.0, "The penalised loss in double precision.");
 }
 
 }  // namespace tw::bind

@@ -16,8 +16,8 @@ void bind_online(nb::module_& m) {
                 new (self) learners::Perceptron(oracle, OnlineSettings{seed, shuffle, averaged}, k,
                                                 start_of(oracle, weights, {Variables::kScaled, Variables::kByMember}));
             },
-            nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("k") = 1, nb::arg("averaged") = true,
-            nb::arg("shuffle") = true, nb::arg("seed") = 0, nb::keep_alive<1, 2>());
+            nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("k"), nb::arg("averaged"), nb::arg("shuffle"),
+            nb::arg("seed"), nb::keep_alive<1, 2>());
     nb::class_<learners::PassiveAggressive, learners::Solver>(
         m, "PassiveAggressive", "k-best PA, by score and cost or by score alone, and restricted.")
         .def(
@@ -30,9 +30,8 @@ void bind_online(nb::module_& m) {
                     oracle, OnlineSettings{seed, shuffle, averaged}, C, k, augmented, restricted,
                     start_of(oracle, weights, {Variables::kScaled, Variables::kByMember}));
             },
-            nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("C") = 1.0, nb::arg("k") = 1,
-            nb::arg("augmented") = true, nb::arg("restricted") = false, nb::arg("averaged") = true,
-            nb::arg("shuffle") = true, nb::arg("seed") = 0, nb::keep_alive<1, 2>());
+            nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("C"), nb::arg("k"), nb::arg("augmented"),
+            nb::arg("restricted"), nb::arg("averaged"), nb::arg("shuffle"), nb::arg("seed"), nb::keep_alive<1, 2>());
 }
 
 }  // namespace tw::bind

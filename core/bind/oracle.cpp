@@ -30,8 +30,8 @@ nb::list kbest(Oracle& oracle, const Vector& weights, std::size_t example, std::
     require(std::isfinite(nu), "nu must be a finite number");
     nb::list out;
     SparseVector difference;
-    for (const Found& found : oracle.kbest(w, example, k, nu)) {
-        oracle.difference(example, found, difference);
+    for (const tw::Output& found : required(oracle.best(), "argmax").kbest(w, example, k, nu)) {
+        oracle.best()->difference(example, found, difference);
         const nb::tuple vector = sparse(difference);
         out.append(nb::make_tuple(found.code, found.score, found.cost, vector[0], vector[1]));
     }
@@ -42,27 +42,33 @@ nb::list kbest(Oracle& oracle, const Vector& weights, std::size_t example, std::
 nb::list margins(Oracle& oracle, const Vector& weights, std::size_t example, std::size_t k, const Vector& others) {
     const ScaledWeights w = weights_of(oracle, weights, example), at = weights_of(oracle, others, example);
     nb::list out;
-    for (const Found& found : oracle.kbest(w, example, k, 0.0)) out.append(oracle.margin(at, example, found));
+    for (const tw::Output& found : required(oracle.best(), "argmax").kbest(w, example, k, 0.0))
+        out.append(oracle.best()->margin(at, example, found));
     return out;
 }
 
 // (code, score, cost) of the structure that maximises cost * (1 + score - score of gold); None without an exact way.
-nb::object slack_argmax(const Oracle& oracle, const Vector& weights, std::size_t example) {
-    Found found;
-    if (!oracle.slack_argmax(weights_of(oracle, weights, example), example, found)) return nb::none();
+nb::object slack_argmax(Oracle& oracle, const Vector& weights, std::size_t example) {
+    tw::Output found;
+    if (!required(oracle.best(), "argmax").slack_argmax(weights_of(oracle, weights, example), example, found))
+        return nb::none();
     return nb::make_tuple(found.code, found.score, found.cost);
 }
 
-auto part_scores(const Oracle& oracle, const Vector& weights, std::size_t example) {
+PartMarginals& parts_of(Oracle& oracle) { return required(oracle.parts(), "parts"); }
+
+Sums& sums_of(Oracle& oracle) { return required(oracle.sums(), "expectations"); }
+
+auto part_scores(Oracle& oracle, const Vector& weights, std::size_t example) {
     std::vector<double> out;
-    oracle.part_scores(weights_of(oracle, weights, example), example, out);
+    parts_of(oracle).part_scores(weights_of(oracle, weights, example), example, out);
     return to_numpy(out, {out.size()});
 }
 
-auto part_costs(const Oracle& oracle, std::size_t example) {
+auto part_costs(Oracle& oracle, std::size_t example) {
     require(example < oracle.n_examples(), "there is no such example");
     std::vector<double> out;
-    oracle.part_costs(example, out);
+    parts_of(oracle).part_costs(example, out);
     return to_numpy(out, {out.size()});
 }
 
@@ -70,9 +76,9 @@ nb::tuple marginals(Oracle& oracle, const Vector& scores, std::size_t example) {
     require(example < oracle.n_examples(), "there is no such example");
     require_scores(scores, "scores must be finite numbers");
     std::vector<double> out;
-    const double total = oracle.marginals(example, {scores.data(), scores.size()}, out);
+    const double total = parts_of(oracle).marginals(example, {scores.data(), scores.size()}, out);
     SparseVector difference;
-    oracle.difference_of_marginals(example, out, difference);
+    parts_of(oracle).difference_of_marginals(example, out, difference);
     const nb::tuple vector = sparse(difference);
     return nb::make_tuple(total, to_numpy(out, {out.size()}), vector[0], vector[1]);
 }
@@ -83,20 +89,21 @@ void bind_oracle(nb::module_& m) {
     nb::class_<Oracle>(m, "Oracle", "Examples with gold structures, and questions about them at given weights.")
         .def_prop_ro("n_examples", &Oracle::n_examples)
         .def_prop_ro("n_weights", &Oracle::n_weights)
-        .def(
-            "set_cost_scale",
-            [](Oracle& oracle, double nu) {
-                require(std::isfinite(nu), "the scale of the cost must be a finite number");
-                oracle.set_cost_scale(nu);
+        .def_prop_ro(
+            "answers",
+            [](Oracle& oracle) {
+                nb::list out;
+                for (const std::string& question : answers(oracle)) out.append(nb::str(question.c_str()));
+                return nb::tuple(out);
             },
-            nb::arg("nu"), "The factor of the cost added to wrong structures; 0 for none.")
+            nb::sig("def answers(self) -> tuple[str, ...]"), "The questions that learners may ask.")
         .def_prop_ro(
             "l1_factors",
-            [](const Oracle& oracle) {
-                const auto factors = oracle.l1_factors();
+            [](Oracle& oracle) {
+                const auto factors = sums_of(oracle).l1_factors();
                 return to_numpy(std::vector<double>(factors.begin(), factors.end()), {factors.size()});
             },
-            "How much each weight counts in |w|_1.")
+            nb::rv_policy::move, "How much each weight counts in |w|_1.")
         .def("kbest", kbest, nb::arg("weights"), nb::arg("example"), nb::arg("k") = 1, nb::arg("nu") = 0.0,
              "The k best structures under score + nu * cost: (code, score, cost, indices, values of f(gold) - f(y)).")
         .def("margins", margins, nb::arg("weights"), nb::arg("example"), nb::arg("k"), nb::arg("others"),
@@ -111,25 +118,27 @@ void bind_oracle(nb::module_& m) {
         .def("local", &Oracle::local, "The same examples as single decisions given the gold ones before; or None.")
         .def(
             "loss",
-            [](Oracle& oracle, const Vector& weights, Output gradient, std::size_t n_jobs, bool precise) {
+            [](Oracle& oracle, const Vector& weights, Output gradient, std::size_t n_jobs, bool precise, double nu) {
                 require(weights.size() == oracle.n_weights(), "weights has the wrong size");
                 require_size(gradient, oracle.n_weights());
                 require_scores(weights, "weights must be finite numbers");
+                require(std::isfinite(nu), "nu must be a finite number");
                 const Unlocked unlocked;
-                return oracle.loss({weights.data(), weights.size()}, {gradient.data(), gradient.size()}, n_jobs,
-                                   precise);
+                return sums_of(oracle).loss({weights.data(), weights.size()}, {gradient.data(), gradient.size()}, nu,
+                                            n_jobs, precise);
             },
             nb::arg("weights"), nb::arg("gradient"), nb::arg("n_jobs") = 1, nb::arg("precise") = true,
-            "The loss of all examples; its gradient is written into `gradient`.")
+            nb::arg("nu") = 0.0, "The loss of all examples; its gradient is written into `gradient`.")
         .def(
             "curvature",
-            [](Oracle& oracle, const Vector& weights, Output diagonal, std::size_t n_jobs) {
+            [](Oracle& oracle, const Vector& weights, Output diagonal, std::size_t n_jobs, double nu) {
                 require(weights.size() == oracle.n_weights(), "weights has the wrong size");
                 require_size(diagonal, oracle.n_weights());
                 const Unlocked unlocked;
-                oracle.curvature({weights.data(), weights.size()}, {diagonal.data(), diagonal.size()}, n_jobs);
+                sums_of(oracle).curvature({weights.data(), weights.size()}, {diagonal.data(), diagonal.size()}, nu,
+                                          n_jobs);
             },
-            nb::arg("weights"), nb::arg("diagonal"), nb::arg("n_jobs") = 1,
+            nb::arg("weights"), nb::arg("diagonal"), nb::arg("n_jobs") = 1, nb::arg("nu") = 0.0,
             "A diagonal estimate of the second derivative, written into `diagonal`.");
 }
 

@@ -35,7 +35,7 @@ struct Descent {
     }
 };
 
-std::unique_ptr<learners::Loss> make_loss(const Oracle& oracle, const std::string& name, std::size_t k, bool restricted,
+std::unique_ptr<learners::Loss> make_loss(Oracle& oracle, const std::string& name, std::size_t k, bool restricted,
                                           std::size_t cccp, double epsilon, double decay) {
     if (name == "max-margin") return std::make_unique<learners::HingeLoss>(1, false);
     if (name == "slack") return std::make_unique<learners::SlackLoss>();
@@ -66,10 +66,9 @@ void bind_descent(nb::module_& m) {
                                                  make_loss(oracle, loss, 1, false, 1, epsilon, epsilon_decay),
                                                  start_of(oracle, weights));
             },
-            nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("lam"), nb::arg("loss") = "max-margin",
-            nb::arg("epsilon") = 1.0, nb::arg("epsilon_decay") = 0.0, nb::arg("step") = "constant",
-            nb::arg("gamma") = 1.0, nb::arg("batch_size") = 1, nb::arg("average_after") = 0, nb::arg("averaged") = true,
-            nb::arg("shuffle") = true, nb::arg("seed") = 0, nb::keep_alive<1, 2>());
+            nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("lam"), nb::arg("loss"), nb::arg("epsilon"),
+            nb::arg("epsilon_decay"), nb::arg("step"), nb::arg("gamma"), nb::arg("batch_size"),
+            nb::arg("average_after"), nb::arg("averaged"), nb::arg("shuffle"), nb::arg("seed"), nb::keep_alive<1, 2>());
     nb::class_<learners::Pegasos, learners::Solver>(m, "Pegasos", "Structured Pegasos, in mini-batches.")
         .def(
             "__init__",
@@ -82,11 +81,10 @@ void bind_descent(nb::module_& m) {
                                              projection, make_loss(oracle, loss, k, restricted, cccp, 1.0, 0.0),
                                              start_of(oracle, weights));
             },
-            nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("lam"), nb::arg("loss") = "max-margin",
-            nb::arg("k") = 1, nb::arg("restricted") = false, nb::arg("cccp") = 5, nb::arg("step") = "pegasos",
-            nb::arg("gamma") = 1.0, nb::arg("alpha") = 0.75, nb::arg("batch_size") = 1, nb::arg("projection") = false,
-            nb::arg("average_after") = 0, nb::arg("averaged") = true, nb::arg("shuffle") = true, nb::arg("seed") = 0,
-            nb::keep_alive<1, 2>());
+            nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("lam"), nb::arg("loss"), nb::arg("k"),
+            nb::arg("restricted"), nb::arg("cccp"), nb::arg("step"), nb::arg("gamma"), nb::arg("alpha"),
+            nb::arg("batch_size"), nb::arg("projection"), nb::arg("average_after"), nb::arg("averaged"),
+            nb::arg("shuffle"), nb::arg("seed"), nb::keep_alive<1, 2>());
 }
 
 void bind_arow(nb::module_& m) {
@@ -109,9 +107,9 @@ void bind_arow(nb::module_& m) {
                     learners::Arow(oracle, OnlineSettings{seed, shuffle, averaged}, {kind, r, phi, C, variance, k},
                                    start_of(oracle, weights, {Variables::kByMember}));
             },
-            nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("variant") = "arow", nb::arg("r") = 1.0,
-            nb::arg("phi") = 1.0, nb::arg("C") = 1.0, nb::arg("variance") = 1.0, nb::arg("k") = 1,
-            nb::arg("averaged") = false, nb::arg("shuffle") = true, nb::arg("seed") = 0, nb::keep_alive<1, 2>());
+            nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("variant"), nb::arg("r"), nb::arg("phi"),
+            nb::arg("C"), nb::arg("variance"), nb::arg("k"), nb::arg("averaged"), nb::arg("shuffle"), nb::arg("seed"),
+            nb::keep_alive<1, 2>());
 }
 
 SparseVector sparse_of(const AveragedWeights& weights, const Indices& indices, const Vector& values) {
@@ -161,8 +159,9 @@ void bind_averaged_weights(nb::module_& m) {
 nb::object slack_rival(Oracle& oracle, const Vector& weights, std::size_t example, bool search) {
     AveragedWeights w(start_of(oracle, weights));
     require(example < oracle.n_examples(), "there is no such example");
+    learners::RankedExamples examples(oracle);
     const learners::SlackRival rival =
-        search ? learners::slack_search(oracle, w, example) : learners::slack_rival(oracle, w, example);
+        search ? learners::slack_search(examples, w, example) : learners::slack_rival(examples, w, example);
     if (!(rival.loss > 0.0)) return nb::none();
     return nb::make_tuple(rival.found.code, rival.found.cost, rival.loss, rival.exact,
                           to_numpy(rival.difference.indices, {rival.difference.size()}),

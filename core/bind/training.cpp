@@ -256,9 +256,9 @@ public:
         weights_->store(out);
         return to_numpy(out, {out.size()});
     }
-    double descend(const Numbers& examples, double step) {
+    double descend(const Numbers& examples, double step, double nu) {
         const Unlocked unlocked;
-        return oracle_.descend(*weights_, as_span(examples), step);
+        return oracle_.descend(*weights_, as_span(examples), step, nu);
     }
     double scale() const { return weights_->scale(); }
     void multiply(double factor) {
@@ -350,15 +350,6 @@ void bind_training(nb::module_& m) {
         .def(
             "working", [](const ChainOracle& oracle) { return std::make_unique<Working>(oracle); },
             nb::keep_alive<0, 1>(), "A copy of the weights for stochastic steps.")
-        .def("set_cost_scale", &ChainOracle::set_cost_scale, nb::arg("scale"),
-             "How much of the cost is added to the score of a wrong labelling (softmax-margin).")
-        .def_prop_ro(
-            "l1_factors",
-            [](const ChainOracle& oracle) {
-                const auto factors = oracle.l1_factors();
-                return to_numpy(std::vector<double>(factors.begin(), factors.end()), {factors.size()});
-            },
-            nb::rv_policy::move, "How much each weight counts in a sum of absolute values.")
         .def_prop_ro("n_labels", &ChainOracle::n_labels)
         .def_prop_ro("n_parameters", &ChainOracle::n_parameters, "Weights, one per attribute and label.")
         .def_prop_ro("memory_bytes", &ChainOracle::memory_bytes)
@@ -366,7 +357,7 @@ void bind_training(nb::module_& m) {
     nb::class_<Working>(m, "WorkingWeights", "Weights that stochastic steps change in place.")
         .def("load", &Working::load, nb::arg("weights"))
         .def("store", &Working::store)
-        .def("descend", &Working::descend, nb::arg("examples"), nb::arg("step"))
+        .def("descend", &Working::descend, nb::arg("examples"), nb::arg("step"), nb::arg("nu") = 0.0)
         .def("multiply", &Working::multiply, nb::arg("factor"))
         .def_prop_ro("scale", &Working::scale)
         .def_prop_ro("squared_norm", &Working::squared_norm);

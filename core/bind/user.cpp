@@ -36,7 +36,7 @@ user::EnumeratedOracle enumerated(const Indices& starts, const Indices& gold, co
 // Asks a Python object (trelliswork.structures.custom.adapter.Asked), which has checked whatever it answers. Learners
 // ask without the interpreter's lock and from any thread: every question takes it. What Python raises passes through
 // the learner as it is.
-class AskedOracle final : public Oracle {
+class AskedOracle final : public Oracle, public BestOutputs, public Sums {
 public:
     AskedOracle(nb::object asked, std::size_t n_features, SparseRows gold, std::vector<double> sample_weights,
                 bool kbest, bool expectations)
@@ -51,18 +51,16 @@ public:
     std::size_t n_examples() const override { return sample_weights_.size(); }
     std::size_t n_weights() const override { return n_features_; }
     double example_weight(std::size_t example) const override { return sample_weights_[example]; }
-    void set_cost_scale(double nu) override { cost_scale_ = nu; }
     std::span<const double> l1_factors() const override { return l1_factors_; }
 
-    bool answers(Question question) const override {
-        return question == Question::kArgmax || (question == Question::kKBest && kbest_) ||
-               (question == Question::kExpectations && expectations_);
-    }
+    BestOutputs* best() override { return this; }
+    bool lists() const override { return kbest_; }
+    Sums* sums() override { return expectations_ ? this : nullptr; }
 
-    std::vector<Found> kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
-                             double nu) const override {
+    std::vector<tw::Output> kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
+                                  double nu) const override {
         const nb::gil_scoped_acquire locked;
-        std::vector<Found> found;
+        std::vector<tw::Output> found;
         for (nb::handle one : asked_.attr("kbest")(array_of(weights), example, k, nu)) {
             const nb::tuple parts = nb::cast<nb::tuple>(one);
             auto difference = std::make_shared<SparseVector>();
@@ -73,16 +71,16 @@ public:
         return found;
     }
 
-    void difference(std::size_t, const Found& found, SparseVector& out) override {
+    void difference(std::size_t, const tw::Output& found, SparseVector& out) override {
         out = *static_cast<const SparseVector*>(found.held.get());
     }
 
-    double loss(std::span<const double> weights, std::span<double> gradient, std::size_t, bool) override {
+    double loss(std::span<const double> weights, std::span<double> gradient, double nu, std::size_t, bool) override {
         std::ranges::fill(gradient, 0.0);
         double total = 0.0;
         SparseVector difference;
         for (std::size_t example = 0; example < n_examples(); ++example) {
-            total += expect({weights, 1.0}, example, difference);
+            total += expect({weights, 1.0}, example, nu, difference);
             for (std::size_t i = 0; i < difference.size(); ++i)
                 gradient[difference.indices[i]] -= sample_weights_[example] * difference.values[i];
         }
@@ -91,11 +89,11 @@ public:
 
     // The squares of the gradients of the examples: what they are on average, in the places where the model is right,
     // is the second derivative (the Fisher information), and expectations say no more about it.
-    void curvature(std::span<const double> weights, std::span<double> diagonal, std::size_t) override {
+    void curvature(std::span<const double> weights, std::span<double> diagonal, double nu, std::size_t) override {
         std::ranges::fill(diagonal, 0.0);
         SparseVector difference;
         for (std::size_t example = 0; example < n_examples(); ++example) {
-            expect({weights, 1.0}, example, difference);
+            expect({weights, 1.0}, example, nu, difference);
             for (std::size_t i = 0; i < difference.size(); ++i)
                 diagonal[difference.indices[i]] +=
                     sample_weights_[example] * difference.values[i] * difference.values[i];
@@ -106,11 +104,13 @@ public:
         return std::make_unique<DenseWeights>(n_features_);
     }
 
-    double descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step) const override {
+    double descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step,
+                   double nu) const override {
         auto& working = dynamic_cast<DenseWeights&>(weights);
         std::vector<SparseVector> differences(examples.size());
         double total = 0.0;
-        for (std::size_t i = 0; i < examples.size(); ++i) total += expect(working.view(), examples[i], differences[i]);
+        for (std::size_t i = 0; i < examples.size(); ++i)
+            total += expect(working.view(), examples[i], nu, differences[i]);
         for (std::size_t i = 0; i < examples.size(); ++i) {
             const double factor = step / working.scale() * sample_weights_[examples[i]];
             for (std::size_t j = 0; j < differences[i].size(); ++j)
@@ -140,10 +140,9 @@ private:
     }
 
     // The weighted loss of an example at these weights, and f(gold) - expected features.
-    double expect(const ScaledWeights& weights, std::size_t example, SparseVector& difference) const {
+    double expect(const ScaledWeights& weights, std::size_t example, double nu, SparseVector& difference) const {
         const nb::gil_scoped_acquire locked;
-        const nb::tuple answer =
-            nb::cast<nb::tuple>(asked_.attr("expectations")(array_of(weights), example, cost_scale_));
+        const nb::tuple answer = nb::cast<nb::tuple>(asked_.attr("expectations")(array_of(weights), example, nu));
         difference_to(example, nb::cast<Indices>(answer[2]), nb::cast<Vector>(answer[3]), difference);
         return sample_weights_[example] * (nb::cast<double>(answer[0]) - nb::cast<double>(answer[1]));
     }
@@ -169,7 +168,6 @@ private:
     std::vector<double> sample_weights_;
     bool kbest_, expectations_;
     std::vector<double> l1_factors_;
-    double cost_scale_ = 0.0;
 };
 
 }  // namespace

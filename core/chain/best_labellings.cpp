@@ -88,7 +88,7 @@ public:
         }
     }
     // Numbers to be fetched, as soon as it is known which, in the next sum.
-    void will_touch(const Touched& touched) { touched_ = touched; }
+    void prefetch_update(const PrefetchTarget& touched) { touched_ = touched; }
     explicit Sum(bool counted) : counted_(counted) {}
     // To be called before so many weights are added.
     void expect(std::size_t more) {
@@ -160,7 +160,7 @@ private:
     std::vector<Slot> table_;
     std::uint32_t stamp_ = 0;
     unsigned shift_ = 0;
-    Touched touched_;
+    PrefetchTarget touched_;
 };
 
 BestLabellings::BestLabellings(const TrainingSet& set, std::shared_ptr<Growth> growth)
@@ -429,7 +429,7 @@ double BestLabellings::gold_score(const Scratch& space, std::size_t s) const {
 }
 
 // Viterbi over (position, wrong labels so far, label); O(length^2 K^2).
-bool BestLabellings::slack_argmax(const ScaledWeights& weights, std::size_t s, Found& out) const {
+bool BestLabellings::slack_argmax(const ScaledWeights& weights, std::size_t s, Output& out) const {
     const std::size_t length = set_.length(s), n_counts = length + 1;
     const bool counts_wrong_labels = set_.settings.cost.empty() && set_.token_weights.empty();
     if (!counts_wrong_labels || length * n_counts * K_ > kMostCounted) return false;
@@ -484,13 +484,13 @@ bool BestLabellings::slack_argmax(const ScaledWeights& weights, std::size_t s, F
     return true;
 }
 
-std::vector<Found> BestLabellings::kbest(const ScaledWeights& weights, std::size_t s, std::size_t k, double nu) const {
+std::vector<Output> BestLabellings::kbest(const ScaledWeights& weights, std::size_t s, std::size_t k, double nu) const {
     const Borrowed borrowed(*this);
     Scratch& space = *borrowed;
     const std::size_t length = set_.length(s);
     put_scores(space, weights, s, nu);
     const double of_gold = gold_score(space, s);
-    std::vector<Found> out;
+    std::vector<Output> out;
     const auto take = [&](const std::int32_t* labels, double total) {
         out.push_back(found(s, labels, total + space.lowered, nu));
         out.back().margin = of_gold - out.back().score;
@@ -540,8 +540,8 @@ double BestLabellings::viterbi(Scratch& space, const Potentials& potentials, con
     return total;
 }
 
-Found BestLabellings::found(std::size_t s, const std::int32_t* labels, double total, double nu) const {
-    Found out;
+Output BestLabellings::found(std::size_t s, const std::int32_t* labels, double total, double nu) const {
+    Output out;
     out.code.assign(labels, labels + set_.length(s));
     for (std::size_t t = 0; t < out.code.size(); ++t) {
         const std::size_t token = set_.starts[s] + t;
@@ -591,7 +591,7 @@ std::uint32_t BestLabellings::weight_of(const RareUnit& rare, std::uint32_t labe
     return weight;
 }
 
-void BestLabellings::will_touch(const Touched& touched) { sum_->will_touch(touched); }
+void BestLabellings::prefetch_update(const PrefetchTarget& touched) { sum_->prefetch_update(touched); }
 
 template <class Add>
 [[gnu::always_inline]] inline void BestLabellings::each_difference(std::size_t token, std::uint32_t right,

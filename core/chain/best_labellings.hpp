@@ -28,13 +28,13 @@ public:
     void fetch_lists(std::size_t sequence) const;
     void fetch_weights(const ScaledWeights& weights, std::size_t sequence) const;
 
-    std::vector<Found> kbest(const ScaledWeights& weights, std::size_t sequence, std::size_t k, double nu) const;
+    std::vector<Output> kbest(const ScaledWeights& weights, std::size_t sequence, std::size_t k, double nu) const;
     void difference(std::size_t sequence, std::span<const std::uint32_t> labels, SparseVector& out);
-    void will_touch(const Touched& touched);  // by the next difference()
+    void prefetch_update(const PrefetchTarget& touched);  // by the next difference()
     double margin(const ScaledWeights& weights, std::size_t sequence, std::span<const std::uint32_t> labels) const;
     // Exact where the cost counts wrong labels and the chain is not too long: the best labelling for every number of
     // them. False elsewhere.
-    bool slack_argmax(const ScaledWeights& weights, std::size_t sequence, Found& best) const;
+    bool slack_argmax(const ScaledWeights& weights, std::size_t sequence, Output& best) const;
 
     // Parts: [length][K] labels, then [K][K] transitions, or [length - 1] of those where pairs of labels have
     // attributes. A marginal is the expected number of times that a part is used.
@@ -85,7 +85,7 @@ private:
                    PackedTransitions& packed) const;
     template <class Real>
     double margin_of(const Real* weights, std::size_t sequence, std::span<const std::uint32_t> labels) const;
-    Found found(std::size_t sequence, const std::int32_t* labels, double total, double nu) const;
+    Output found(std::size_t sequence, const std::int32_t* labels, double total, double nu) const;
 
     const TrainingSet& set_;
     std::shared_ptr<Growth> growth_;

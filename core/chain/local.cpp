@@ -30,11 +30,6 @@ double LocalOracle::example_weight(std::size_t example) const {
     return s == kNoAttribute ? 0.0 : set_->weight(s);
 }
 
-void LocalOracle::set_cost_scale(double nu) {
-    if (!(nu >= 0.0 && nu <= 1e100)) throw std::invalid_argument("the scale of the cost must be finite, not negative");
-    cost_scale_ = nu;
-}
-
 template <class Visit>
 void LocalOracle::each_token(std::size_t s, Visit visit) const {
     for (std::size_t t = set_->starts[s]; t < set_->starts[s + 1]; ++t)
@@ -73,14 +68,14 @@ void LocalOracle::forbid(const Token& token, double* row) const {
         if (!allowed[y] || (token.last && !c.end[y])) row[y] = kLogZero;
 }
 
-double LocalOracle::decide(const double* weights, double scale, const Token& token, double* row) const {
+double LocalOracle::decide(const double* weights, double scale, double nu, const Token& token, double* row) const {
     const std::size_t gold = set_->gold[token.number];
     std::fill_n(row, K_, 0.0);
     add_scores(weights, scale, token, row);
     forbid(token, row);
     const double gold_score = row[gold];
-    if (cost_scale_ != 0.0)
-        for (std::size_t y = 0; y < K_; ++y) row[y] += cost_scale_ * set_->cost(gold, y);
+    if (nu != 0.0)
+        for (std::size_t y = 0; y < K_; ++y) row[y] += nu * set_->cost(gold, y);
     const double highest = *std::max_element(row, row + K_);
     double sum = 0.0;
     for (std::size_t y = 0; y < K_; ++y) sum += row[y] = std::exp(row[y] - highest);
@@ -111,12 +106,13 @@ void LocalOracle::add(const Token& token, const double* row, double factor, int 
                     factor * raised(static_cast<double>(p.value(i))) * row[pairs.labels[w] - before];
 }
 
-double LocalOracle::loss(std::span<const double> weights, std::span<double> gradient, std::size_t n_jobs, bool) {
+double LocalOracle::loss(std::span<const double> weights, std::span<double> gradient, double nu, std::size_t n_jobs,
+                         bool) {
     return over_shards<Space>(*set_, gradient, n_jobs, [&](std::size_t s, Space& space, double* sums) {
         space.row.resize(K_);
         double total = 0.0;
         each_token(s, [&](const Token& token, double weight) {
-            total += weight * decide(weights.data(), 1.0, token, space.row.data());
+            total += weight * decide(weights.data(), 1.0, nu, token, space.row.data());
             space.row[set_->gold[token.number]] -= 1.0;
             add(token, space.row.data(), weight, 1, sums);
         });
@@ -124,11 +120,12 @@ double LocalOracle::loss(std::span<const double> weights, std::span<double> grad
     });
 }
 
-void LocalOracle::curvature(std::span<const double> weights, std::span<double> diagonal, std::size_t n_jobs) {
+void LocalOracle::curvature(std::span<const double> weights, std::span<double> diagonal, double nu,
+                            std::size_t n_jobs) {
     over_shards<Space>(*set_, diagonal, n_jobs, [&](std::size_t s, Space& space, double* sums) {
         space.row.resize(K_);
         each_token(s, [&](const Token& token, double weight) {
-            decide(weights.data(), 1.0, token, space.row.data());
+            decide(weights.data(), 1.0, nu, token, space.row.data());
             for (double& p : space.row) p *= 1.0 - p;
             add(token, space.row.data(), weight, 2, sums);
         });
@@ -141,7 +138,8 @@ std::unique_ptr<WorkingWeights> LocalOracle::working_weights() const {
 }
 
 // All at the same weights: probabilities are kept until every decision has been looked at.
-double LocalOracle::descend(WorkingWeights& working, std::span<const std::uint32_t> examples, double step) const {
+double LocalOracle::descend(WorkingWeights& working, std::span<const std::uint32_t> examples, double step,
+                            double nu) const {
     auto& weights = dynamic_cast<DenseWeights&>(working);
     Space space;
     double total = 0.0;
@@ -154,7 +152,7 @@ double LocalOracle::descend(WorkingWeights& working, std::span<const std::uint32
     each([&](const Token& token, double weight) {
         space.kept.resize(space.kept.size() + K_);
         double* row = space.kept.data() + space.kept.size() - K_;
-        total += weight * decide(weights.stored(), weights.scale(), token, row);
+        total += weight * decide(weights.stored(), weights.scale(), nu, token, row);
         row[set_->gold[token.number]] -= 1.0;
     });
     const double* row = space.kept.data();

@@ -15,22 +15,24 @@
 
 namespace tw::chain {
 
-class LocalOracle final : public Oracle {
+class LocalOracle final : public Oracle, public Sums, public Hints {
 public:
     // Every token must have one label, and `set` its occurrences.
     explicit LocalOracle(std::shared_ptr<const TrainingSet> set);
 
     std::size_t n_examples() const override { return set_->n_examples; }
     std::size_t n_weights() const override { return set_->n_weights(); }
-    bool answers(Question question) const override { return question == Question::kExpectations; }
+    Sums* sums() override { return this; }
+    Hints* hints() override { return this; }
     double example_weight(std::size_t example) const override;
-    void set_cost_scale(double nu) override;
     std::span<const double> l1_factors() const override { return l1_factors_; }
-    double loss(std::span<const double> weights, std::span<double> gradient, std::size_t n_jobs, bool precise) override;
-    void curvature(std::span<const double> weights, std::span<double> diagonal, std::size_t n_jobs) override;
+    double loss(std::span<const double> weights, std::span<double> gradient, double nu, std::size_t n_jobs,
+                bool precise) override;
+    void curvature(std::span<const double> weights, std::span<double> diagonal, double nu, std::size_t n_jobs) override;
     std::unique_ptr<WorkingWeights> working_weights() const override;
-    std::span<const std::uint32_t> alike() const override { return set_->example; }
-    double descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step) const override;
+    std::span<const std::uint32_t> similar_order() const override { return set_->example; }
+    double descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step,
+                   double nu) const override;
 
 private:
     struct Token {  // where a decision is made
@@ -41,7 +43,7 @@ private:
         std::vector<double> row, kept;
     };
     // The probabilities of the labels of a token; returns minus the log of gold's.
-    double decide(const double* weights, double scale, const Token& token, double* row) const;
+    double decide(const double* weights, double scale, double nu, const Token& token, double* row) const;
     void add_scores(const double* weights, double scale, const Token& token, double* row) const;
     void forbid(const Token& token, double* row) const;
     // sums[w] += factor * value^power * row[label of w], over the weights that the decision at the token has
@@ -54,7 +56,6 @@ private:
     std::size_t K_;
     std::vector<std::uint32_t> transition_;  // the weight of each pair of labels, or kNone
     std::vector<double> l1_factors_;
-    double cost_scale_ = 0.0;
 };
 
 }  // namespace tw::chain

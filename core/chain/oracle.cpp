@@ -30,6 +30,11 @@ Settings checked(Settings settings) {
     return settings;
 }
 
+double checked_scale(double nu) {
+    if (!(nu >= 0.0 && nu <= 1e100)) throw std::invalid_argument("the scale of the cost must be finite, not negative");
+    return nu;
+}
+
 }  // namespace
 
 ChainOracle::ChainOracle(Examples&& examples, Settings settings, std::size_t n_jobs, Use use) : fast_(false) {
@@ -53,27 +58,24 @@ ChainOracle::ChainOracle(Examples&& examples, Settings settings, std::size_t n_j
             l1_factors_[w] = set_->factor(u);
 }
 
-void ChainOracle::set_cost_scale(double nu) {
-    if (!(nu >= 0.0 && nu <= 1e100)) throw std::invalid_argument("the scale of the cost must be finite, not negative");
-    cost_scale_ = nu;
-}
-
-double ChainOracle::loss(std::span<const double> weights, std::span<double> gradient, std::size_t n_jobs,
+double ChainOracle::loss(std::span<const double> weights, std::span<double> gradient, double nu, std::size_t n_jobs,
                          bool precise) {
-    return path_->loss(weights, gradient, cost_scale_, n_jobs, precise);
+    return path_->loss(weights, gradient, checked_scale(nu), n_jobs, precise);
 }
 
-void ChainOracle::curvature(std::span<const double> weights, std::span<double> diagonal, std::size_t n_jobs) {
-    path_->curvature(weights, diagonal, cost_scale_, n_jobs);
+void ChainOracle::curvature(std::span<const double> weights, std::span<double> diagonal, double nu,
+                            std::size_t n_jobs) {
+    path_->curvature(weights, diagonal, checked_scale(nu), n_jobs);
 }
 
-double ChainOracle::descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step) const {
+double ChainOracle::descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step,
+                            double nu) const {
     std::vector<std::uint32_t> sequences;
     for (const std::uint32_t i : examples) {
         if (i >= n_examples()) throw std::invalid_argument("there is no example " + std::to_string(i));
         if (set_->sequence[i] != kNoAttribute) sequences.push_back(set_->sequence[i]);
     }
-    return sequences.empty() ? 0.0 : path_->descend(weights, sequences, step, cost_scale_);
+    return sequences.empty() ? 0.0 : path_->descend(weights, sequences, step, checked_scale(nu));
 }
 
 std::uint32_t ChainOracle::sequence(std::size_t example) const {
@@ -101,20 +103,20 @@ std::vector<double> ChainOracle::weights_from(const ModelView& model) {
     return weights;
 }
 
-std::vector<Found> ChainOracle::kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
-                                      double nu) const {
+std::vector<Output> ChainOracle::kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
+                                       double nu) const {
     const std::uint32_t s = sequence(example);
-    if (s == kNoAttribute) return {Found{}};
+    if (s == kNoAttribute) return {Output{}};
     return best_->kbest(weights, s, k, nu);
 }
 
-void ChainOracle::soon(const ScaledWeights& weights, std::size_t next, std::size_t after) const {
+void ChainOracle::prefetch(const ScaledWeights& weights, std::size_t next, std::size_t after) const {
     if (!best_) return;
     if (set_->sequence[after] != kNoAttribute) best_->fetch_lists(set_->sequence[after]);
     if (set_->sequence[next] != kNoAttribute) best_->fetch_weights(weights, set_->sequence[next]);
 }
 
-void ChainOracle::difference(std::size_t example, const Found& found, SparseVector& out) {
+void ChainOracle::difference(std::size_t example, const Output& found, SparseVector& out) {
     const std::uint32_t s = sequence(example);
     out.clear();
     if (s == kNoAttribute) return;
@@ -122,18 +124,18 @@ void ChainOracle::difference(std::size_t example, const Found& found, SparseVect
     best_->difference(s, found.code, out);
 }
 
-void ChainOracle::will_touch(const Touched& touched) {
-    if (best_) best_->will_touch(touched);
+void ChainOracle::prefetch_update(const PrefetchTarget& touched) {
+    if (best_) best_->prefetch_update(touched);
 }
 
-double ChainOracle::margin(const ScaledWeights& weights, std::size_t example, const Found& found) const {
+double ChainOracle::margin(const ScaledWeights& weights, std::size_t example, const Output& found) const {
     const std::uint32_t s = sequence(example);
     if (s == kNoAttribute) return 0.0;
     if (found.code.size() != set_->length(s)) throw std::invalid_argument("this structure is of another example");
     return best_->margin(weights, s, found.code);
 }
 
-bool ChainOracle::slack_argmax(const ScaledWeights& weights, std::size_t example, Found& best) const {
+bool ChainOracle::slack_argmax(const ScaledWeights& weights, std::size_t example, Output& best) const {
     const std::uint32_t s = sequence(example);
     best = {};
     return s == kNoAttribute || best_->slack_argmax(weights, s, best);
@@ -164,8 +166,7 @@ void ChainOracle::difference_of_marginals(std::size_t example, std::span<const d
 }
 
 std::unique_ptr<Oracle> ChainOracle::local() const {
-    if (variables_ == Variables::kByMember) throw std::invalid_argument("single decisions need by_member=False");
-    return best_ ? std::make_unique<LocalOracle>(set_) : nullptr;
+    return best_ && variables_ != Variables::kByMember ? std::make_unique<LocalOracle>(set_) : nullptr;
 }
 
 std::size_t ChainOracle::n_parameters() const {

@@ -16,7 +16,12 @@
 
 namespace tw::chain {
 
-class ChainOracle : public Oracle {
+class ChainOracle : public Oracle,
+                    public BestOutputs,
+                    public Sums,
+                    public PartMarginals,
+                    public Hints,
+                    public GrowingWeights {
 public:
     // `n_jobs` threads lay the examples out; how does not depend on their number. `use`, what learners will ask for:
     // sums over all labellings (loss, curvature, descend; fast where it can be), or the best labellings and parts.
@@ -28,31 +33,36 @@ public:
     std::size_t n_examples() const override { return set_->n_examples; }
     std::size_t n_weights() const override { return growth_->n_weights(); }
     std::size_t n_labels() const { return set_->n_labels(); }
-    bool answers(Question question) const override { return best_ || question == Question::kExpectations; }
+    BestOutputs* best() override { return best_ ? this : nullptr; }
+    Sums* sums() override { return this; }
+    PartMarginals* parts() override { return best_ ? this : nullptr; }
+    Hints* hints() override { return this; }
+    GrowingWeights* growth() override { return this; }
     bool reads_rounded() const override { return true; }
     Variables variables() const override { return variables_; }
     double example_weight(std::size_t example) const override;
     std::vector<double> grown() const override { return growth_->list(); }
     void grow_again(std::span<const double> list) override;
-    std::vector<Found> kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
-                             double nu) const override;
-    void soon(const ScaledWeights& weights, std::size_t next, std::size_t after) const override;
-    void difference(std::size_t example, const Found& found, SparseVector& out) override;
-    void will_touch(const Touched& touched) override;
-    double margin(const ScaledWeights& weights, std::size_t example, const Found& found) const override;
-    bool slack_argmax(const ScaledWeights& weights, std::size_t example, Found& best) const override;
+    std::vector<Output> kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
+                              double nu) const override;
+    void prefetch(const ScaledWeights& weights, std::size_t next, std::size_t after) const override;
+    void difference(std::size_t example, const Output& found, SparseVector& out) override;
+    void prefetch_update(const PrefetchTarget& touched) override;
+    double margin(const ScaledWeights& weights, std::size_t example, const Output& found) const override;
+    bool slack_argmax(const ScaledWeights& weights, std::size_t example, Output& best) const override;
     void part_scores(const ScaledWeights& weights, std::size_t example, std::vector<double>& out) const override;
     void part_costs(std::size_t example, std::vector<double>& out) const override;
     double marginals(std::size_t example, std::span<const double> scores, std::vector<double>& out) const override;
     void difference_of_marginals(std::size_t example, std::span<const double> marginals, SparseVector& out) override;
     std::unique_ptr<Oracle> local() const override;  // null where gold or attributes are not at hand
-    void set_cost_scale(double nu) override;
     std::span<const double> l1_factors() const override { return l1_factors_; }
-    double loss(std::span<const double> weights, std::span<double> gradient, std::size_t n_jobs, bool precise) override;
-    void curvature(std::span<const double> weights, std::span<double> diagonal, std::size_t n_jobs) override;
+    double loss(std::span<const double> weights, std::span<double> gradient, double nu, std::size_t n_jobs,
+                bool precise) override;
+    void curvature(std::span<const double> weights, std::span<double> diagonal, double nu, std::size_t n_jobs) override;
     std::unique_ptr<WorkingWeights> working_weights() const override { return path_->working_weights(); }
-    std::span<const std::uint32_t> alike() const override { return set_->example; }
-    double descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step) const override;
+    std::span<const std::uint32_t> similar_order() const override { return set_->example; }
+    double descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step,
+                   double nu) const override;
 
     std::size_t n_parameters() const;  // weights as users count them: one per attribute and label
     std::size_t memory_bytes() const;
@@ -71,7 +81,6 @@ private:
     std::unique_ptr<Path> path_;
     std::unique_ptr<BestLabellings> best_;  // or null
     std::vector<double> l1_factors_;
-    double cost_scale_ = 0.0;
     Variables variables_;
 };
 

@@ -89,8 +89,8 @@ void LabelOracle::part_costs(std::size_t example, std::vector<double>& out) cons
     for (std::size_t k = 0; k < n_labels_; ++k) out[k] = cost(example, k);
 }
 
-std::vector<Found> LabelOracle::kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
-                                      double nu) const {
+std::vector<Output> LabelOracle::kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
+                                       double nu) const {
     std::vector<double> scores;
     part_scores(weights, example, scores);
     std::vector<std::uint32_t> order(n_labels_);
@@ -100,12 +100,12 @@ std::vector<Found> LabelOracle::kbest(const ScaledWeights& weights, std::size_t 
     std::partial_sort(
         order.begin(), order.begin() + static_cast<std::ptrdiff_t>(k), order.end(),
         [&](std::uint32_t a, std::uint32_t b) { return value(a) != value(b) ? value(a) > value(b) : a < b; });
-    std::vector<Found> found(k);
+    std::vector<Output> found(k);
     for (std::size_t i = 0; i < k; ++i) found[i] = {{order[i]}, nullptr, scores[order[i]], cost(example, order[i])};
     return found;
 }
 
-void LabelOracle::difference(std::size_t example, const Found& found, SparseVector& out) {
+void LabelOracle::difference(std::size_t example, const Output& found, SparseVector& out) {
     require_example(example);
     out.clear();
     const std::size_t gold = gold_[example], label = found.code.at(0);
@@ -126,7 +126,7 @@ void LabelOracle::difference(std::size_t example, const Found& found, SparseVect
     });
 }
 
-bool LabelOracle::slack_argmax(const ScaledWeights& weights, std::size_t example, Found& best) const {
+bool LabelOracle::slack_argmax(const ScaledWeights& weights, std::size_t example, Output& best) const {
     std::vector<double> scores;
     part_scores(weights, example, scores);
     double highest = -std::numeric_limits<double>::infinity();
@@ -161,19 +161,21 @@ void LabelOracle::difference_of_marginals(std::size_t example, std::span<const d
     });
 }
 
-double LabelOracle::infer(const ScaledWeights& weights, std::size_t row, std::span<double> probabilities) const {
+double LabelOracle::infer(const ScaledWeights& weights, std::size_t row, double nu,
+                          std::span<double> probabilities) const {
     score(weights, row, probabilities);
     const double gold_score = probabilities[gold_[row]];
-    if (cost_scale_ != 0.0)
-        for (std::size_t k = 0; k < n_labels_; ++k) probabilities[k] += cost_scale_ * cost(row, k);
+    if (nu != 0.0)
+        for (std::size_t k = 0; k < n_labels_; ++k) probabilities[k] += nu * cost(row, k);
     return sample_weights_[row] * (softmax(probabilities) - gold_score);
 }
 
-double LabelOracle::loss(std::span<const double> weights, std::span<double> gradient, std::size_t n_jobs, bool) {
+double LabelOracle::loss(std::span<const double> weights, std::span<double> gradient, double nu, std::size_t n_jobs,
+                         bool) {
     return sum_over_shards(rows_->n_rows, gradient, n_jobs, [&, this] {
-        return [&weights, this, p = std::vector<double>(n_labels_), q = std::vector<double>(n_groups_)](
+        return [&weights, nu, this, p = std::vector<double>(n_labels_), q = std::vector<double>(n_groups_)](
                    std::size_t row, double* sums) mutable {
-            const double loss = infer({weights, 1.0}, row, p);
+            const double loss = infer({weights, 1.0}, row, nu, p);
             p[gold_[row]] -= 1.0;
             to_groups<1>(p.data(), q.data());
             rows_->each(row, [&](std::size_t column, double x) {
@@ -185,11 +187,12 @@ double LabelOracle::loss(std::span<const double> weights, std::span<double> grad
     });
 }
 
-void LabelOracle::curvature(std::span<const double> weights, std::span<double> diagonal, std::size_t n_jobs) {
+void LabelOracle::curvature(std::span<const double> weights, std::span<double> diagonal, double nu,
+                            std::size_t n_jobs) {
     sum_over_shards(rows_->n_rows, diagonal, n_jobs, [&, this] {
-        return [&weights, this, p = std::vector<double>(n_labels_), mean = std::vector<double>(n_groups_),
+        return [&weights, nu, this, p = std::vector<double>(n_labels_), mean = std::vector<double>(n_groups_),
                 square = std::vector<double>(n_groups_)](std::size_t row, double* sums) mutable {
-            infer({weights, 1.0}, row, p);
+            infer({weights, 1.0}, row, nu, p);
             to_groups<1>(p.data(), mean.data());
             to_groups<2>(p.data(), square.data());
             rows_->each(row, [&](std::size_t column, double x) {
@@ -206,12 +209,13 @@ std::unique_ptr<WorkingWeights> LabelOracle::working_weights() const {
     return std::make_unique<DenseWeights>(n_weights());
 }
 
-double LabelOracle::descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step) const {
+double LabelOracle::descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step,
+                            double nu) const {
     auto& working = dynamic_cast<DenseWeights&>(weights);
     std::vector<double> p(n_labels_), q(examples.size() * n_groups_);
     double total = 0.0;
     for (std::size_t i = 0; i < examples.size(); ++i) {
-        total += infer(working.view(), examples[i], p);
+        total += infer(working.view(), examples[i], nu, p);
         p[gold_[examples[i]]] -= 1.0;
         to_groups<1>(p.data(), &q[i * n_groups_]);
     }

@@ -41,7 +41,7 @@ struct Groups {
     SparseRows of_label;
 };
 
-class LabelOracle final : public Oracle {
+class LabelOracle final : public Oracle, public BestOutputs, public Sums, public PartMarginals {
 public:
     // `gold` is below n_labels; `sample_weights` is empty or one number >= 0 per row; `cost` is empty (0/1) or [K][K],
     // first the gold label, >= 0 and 0 for gold itself. Throws std::invalid_argument when they do not fit each other.
@@ -52,23 +52,26 @@ public:
     std::size_t n_groups() const { return n_groups_; }
     std::size_t n_examples() const override { return rows_->n_rows; }
     std::size_t n_weights() const override { return rows_->n_columns * n_groups_; }  // [column][group]
-    bool answers(Question) const override { return true; }
+    BestOutputs* best() override { return this; }
+    Sums* sums() override { return this; }
+    PartMarginals* parts() override { return this; }
     double example_weight(std::size_t example) const override { return sample_weights_[example]; }
-    std::vector<Found> kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
-                             double nu) const override;
-    void difference(std::size_t example, const Found& found, SparseVector& out) override;
-    bool slack_argmax(const ScaledWeights& weights, std::size_t example, Found& best) const override;
+    std::vector<Output> kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
+                              double nu) const override;
+    void difference(std::size_t example, const Output& found, SparseVector& out) override;
+    bool slack_argmax(const ScaledWeights& weights, std::size_t example, Output& best) const override;
     void part_scores(const ScaledWeights& weights, std::size_t example, std::vector<double>& out) const override;
     void part_costs(std::size_t example, std::vector<double>& out) const override;
     double marginals(std::size_t example, std::span<const double> scores, std::vector<double>& out) const override;
     void difference_of_marginals(std::size_t example, std::span<const double> marginals, SparseVector& out) override;
     std::unique_ptr<Oracle> local() const override { return std::make_unique<LabelOracle>(*this); }
-    void set_cost_scale(double nu) override { cost_scale_ = nu; }
     std::span<const double> l1_factors() const override { return l1_factors_; }
-    double loss(std::span<const double> weights, std::span<double> gradient, std::size_t n_jobs, bool precise) override;
-    void curvature(std::span<const double> weights, std::span<double> diagonal, std::size_t n_jobs) override;
+    double loss(std::span<const double> weights, std::span<double> gradient, double nu, std::size_t n_jobs,
+                bool precise) override;
+    void curvature(std::span<const double> weights, std::span<double> diagonal, double nu, std::size_t n_jobs) override;
     std::unique_ptr<WorkingWeights> working_weights() const override;
-    double descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step) const override;
+    double descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step,
+                   double nu) const override;
 
 private:
     double cost(std::size_t example, std::size_t label) const { return cost_[gold_[example] * n_labels_ + label]; }
@@ -78,14 +81,13 @@ private:
     void to_groups(const double* of_labels, double* of_groups) const;
     void score(const ScaledWeights& weights, std::size_t row, std::span<double> out) const;
     // Writes the probabilities of the labels (under the cost) and returns the loss.
-    double infer(const ScaledWeights& weights, std::size_t row, std::span<double> probabilities) const;
+    double infer(const ScaledWeights& weights, std::size_t row, double nu, std::span<double> probabilities) const;
 
     std::shared_ptr<const Rows> rows_;
     std::vector<std::uint32_t> gold_;
     std::size_t n_labels_, n_groups_;
     SparseRows groups_;  // empty: label k is group k
     std::vector<double> sample_weights_, cost_, l1_factors_;
-    double cost_scale_ = 0.0;
 };
 
 }  // namespace tw::label

@@ -47,9 +47,9 @@ public:
     }
 
     // What add() changes and no oracle has read just now.
-    Touched touched() const {
+    PrefetchTarget touched() const {
         if (rounds()) return {stored_.data(), 2 * sizeof(double)};
-        return passed_.empty() ? Touched{} : Touched{passed_.data(), sizeof(double)};
+        return passed_.empty() ? PrefetchTarget{} : PrefetchTarget{passed_.data(), sizeof(double)};
     }
 
     // w += step * x

@@ -29,6 +29,7 @@ double total_weight(const Oracle& oracle) {
 
 CuttingPlane::CuttingPlane(Oracle& oracle, double C, double epsilon, Rescaling rescaling, std::span<const double> start)
     : oracle_(oracle),
+      examples_(oracle),
       rescaling_(rescaling),
       C_(C),
       epsilon_(epsilon * total_weight(oracle)),
@@ -38,8 +39,6 @@ CuttingPlane::CuttingPlane(Oracle& oracle, double C, double epsilon, Rescaling r
       objective_(std::numeric_limits<double>::infinity()),
       dual_(0.0) {
     if (start.size() > 0xffffffffu) throw std::invalid_argument("there are more weights than 2**32");
-    if (!oracle.answers(Question::kArgmax))
-        throw std::invalid_argument("this structure has no argmax, which the learner needs");
 }
 
 double CuttingPlane::gradient_norm() const { return std::numeric_limits<double>::quiet_NaN(); }
@@ -81,7 +80,7 @@ double CuttingPlane::find_plane(std::size_t n_jobs) {
         for (std::size_t i = 0; i < difference.size(); ++i)
             plane.slope[difference.indices[i]] += weight * difference.values[i];
     };
-    each_most_violated(oracle_, w_, n_jobs, rescaling_, add);
+    each_most_violated(examples_, w_, n_jobs, rescaling_, add);
     ++passes_;
     plane.offset -= centre_.dot(plane.slope);
     const std::size_t n = planes_.size();
@@ -172,7 +171,7 @@ State CuttingPlane::state() const {
         slopes.insert(slopes.end(), plane.slope.begin(), plane.slope.end());
     }
     return {{"weights", w_.state()},
-            {"grown", oracle_.grown()},
+            {"grown", grown(oracle_)},
             {"centre", centre_.values()},
             {"best", best_},
             {"plane_sizes", std::move(sizes)},
@@ -187,7 +186,7 @@ State CuttingPlane::state() const {
 
 void CuttingPlane::restore(const State& state) {
     const auto& run = numbers(state, "run", 5);
-    oracle_.grow_again(any_numbers(state, "grown"));
+    grow_again(oracle_, any_numbers(state, "grown"));
     w_.restore(any_numbers(state, "weights"));
     if (w_.size() > oracle_.n_weights()) throw std::invalid_argument("state is of another training set");
     w_.grow(oracle_.n_weights());

@@ -49,6 +49,7 @@ private:
     std::size_t memory_bytes() const;
 
     Oracle& oracle_;
+    RankedExamples examples_;
     const Rescaling rescaling_;
     const double C_, epsilon_;
     Centre centre_;

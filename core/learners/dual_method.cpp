@@ -82,7 +82,7 @@ const std::vector<Rival>& DualMethod::violators(std::size_t example, std::size_t
     if (dual_settings_.rescaling == Rescaling::kMargin) return rivals(example, k, 1.0);
     with_slack_.resize(1);
     Rival& rival = with_slack_.front();
-    rival.cost = most_violated(oracle_, w_, example, Rescaling::kSlack, rival.difference);
+    rival.cost = most_violated(examples_, w_, example, Rescaling::kSlack, rival.difference);
     if (rival.cost == 0.0) with_slack_.clear();
     return with_slack_;
 }
@@ -142,7 +142,7 @@ void DualMethod::measure(std::size_t n_jobs) {
     const auto add = [&](std::size_t example, double cost, const SparseVector& difference) {
         objective_ += C_of(example) * loss(std::max(0.0, cost - w_.dot(difference)));
     };
-    each_most_violated(oracle_, w_, n_jobs, dual_settings_.rescaling, add);
+    each_most_violated(examples_, w_, n_jobs, dual_settings_.rescaling, add);
     primal_ = objective_;
     gap_ = objective_ - dual_;
 }

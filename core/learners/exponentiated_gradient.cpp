@@ -23,6 +23,7 @@ ExponentiatedGradient::ExponentiatedGradient(Oracle& oracle, const OnlineSetting
                                              const ExponentiatedGradientSettings& settings,
                                              std::span<const double> start)
     : Online(oracle, {order.seed, order.shuffle, order.averaged}, start),
+      parts_(required(oracle.parts(), "parts")),
       how_(settings),
       unit_(settings.loss == DualLoss::kCrf ? 1.0 / settings.kappa : 1.0),
       centre_(start),
@@ -30,18 +31,14 @@ ExponentiatedGradient::ExponentiatedGradient(Oracle& oracle, const OnlineSetting
       marginals_(oracle.n_examples()),
       eta_(oracle.n_examples(), settings.step),
       values_(oracle.n_examples(), 0.0),
-      gap_(std::numeric_limits<double>::infinity()) {
-    if (!oracle.answers(Question::kParts))
-        throw std::invalid_argument(
-            "this structure does not answer about its parts (part_scores, marginals), which the learner needs");
-}
+      gap_(std::numeric_limits<double>::infinity()) {}
 
 double ExponentiatedGradient::gap() const { return exact_ ? gap_ : std::numeric_limits<double>::infinity(); }
 
 // The marginals under theta, and the example's part of the dual.
 double ExponentiatedGradient::infer(std::size_t example, const std::vector<double>& theta,
                                     const std::vector<double>& costs, std::vector<double>& marginals) const {
-    const double log_z = oracle_.marginals(example, theta, marginals);
+    const double log_z = parts_.marginals(example, theta, marginals);
     double value = 0.0;
     if (how_.loss == DualLoss::kCrf) {
         value = log_z;
@@ -56,7 +53,7 @@ double ExponentiatedGradient::infer(std::size_t example, const std::vector<doubl
 // f(gold) - sum of marginals * f(part), without weights that are new: every output has some probability, so all weights
 // there could be would come, and the sums of a CRF would not know of them.
 void ExponentiatedGradient::expect(std::size_t example, const std::vector<double>& marginals, SparseVector& out) {
-    oracle_.difference_of_marginals(example, marginals, out);
+    parts_.difference_of_marginals(example, marginals, out);
     if (oracle_.n_weights() != w_.size())
         throw std::invalid_argument(
             "exponentiated gradient cannot take weights that grow: give the oracle those seen in gold, or all of them, "
@@ -69,7 +66,7 @@ void ExponentiatedGradient::begin(std::size_t n_jobs) {
     const std::size_t n = oracle_.n_examples();
     parallel_for(n, n_jobs, [&](std::size_t i, std::size_t) {
         std::vector<double> costs;
-        oracle_.part_costs(i, costs);
+        parts_.part_costs(i, costs);
         theta_[i] = costs;
         for (double& x : theta_[i]) x *= -kTrustInGold;
         values_[i] = infer(i, theta_[i], costs, marginals_[i]);
@@ -92,9 +89,9 @@ void ExponentiatedGradient::before_pass(std::size_t n_jobs) {
 
 void ExponentiatedGradient::visit(std::size_t example) {
     if (oracle_.example_weight(example) == 0.0) return;
-    oracle_.part_scores(w_.view(), example, scores_);
+    parts_.part_scores(w_.view(), example, scores_);
     if (how_.loss == DualLoss::kMaxMargin) {
-        oracle_.part_costs(example, costs_);
+        parts_.part_costs(example, costs_);
         for (std::size_t r = 0; r < scores_.size(); ++r) scores_[r] += costs_[r];
     }
     const double longest = how_.loss == DualLoss::kCrf ? 1.0 : kLongest;
@@ -165,11 +162,11 @@ void ExponentiatedGradient::evaluate(std::size_t n_jobs) {
     const double penalty = 0.5 * centre_.squared_distance(at);
     if (how_.loss == DualLoss::kCrf) {
         std::vector<double> gradient(at.size());
-        oracle_.set_cost_scale(0.0);
-        objective_ = unit_ * penalty + oracle_.loss(at, gradient, n_jobs, true);
+        Sums& sums = required(oracle_.sums(), "expectations");
+        objective_ = unit_ * penalty + sums.loss(at, gradient, 0.0, n_jobs, true);
     } else {
         AveragedWeights w(at);
-        objective_ = penalty + how_.kappa * hinge_sum(oracle_, w, n_jobs);
+        objective_ = penalty + how_.kappa * hinge_sum(examples_, w, n_jobs);
     }
     gap_ = std::max(0.0, objective_ - dual_);
     exact_ = true;
@@ -223,7 +220,7 @@ void ExponentiatedGradient::load(const State& state) {
     std::vector<double> costs;
     std::size_t from = 0;
     for (std::size_t i = 0; i < theta_.size(); ++i) {
-        if (begun_) oracle_.part_costs(i, costs);
+        if (begun_) parts_.part_costs(i, costs);
         if (sizes[i] != static_cast<double>(costs.size()) || theta.size() - from < costs.size())
             throw std::invalid_argument("state['theta'] is of another training set");
         const auto first = theta.begin() + static_cast<std::ptrdiff_t>(from);

@@ -57,6 +57,7 @@ private:
     double dual() const;
     std::size_t memory_bytes() const;
 
+    PartMarginals& parts_;
     const ExponentiatedGradientSettings how_;
     const double unit_;  // of objective and dual: what they are multiplied with to be the user's
     Centre centre_;

@@ -29,7 +29,7 @@ void FrankWolfe::visit(std::size_t example) {
     visits_ += 1.0;
     const double C = how_.C * oracle_.example_weight(example);
     if (C > 0.0) {
-        const double cost = most_violated(oracle_, w_, example, how_.rescaling, difference_);
+        const double cost = most_violated(examples_, w_, example, how_.rescaling, difference_);
         places_.grow(w_.size());
         Block& block = blocks_[example];
         // The slope of the dual towards the corner: what this example has in the duality gap.
@@ -86,7 +86,7 @@ void FrankWolfe::evaluate(std::size_t n_jobs) {
     const auto at = weights();
     const double distance = centre_.squared_distance(at);
     AveragedWeights w(at);
-    objective_ = 0.5 * distance + how_.C * hinge_sum(oracle_, w, n_jobs, how_.rescaling);
+    objective_ = 0.5 * distance + how_.C * hinge_sum(examples_, w, n_jobs, how_.rescaling);
     w_.grow(oracle_.n_weights());
     gap_ = std::max(0.0, objective_ - dual_);
     exact_ = true;

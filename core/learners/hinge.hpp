@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "../base/parallel.hpp"
-#include "averaged_weights.hpp"
+#include "ranked_examples.hpp"
 
 namespace tw::learners {
 
@@ -20,33 +20,32 @@ enum class Rescaling { kMargin, kSlack };
 
 // Finds the structure with the largest  cost - w . difference,  sets its difference, and returns its cost; with
 // rescaled slack, no cost and no difference, which is gold, when nothing is above zero. `w` grows as the oracle does.
-double most_violated(Oracle& oracle, AveragedWeights& w, std::size_t example, Rescaling rescaling,
+double most_violated(RankedExamples& examples, AveragedWeights& w, std::size_t example, Rescaling rescaling,
                      SparseVector& difference);
 
 // Calls visit(example, cost, difference) with the structure that maximises  score + nu * cost,  for all examples in
 // order; examples of weight zero are left out. `w` grows as the oracle does.
 template <class Visit>
-void each_best(Oracle& oracle, AveragedWeights& w, std::size_t n_jobs, double nu, Visit visit) {
+void each_best(RankedExamples& examples, AveragedWeights& w, std::size_t n_jobs, double nu, Visit visit) {
     constexpr std::size_t kAtOnce = 2048, kOfAThread = 16;  // examples: bound what is held, and pay for the counter
     SparseVector difference;
-    std::vector<std::vector<Found>> found;
-    for (std::size_t begin = 0; begin < oracle.n_examples(); begin += kAtOnce) {
-        const std::size_t n = std::min(kAtOnce, oracle.n_examples() - begin);
+    std::vector<std::vector<Output>> found;
+    for (std::size_t begin = 0; begin < examples.n_examples(); begin += kAtOnce) {
+        const std::size_t n = std::min(kAtOnce, examples.n_examples() - begin);
         found.assign(n, {});
-        w.grow(oracle.n_weights());
+        w.grow(examples.n_weights());
         parallel_for((n + kOfAThread - 1) / kOfAThread, n_jobs, [&](std::size_t item, std::size_t) {
             InterruptCheck check;
             for (std::size_t i = item * kOfAThread; i < std::min(n, (item + 1) * kOfAThread); ++i) {
                 check();
-                if (oracle.example_weight(begin + i) != 0.0) found[i] = oracle.kbest(w.view(), begin + i, 1, nu);
+                if (examples.example_weight(begin + i) != 0.0) found[i] = examples.kbest(w, begin + i, 1, nu);
             }
         });
         InterruptCheck check;
         for (std::size_t i = 0; i < n; ++i) {
             check();
             if (found[i].empty()) continue;
-            oracle.difference(begin + i, found[i].front(), difference);
-            w.grow(oracle.n_weights());
+            examples.difference(w, begin + i, found[i].front(), difference);
             visit(begin + i, found[i].front().cost, difference);
         }
     }
@@ -54,19 +53,21 @@ void each_best(Oracle& oracle, AveragedWeights& w, std::size_t n_jobs, double nu
 
 // The same with the most violated structures.
 template <class Visit>
-void each_most_violated(Oracle& oracle, AveragedWeights& w, std::size_t n_jobs, Rescaling rescaling, Visit visit) {
-    if (rescaling == Rescaling::kMargin) return each_best(oracle, w, n_jobs, 1.0, visit);
+void each_most_violated(RankedExamples& examples, AveragedWeights& w, std::size_t n_jobs, Rescaling rescaling,
+                        Visit visit) {
+    if (rescaling == Rescaling::kMargin) return each_best(examples, w, n_jobs, 1.0, visit);
     SparseVector difference;
     InterruptCheck check;
-    for (std::size_t i = 0; i < oracle.n_examples(); ++i) {
+    for (std::size_t i = 0; i < examples.n_examples(); ++i) {
         check();
-        if (oracle.example_weight(i) == 0.0) continue;
-        const double cost = most_violated(oracle, w, i, rescaling, difference);
+        if (examples.example_weight(i) == 0.0) continue;
+        const double cost = most_violated(examples, w, i, rescaling, difference);
         visit(i, cost, difference);
     }
 }
 
 // Sum over the examples of  weight * max_y [cost(y) - w . difference(y)].
-double hinge_sum(Oracle& oracle, AveragedWeights& w, std::size_t n_jobs, Rescaling rescaling = Rescaling::kMargin);
+double hinge_sum(RankedExamples& examples, AveragedWeights& w, std::size_t n_jobs,
+                 Rescaling rescaling = Rescaling::kMargin);
 
 }  // namespace tw::learners

@@ -10,26 +10,24 @@
 namespace tw::learners {
 
 // One more than k, because gold may be among them; but gold at the head of the list means that there is no loss.
-void HingeLoss::seek(const Oracle& oracle, const ScaledWeights& w, std::size_t example, Sought& out) const {
-    out.structures = oracle.kbest(w, example, k_ == 1 ? 1 : k_ + 1, 1.0);
-    if (restricted_) out.prediction = oracle.kbest(w, example, 1, 0.0);
+void HingeLoss::seek(const RankedExamples& examples, const AveragedWeights& w, std::size_t example, Sought& out) const {
+    out.structures = examples.kbest(w, example, k_ == 1 ? 1 : k_ + 1, 1.0);
+    if (restricted_) out.prediction = examples.kbest(w, example, 1, 0.0);
 }
 
-double HingeLoss::settle(Oracle& oracle, AveragedWeights& w, std::size_t example, const Sought& sought, double factor,
-                         Pushes& pushes) {
+double HingeLoss::settle(RankedExamples& examples, AveragedWeights& w, std::size_t example, const Sought& sought,
+                         double factor, Pushes& pushes) {
     double least = 0.0;  // loss of the prediction, which members of S reach
     if (restricted_ && !sought.prediction.empty()) {
-        oracle.difference(example, sought.prediction.front(), of_prediction_);
-        w.grow(oracle.n_weights());
+        examples.difference(w, example, sought.prediction.front(), of_prediction_);
         least = std::max(0.0, sought.prediction.front().cost - w.dot(of_prediction_));
     }
     const std::size_t first = pushes.size();
     std::vector<double> violations;
-    for (const Found& found : sought.structures) {
+    for (const Output& found : sought.structures) {
         if (violations.size() == k_) break;
         SparseVector& difference = pushes.next();
-        oracle.difference(example, found, difference);
-        w.grow(oracle.n_weights());
+        examples.difference(w, example, found, difference);
         const double violation = found.cost - w.dot(difference);
         if (!(violation > 0.0) || !loses_no_less(violation, least)) break;  // best first: the rest lose no more
         violations.push_back(violation);
@@ -46,28 +44,27 @@ double HingeLoss::settle(Oracle& oracle, AveragedWeights& w, std::size_t example
     return sum / static_cast<double>(size);
 }
 
-double SlackLoss::settle(Oracle& oracle, AveragedWeights& w, std::size_t example, const Sought&, double factor,
-                         Pushes& pushes) {
-    SlackRival rival = slack_rival(oracle, w, example);
+double SlackLoss::settle(RankedExamples& examples, AveragedWeights& w, std::size_t example, const Sought&,
+                         double factor, Pushes& pushes) {
+    SlackRival rival = slack_rival(examples, w, example);
     if (!(rival.loss > 0.0)) return 0.0;
     pushes.next() = std::move(rival.difference);
     pushes.push(factor * rival.found.cost);
     return rival.loss;
 }
 
-void RampLoss::begin(Oracle& oracle, AveragedWeights& w, std::size_t pass, std::size_t n_jobs) {
+void RampLoss::begin(RankedExamples& examples, AveragedWeights& w, std::size_t pass, std::size_t n_jobs) {
     if (pass % round_ != 0 && !tangents_.empty()) return;
-    const std::size_t n = oracle.n_examples();
-    std::vector<std::vector<Found>> found(n);
-    parallel_for(n, n_jobs, [&](std::size_t i, std::size_t) { found[i] = oracle.kbest(w.view(), i, 1, nu_); });
+    const std::size_t n = examples.n_examples();
+    std::vector<std::vector<Output>> found(n);
+    parallel_for(n, n_jobs, [&](std::size_t i, std::size_t) { found[i] = examples.kbest(w, i, 1, nu_); });
     std::vector<Tangent> tangents(n);
     InterruptCheck check;
     for (std::size_t i = 0; i < n; ++i) {
         check();
         if (found[i].empty()) continue;
         Tangent& tangent = tangents[i];
-        oracle.difference(i, found[i].front(), tangent.difference);
-        w.grow(oracle.n_weights());
+        examples.difference(w, i, found[i].front(), tangent.difference);
         tangent.cost = -nu_ * found[i].front().cost;
         const bool concave = -tangent.cost - w.dot(tangent.difference) > 0.0;  // n is in A of the thesis's algorithm 6
         if (!concave) tangent = {};
@@ -75,9 +72,9 @@ void RampLoss::begin(Oracle& oracle, AveragedWeights& w, std::size_t pass, std::
     tangents_ = std::move(tangents);
 }
 
-double RampLoss::settle(Oracle& oracle, AveragedWeights& w, std::size_t example, const Sought& sought, double factor,
-                        Pushes& pushes) {
-    double loss = HingeLoss::settle(oracle, w, example, sought, factor, pushes);
+double RampLoss::settle(RankedExamples& examples, AveragedWeights& w, std::size_t example, const Sought& sought,
+                        double factor, Pushes& pushes) {
+    double loss = HingeLoss::settle(examples, w, example, sought, factor, pushes);
     const Tangent& tangent = tangents_[example];
     if (tangent.difference.empty()) return loss;
     loss += tangent.cost + w.dot(tangent.difference);
@@ -126,25 +123,25 @@ void RampLoss::load(const State& state, std::size_t n_examples, std::size_t n_we
     tangents_ = std::move(tangents);
 }
 
-void DirectLoss::begin(Oracle&, AveragedWeights&, std::size_t pass, std::size_t) {
+void DirectLoss::begin(RankedExamples&, AveragedWeights&, std::size_t pass, std::size_t) {
     epsilon_ = first_ / std::pow(static_cast<double>(pass + 1), decay_);
 }
 
-void DirectLoss::seek(const Oracle& oracle, const ScaledWeights& w, std::size_t example, Sought& out) const {
-    out.structures = oracle.kbest(w, example, 1, epsilon_);
-    out.prediction = oracle.kbest(w, example, 1, 0.0);
+void DirectLoss::seek(const RankedExamples& examples, const AveragedWeights& w, std::size_t example,
+                      Sought& out) const {
+    out.structures = examples.kbest(w, example, 1, epsilon_);
+    out.prediction = examples.kbest(w, example, 1, 0.0);
 }
 
-double DirectLoss::settle(Oracle& oracle, AveragedWeights& w, std::size_t example, const Sought& sought, double factor,
-                          Pushes& pushes) {
+double DirectLoss::settle(RankedExamples& examples, AveragedWeights& w, std::size_t example, const Sought& sought,
+                          double factor, Pushes& pushes) {
     if (sought.structures.empty() || sought.prediction.empty()) return 0.0;
-    const Found &direct = sought.structures.front(), &prediction = sought.prediction.front();
+    const Output &direct = sought.structures.front(), &prediction = sought.prediction.front();
     if (direct.code == prediction.code && direct.held == prediction.held) return prediction.cost;
-    oracle.difference(example, direct, pushes.next());
+    examples.difference(w, example, direct, pushes.next());
     pushes.push(factor / epsilon_);
-    oracle.difference(example, prediction, pushes.next());
+    examples.difference(w, example, prediction, pushes.next());
     pushes.push(-factor / epsilon_);
-    w.grow(oracle.n_weights());
     return prediction.cost;
 }
 

@@ -6,15 +6,15 @@
 #include <memory>
 #include <vector>
 
-#include "averaged_weights.hpp"
+#include "ranked_examples.hpp"
 #include "solver.hpp"
 
 namespace tw::learners {
 
 // What was found for one example.
 struct Sought {
-    std::vector<Found> structures;  // best first
-    std::vector<Found> prediction;  // the best without cost, when the loss looks at it
+    std::vector<Output> structures;  // best first
+    std::vector<Output> prediction;  // the best without cost, when the loss looks at it
 };
 
 // Minus the subgradient of one or several examples: the sum of factor * difference.
@@ -44,12 +44,13 @@ class Loss {
 public:
     virtual ~Loss() = default;
     // Before each pass over the examples, counting from 0.
-    virtual void begin(Oracle&, AveragedWeights&, std::size_t /*pass*/, std::size_t /*n_jobs*/) {}
+    virtual void begin(RankedExamples&, AveragedWeights&, std::size_t /*pass*/, std::size_t /*n_jobs*/) {}
     // Several threads may look at the same time.
-    virtual void seek(const Oracle& oracle, const ScaledWeights& w, std::size_t example, Sought& out) const = 0;
+    virtual void seek(const RankedExamples& examples, const AveragedWeights& w, std::size_t example,
+                      Sought& out) const = 0;
     // The loss at the weights of seek(); minus its subgradient times `factor` is added to `pushes`.
-    virtual double settle(Oracle& oracle, AveragedWeights& w, std::size_t example, const Sought& sought, double factor,
-                          Pushes& pushes) = 0;
+    virtual double settle(RankedExamples& examples, AveragedWeights& w, std::size_t example, const Sought& sought,
+                          double factor, Pushes& pushes) = 0;
     virtual void save(State&) const {}
     virtual void load(const State&, std::size_t /*n_examples*/, std::size_t /*n_weights*/) {}
 };
@@ -60,9 +61,10 @@ public:
 class HingeLoss : public Loss {
 public:
     HingeLoss(std::size_t k, bool restricted) : k_(k), restricted_(restricted) {}
-    void seek(const Oracle& oracle, const ScaledWeights& w, std::size_t example, Sought& out) const override;
-    double settle(Oracle& oracle, AveragedWeights& w, std::size_t example, const Sought& sought, double factor,
-                  Pushes& pushes) override;
+    void seek(const RankedExamples& examples, const AveragedWeights& w, std::size_t example,
+              Sought& out) const override;
+    double settle(RankedExamples& examples, AveragedWeights& w, std::size_t example, const Sought& sought,
+                  double factor, Pushes& pushes) override;
 
 private:
     const std::size_t k_;
@@ -74,9 +76,9 @@ private:
 // gold, for which it needs the oracle for itself: nothing can be sought by several threads.
 class SlackLoss final : public Loss {
 public:
-    void seek(const Oracle&, const ScaledWeights&, std::size_t, Sought&) const override {}
-    double settle(Oracle& oracle, AveragedWeights& w, std::size_t example, const Sought& sought, double factor,
-                  Pushes& pushes) override;
+    void seek(const RankedExamples&, const AveragedWeights&, std::size_t, Sought&) const override {}
+    double settle(RankedExamples& examples, AveragedWeights& w, std::size_t example, const Sought& sought,
+                  double factor, Pushes& pushes) override;
 };
 
 // The ramp loss (eq. 5.2) by the concave-convex procedure: every `round` passes, the concave part of each example is
@@ -85,9 +87,9 @@ public:
 class RampLoss final : public HingeLoss {
 public:
     RampLoss(double nu, std::size_t round) : HingeLoss(1, false), nu_(nu), round_(round) {}
-    void begin(Oracle& oracle, AveragedWeights& w, std::size_t pass, std::size_t n_jobs) override;
-    double settle(Oracle& oracle, AveragedWeights& w, std::size_t example, const Sought& sought, double factor,
-                  Pushes& pushes) override;
+    void begin(RankedExamples& examples, AveragedWeights& w, std::size_t pass, std::size_t n_jobs) override;
+    double settle(RankedExamples& examples, AveragedWeights& w, std::size_t example, const Sought& sought,
+                  double factor, Pushes& pushes) override;
     void save(State& state) const override;
     void load(const State& state, std::size_t n_examples, std::size_t n_weights) override;
 
@@ -110,10 +112,11 @@ class DirectLoss final : public Loss {
 public:
     // eps in pass p (counting from 1) is  epsilon / p^decay.
     DirectLoss(double epsilon, double decay) : first_(epsilon), decay_(decay), epsilon_(epsilon) {}
-    void begin(Oracle& oracle, AveragedWeights& w, std::size_t pass, std::size_t n_jobs) override;
-    void seek(const Oracle& oracle, const ScaledWeights& w, std::size_t example, Sought& out) const override;
-    double settle(Oracle& oracle, AveragedWeights& w, std::size_t example, const Sought& sought, double factor,
-                  Pushes& pushes) override;
+    void begin(RankedExamples& examples, AveragedWeights& w, std::size_t pass, std::size_t n_jobs) override;
+    void seek(const RankedExamples& examples, const AveragedWeights& w, std::size_t example,
+              Sought& out) const override;
+    double settle(RankedExamples& examples, AveragedWeights& w, std::size_t example, const Sought& sought,
+                  double factor, Pushes& pushes) override;
 
 private:
     const double first_, decay_;

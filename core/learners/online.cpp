@@ -11,13 +11,12 @@ namespace tw::learners {
 
 Online::Online(Oracle& oracle, const OnlineSettings& settings, std::span<const double> start, bool rounded)
     : oracle_(oracle),
+      examples_(oracle),
       settings_(settings),
-      w_(start, rounded && oracle.reads_rounded()),
+      w_(start, rounded && oracle.hints() && oracle.hints()->reads_rounded()),
       objective_(std::numeric_limits<double>::quiet_NaN()) {
     if (start.size() != oracle.n_weights()) throw std::invalid_argument("weights has the wrong size");
     if (start.size() > 0xffffffffu) throw std::invalid_argument("there are more weights than 2**32");
-    if (!oracle.answers(Question::kArgmax))
-        throw std::invalid_argument("this structure has no argmax, which the learner needs");
 }
 
 void Online::step(std::size_t n_jobs) {
@@ -26,13 +25,13 @@ void Online::step(std::size_t n_jobs) {
     loss_ = 0.0;
     updates_ = 0;
     before_pass(n_jobs);
-    const std::vector<std::uint32_t> examples = order();
+    const std::vector<std::uint32_t> visits = order();
     InterruptCheck check;
-    for (std::size_t i = 0; i < examples.size(); ++i) {
+    for (std::size_t i = 0; i < visits.size(); ++i) {
         check();
-        if (i + 2 < examples.size()) oracle_.soon(w_.view(), examples[i + 1], examples[i + 2]);
-        visit(examples[i]);
-        if (settings_.averaged && oracle_.example_weight(examples[i]) != 0.0) count();
+        if (i + 2 < visits.size()) examples_.prefetch(w_, visits[i + 1], visits[i + 2]);
+        visit(visits[i]);
+        if (settings_.averaged && oracle_.example_weight(visits[i]) != 0.0) count();
     }
     ++epochs_;
     after_pass(n_jobs);
@@ -66,30 +65,28 @@ std::vector<std::uint32_t> Online::order() const {
     return order;
 }
 
-const SparseVector& Online::difference(std::size_t example, const Found& found) {
-    oracle_.will_touch(w_.touched());
-    oracle_.difference(example, found, difference_);
-    w_.grow(oracle_.n_weights());
+const SparseVector& Online::difference(std::size_t example, const Output& found) {
+    examples_.prefetch_update(w_);
+    examples_.difference(w_, example, found, difference_);
     return difference_;
 }
 
 const std::vector<Rival>& Online::rivals(std::size_t example, std::size_t k, double nu) {
-    const std::vector<Found> found = oracle_.kbest(w_.view(), example, k, nu);
+    const std::vector<Output> found = examples_.kbest(w_, example, k, nu);
     std::size_t n = 0;
-    for (const Found& one : found) {
+    for (const Output& one : found) {
         if (rivals_.size() == n) rivals_.emplace_back();
-        oracle_.difference(example, one, rivals_[n].difference);
+        examples_.difference(w_, example, one, rivals_[n].difference);
         rivals_[n].cost = one.cost;
         if (!rivals_[n].difference.empty() || one.cost != 0.0) ++n;
     }
     rivals_.resize(n);
-    w_.grow(oracle_.n_weights());
     return rivals_;
 }
 
 State Online::state() const {
     State out{{"weights", w_.state()},
-              {"grown", oracle_.grown()},
+              {"grown", grown(oracle_)},
               {"pass", std::vector<double>{static_cast<double>(epochs_), objective_, loss_,
                                            static_cast<double>(updates_), static_cast<double>(outcome_)}}};
     save(out);
@@ -103,7 +100,7 @@ void Online::restore(const State& state) {
     const auto* added = grown == state.end() ? nullptr : std::get_if<std::vector<double>>(&grown->second);
     const auto* values = weights == state.end() ? nullptr : std::get_if<std::vector<double>>(&weights->second);
     if (added == nullptr || values == nullptr) throw std::invalid_argument("state is of another learner");
-    oracle_.grow_again(*added);
+    grow_again(oracle_, *added);
     w_.restore(*values);
     if (w_.size() > oracle_.n_weights()) throw std::invalid_argument("state is of another training set");
     w_.grow(oracle_.n_weights());

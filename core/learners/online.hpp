@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "averaged_weights.hpp"
+#include "ranked_examples.hpp"
 #include "solver.hpp"
 
 namespace tw::learners {
@@ -18,7 +18,7 @@ struct OnlineSettings {
     bool averaged = true;
 };
 
-// A rival of gold: a structure, its cost, and f(x, gold) - f(x, y).
+// A rival of gold: an output, its cost, and f(x, gold) - f(x, y).
 struct Rival {
     double cost = 0.0;
     SparseVector difference;
@@ -56,13 +56,14 @@ protected:
     // structures with the features and the cost of gold.
     const std::vector<Rival>& rivals(std::size_t example, std::size_t k, double nu);
     // f(x, gold) - f(x, y) of one structure, in a place that the next call overwrites.
-    const SparseVector& difference(std::size_t example, const Found& found);
+    const SparseVector& difference(std::size_t example, const Output& found);
     // The hinge of one rival: cost - w . difference (eq. 3.2 before it is clipped).
     double violation(const Rival& rival) const { return rival.cost - w_.dot(rival.difference); }
     void met(double loss) { loss_ += loss; }
     void changed() { ++updates_; }
 
     Oracle& oracle_;
+    RankedExamples examples_;
     const OnlineSettings settings_;
     AveragedWeights w_;
     double objective_, loss_ = 0.0;

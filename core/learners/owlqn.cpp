@@ -14,9 +14,9 @@ constexpr int kMostTrials = 40;
 // The pseudo-gradient (their eq. 4): the one-sided derivative where a weight is zero, and zero if neither side falls.
 void Owlqn::steepest(const std::vector<double>& weights, const std::vector<double>& gradient, std::size_t begin,
                      std::size_t end, double* out) const {
-    const auto factors = oracle_.l1_factors();
+    const auto factors = sums_.l1_factors();
     for (std::size_t j = begin; j < end; ++j) {
-        const double w = weights[j], g = gradient[j], c = penalty_.l1 * factors[j];
+        const double w = weights[j], g = gradient[j], c = terms_.l1 * factors[j];
         if (w != 0.0)
             out[j - begin] = w > 0.0 ? g + c : g - c;
         else
@@ -39,10 +39,10 @@ void Owlqn::move(double step, std::size_t begin, std::size_t end) {
 }
 
 double Owlqn::absolutes(std::size_t begin, std::size_t end) const {
-    const auto factors = oracle_.l1_factors();
+    const auto factors = sums_.l1_factors();
     double sum = 0.0;
     for (std::size_t j = begin; j < end; ++j) sum += factors[j] * std::abs(trial_weights_[j]);
-    return penalty_.l1 * sum;
+    return terms_.l1 * sum;
 }
 
 // Backtracking along the projected line.

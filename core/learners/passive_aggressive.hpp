@@ -22,8 +22,8 @@ protected:
         bool moved = false;  // until then the margins found with the structures hold
         bool stale = true;   // whether the weights have moved since the prediction was last looked for
         double of_prediction = 0.0;
-        for (const Found& found : oracle_.kbest(w_.view(), example, k_, nu_)) {
-            const double margin = moved ? oracle_.margin(w_.view(), example, found) : found.margin;
+        for (const Output& found : examples_.kbest(w_, example, k_, nu_)) {
+            const double margin = moved ? examples_.margin(w_, example, found) : found.margin;
             if (margin >= found.cost) continue;
             if (restricted_ && stale) of_prediction = loss_of_prediction(example);
             stale = false;
@@ -39,7 +39,7 @@ protected:
 
 private:
     double loss_of_prediction(std::size_t example) {
-        const Found best = oracle_.kbest(w_.view(), example, 1, 0.0).front();
+        const Output best = examples_.kbest(w_, example, 1, 0.0).front();
         return std::max(0.0, best.cost - w_.dot(difference(example, best)));
     }
 

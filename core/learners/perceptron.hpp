@@ -17,8 +17,8 @@ protected:
         const double weight = oracle_.example_weight(example);
         if (weight == 0.0) return;
         bool moved = false;  // until then the margins found with the structures hold
-        for (const Found& found : oracle_.kbest(w_.view(), example, k_, 0.0)) {
-            if ((moved ? oracle_.margin(w_.view(), example, found) : found.margin) > 0.0) continue;
+        for (const Output& found : examples_.kbest(w_, example, k_, 0.0)) {
+            if ((moved ? examples_.margin(w_, example, found) : found.margin) > 0.0) continue;
             const SparseVector& away = difference(example, found);
             const double margin = w_.dot(away);
             if (margin > 0.0 || away.empty()) continue;

@@ -21,10 +21,10 @@ constexpr double kLeastScaling = 1e-3;  // no diagonal entry counts as less than
 
 }  // namespace
 
-QuasiNewton::QuasiNewton(Oracle& oracle, const Penalty& penalty, const QuasiNewtonSettings& settings,
+QuasiNewton::QuasiNewton(Oracle& oracle, const Objective& terms, const QuasiNewtonSettings& settings,
                          std::span<const double> weights)
-    : oracle_(oracle),
-      penalty_(penalty),
+    : sums_(required(oracle.sums(), "expectations")),
+      terms_(terms),
       settings_(settings),
       weights_(weights.begin(), weights.end()),
       gradient_(weights.size()),
@@ -55,8 +55,8 @@ void QuasiNewton::step(std::size_t n_jobs) {
 double QuasiNewton::gap() const {
     // Strong convexity: the minimum is no lower than objective - |g|^2 / (2 l2), which is also the duality gap of the
     // model's own marginals. It is certain (if the loss is convex) but far too careful when l2 is small.
-    const double certain = penalty_.l2 > 0.0 && std::isfinite(gradient_norm_)
-                               ? 0.5 * gradient_norm_ * gradient_norm_ / penalty_.l2
+    const double certain = terms_.l2 > 0.0 && std::isfinite(gradient_norm_)
+                               ? 0.5 * gradient_norm_ * gradient_norm_ / terms_.l2
                                : std::numeric_limits<double>::infinity();
     return std::min(certain, (smooth() ? 1.0 : kCautionWithL1) * guess_.gap());
 }
@@ -86,14 +86,14 @@ void QuasiNewton::start(std::size_t n_jobs) {
 }
 
 void QuasiNewton::take_scaling(std::size_t n_jobs) {
-    oracle_.curvature(weights_, trial_gradient_, n_jobs);
+    sums_.curvature(weights_, trial_gradient_, terms_.nu, n_jobs);
     passes_ += 1.0;
     double sum = 0.0;
     for (const double value : trial_gradient_) sum += value;
     const double floor = kLeastScaling * sum / static_cast<double>(std::max<std::size_t>(1, h_.size()));
     if (!(sum > 0.0)) return;
     for (std::size_t j = 0; j < h_.size(); ++j)
-        h_[j] = static_cast<float>(1.0 / std::max(penalty_.l2 + trial_gradient_[j], floor));
+        h_[j] = static_cast<float>(1.0 / std::max(terms_.l2 + trial_gradient_[j], floor));
 }
 
 double QuasiNewton::find_direction(std::size_t n_jobs) {
@@ -128,7 +128,7 @@ QuasiNewton::Trial QuasiNewton::try_step(double step, std::size_t n_jobs) {
 
 QuasiNewton::Trial QuasiNewton::evaluate(double step, std::size_t n_jobs) {
     enum : std::size_t { kSquares, kAbsolutes, kSlope, kPredicted, kSums };
-    const double loss = oracle_.loss(trial_weights_, trial_gradient_, n_jobs, precise_);
+    const double loss = sums_.loss(trial_weights_, trial_gradient_, terms_.nu, n_jobs, precise_);
     passes_ += 1.0;
     const auto sums = over_blocks(weights_.size(), kSums, n_jobs, [&](std::size_t begin, std::size_t end, double* out) {
         std::array<double, kBlock> uphill, along, moved;
@@ -136,7 +136,7 @@ QuasiNewton::Trial QuasiNewton::evaluate(double step, std::size_t n_jobs) {
         double* g = trial_gradient_.data() + begin;
         const double* w = trial_weights_.data() + begin;
         for (std::size_t j = 0; j < size; ++j) {
-            g[j] += penalty_.l2 * w[j];
+            g[j] += terms_.l2 * w[j];
             along[j] = direction_[begin + j];
             moved[j] = w[j] - weights_[begin + j];
         }
@@ -147,7 +147,7 @@ QuasiNewton::Trial QuasiNewton::evaluate(double step, std::size_t n_jobs) {
         steepest(weights_, gradient_, begin, end, uphill.data());
         out[kPredicted] += dot(uphill.data(), moved.data(), size);
     });
-    return {step, loss + 0.5 * penalty_.l2 * sums[kSquares] + sums[kAbsolutes], sums[kSlope], sums[kPredicted]};
+    return {step, loss + 0.5 * terms_.l2 * sums[kSquares] + sums[kAbsolutes], sums[kSlope], sums[kPredicted]};
 }
 
 void QuasiNewton::accept(const Trial& trial, std::size_t n_jobs) {

@@ -26,7 +26,7 @@ struct QuasiNewtonSettings {
 
 class QuasiNewton : public Solver {
 public:
-    QuasiNewton(Oracle& oracle, const Penalty& penalty, const QuasiNewtonSettings& settings,
+    QuasiNewton(Oracle& oracle, const Objective& terms, const QuasiNewtonSettings& settings,
                 std::span<const double> weights);
 
     void step(std::size_t n_jobs) final;
@@ -66,8 +66,8 @@ protected:
     double first_step(double slope) const;  // length of the first trial
     double value_rounding() const;          // differences of the objective below this mean nothing
 
-    Oracle& oracle_;
-    const Penalty penalty_;
+    Sums& sums_;
+    const Objective terms_;
     const QuasiNewtonSettings settings_;
     std::vector<double> weights_, gradient_, trial_weights_, trial_gradient_;
     std::vector<float> direction_, h_;

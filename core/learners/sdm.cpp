@@ -48,7 +48,7 @@ void Sdm::measure(std::size_t n_jobs) {
     const auto subtract = [&](std::size_t example, double cost, const SparseVector& difference) {
         objective_ -= C_of(example) * concave(cost, w_.dot(difference));
     };
-    each_best(oracle_, w_, n_jobs, nu(), subtract);
+    each_best(examples_, w_, n_jobs, nu(), subtract);
     primal_ = objective_;
     gap_ = bound_ - dual_;
 }
@@ -70,7 +70,7 @@ std::vector<Member> Sdm::new_tangents(std::size_t n_jobs) {
         moved |= tangents_[n].lambda == 0.0 || !tangents_[n].difference.same(difference);
         tangents[n] = {PackedVector(difference), cost, C_of(n), {}};
     };
-    each_best(oracle_, w_, n_jobs, nu(), take);
+    each_best(examples_, w_, n_jobs, nu(), take);
     if (!moved) tangents.clear();
     return tangents;
 }

@@ -23,14 +23,15 @@ constexpr std::size_t kShardWorth = 64;  // batches that make a shard worth havi
 
 }  // namespace
 
-Sgd::Sgd(Oracle& oracle, const Penalty& penalty, const SgdSettings& settings, std::span<const double> weights)
+Sgd::Sgd(Oracle& oracle, const Objective& terms, const SgdSettings& settings, std::span<const double> weights)
     : oracle_(oracle),
-      penalty_(penalty),
+      sums_(required(oracle.sums(), "expectations")),
+      terms_(terms),
       settings_(settings),
       weights_(weights.begin(), weights.end()),
       objective_(std::numeric_limits<double>::quiet_NaN()),
       step_(settings.step) {
-    if (penalty.l1 != 0.0) throw std::invalid_argument("sgd has no L1 penalty");
+    if (terms.l1 != 0.0) throw std::invalid_argument("sgd has no L1 penalty");
     if (settings.batch == 0 || settings.shards == 0) throw std::invalid_argument("batch and shards must be positive");
     const std::size_t n_batches = (oracle.n_examples() + settings.batch - 1) / settings.batch;
     of_shard_.resize(std::clamp(n_batches / kShardWorth, std::size_t{1}, settings.shards));
@@ -52,10 +53,10 @@ void Sgd::step(std::size_t n_jobs) {
 
 double Sgd::gradient_norm() const { return std::numeric_limits<double>::quiet_NaN(); }
 
-// Batches of examples that are alike, in random order.
+// Batches of similar examples, in random order.
 Sgd::Order Sgd::shuffled(std::uint64_t epoch) const {
-    const auto alike = oracle_.alike();
-    const std::size_t n = alike.empty() ? oracle_.n_examples() : alike.size();
+    const auto similar = oracle_.hints() ? oracle_.hints()->similar_order() : std::span<const std::uint32_t>{};
+    const std::size_t n = similar.empty() ? oracle_.n_examples() : similar.size();
     const std::size_t b = settings_.batch, n_batches = (n + b - 1) / b;
     Order batches(n_batches), order;
     std::iota(batches.begin(), batches.end(), 0U);
@@ -64,13 +65,13 @@ Sgd::Order Sgd::shuffled(std::uint64_t epoch) const {
     order.reserve(n);
     for (const std::size_t batch : batches)
         for (std::size_t i = batch * b; i < std::min(n, (batch + 1) * b); ++i)
-            order.push_back(alike.empty() ? static_cast<std::uint32_t>(i) : alike[i]);
+            order.push_back(similar.empty() ? static_cast<std::uint32_t>(i) : similar[i]);
     return order;
 }
 
 double Sgd::descend(WorkingWeights& weights, std::span<const std::uint32_t> order, double step, double n_seen,
                     double n_examples) const {
-    const double lambda = penalty_.l2 / n_examples;
+    const double lambda = terms_.l2 / n_examples;
     double loss = 0.0;
     InterruptCheck check;
     for (std::size_t begin = 0; begin < order.size(); begin += settings_.batch) {
@@ -80,7 +81,7 @@ double Sgd::descend(WorkingWeights& weights, std::span<const std::uint32_t> orde
                                                  : step / (1.0 + step * lambda * n_seen);
         const double shrink = 1.0 - eta * lambda * static_cast<double>(batch.size());
         if (shrink != 1.0) weights.multiply(std::max(shrink, 0.5));
-        loss += oracle_.descend(weights, batch, eta);
+        loss += sums_.descend(weights, batch, eta, terms_.nu);
         n_seen += static_cast<double>(batch.size() * of_shard_.size());  // the others go on as well
         if (!std::isfinite(loss)) break;
     }
@@ -153,7 +154,7 @@ bool Sgd::epoch(std::size_t n_jobs) {
     const auto squares = over_blocks(weights_.size(), 1, n_jobs, [&](std::size_t begin, std::size_t end, double* out) {
         out[0] += dot(&weights_[begin], &weights_[begin], end - begin);
     });
-    objective_ = loss + 0.5 * penalty_.l2 * squares[0];
+    objective_ = loss + 0.5 * terms_.l2 * squares[0];
     n_seen_ += static_cast<double>(n);
     ++epochs_;
     return true;
@@ -172,7 +173,7 @@ void Sgd::mix(std::size_t n_jobs) {
 
 WorkingWeights& Sgd::working(std::size_t i) {
     check_interrupt();
-    while (working_.size() <= i) working_.push_back(oracle_.working_weights());
+    while (working_.size() <= i) working_.push_back(sums_.working_weights());
     return *working_[i];
 }
 

@@ -32,7 +32,7 @@ struct SgdSettings {
 
 class Sgd final : public Solver {
 public:
-    Sgd(Oracle& oracle, const Penalty& penalty, const SgdSettings& settings, std::span<const double> weights);
+    Sgd(Oracle& oracle, const Objective& terms, const SgdSettings& settings, std::span<const double> weights);
 
     void step(std::size_t n_jobs) override;  // one pass over all examples
     std::string_view phase() const override { return "sgd"; }
@@ -62,7 +62,8 @@ private:
     WorkingWeights& working(std::size_t i);
 
     Oracle& oracle_;
-    const Penalty penalty_;
+    Sums& sums_;
+    const Objective terms_;  // of the objective
     const SgdSettings settings_;
     std::vector<double> weights_;
     std::vector<std::vector<double>> of_shard_;

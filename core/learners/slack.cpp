@@ -20,25 +20,25 @@ struct Point {
 
 class Search {
 public:
-    Search(Oracle& oracle, AveragedWeights& w, std::size_t example) : oracle_(oracle), w_(w), example_(example) {}
+    Search(RankedExamples& examples, AveragedWeights& w, std::size_t example)
+        : examples_(examples), w_(w), example_(example) {}
 
     void run() {
-        const std::vector<Found> first = oracle_.kbest(w_.view(), example_, 1, 1.0);
+        const std::vector<Output> first = examples_.kbest(w_, example_, 1, 1.0);
         if (first.empty()) return;
         SparseVector difference;
-        oracle_.difference(example_, first.front(), difference);
-        w_.grow(oracle_.n_weights());
+        examples_.difference(w_, example_, first.front(), difference);
         gold_ = first.front().score + w_.dot(difference);
         bisect(see(first.front()));
         if (!exact_) list();
     }
 
-    const std::optional<Found>& best() const { return best_; }
+    const std::optional<Output>& best() const { return best_; }
     double loss() const { return loss_; }
     bool exact() const { return exact_; }
 
 private:
-    Point see(const Found& found) {
+    Point see(const Output& found) {
         const Point point{found.cost, 1.0 + found.score - gold_};
         if (const double value = point.cost * point.margin; point.margin > 0.0 && value > loss_) {
             loss_ = value;
@@ -75,7 +75,7 @@ private:
                 nu_ = left ? 2.0 * low : 0.0;
             if (!(nu_ >= low && nu_ < high && nu_ < kSteepest))
                 return right ? restore(*right, high) : restore(*left, low);
-            const std::vector<Found> found = oracle_.kbest(w_.view(), example_, 1, nu_);
+            const std::vector<Output> found = examples_.kbest(w_, example_, 1, nu_);
             if (found.empty()) return;
             point = see(found.front());
         }
@@ -95,10 +95,10 @@ private:
     }
 
     void list() {
-        if (!oracle_.answers(Question::kKBest) || !(nu_ > 0.0)) return;
+        if (!examples_.lists() || !(nu_ > 0.0)) return;
         for (std::size_t k = 4; k <= kLongestSlackList; k *= 4) {
-            const std::vector<Found> found = oracle_.kbest(w_.view(), example_, k, nu_);
-            for (const Found& one : found) highest_ = see(one).along(nu_);
+            const std::vector<Output> found = examples_.kbest(w_, example_, k, nu_);
+            for (const Output& one : found) highest_ = see(one).along(nu_);
             if (found.size() < k || highest_ <= 0.0 || bound() <= loss_) {
                 exact_ = true;
                 return;
@@ -106,34 +106,32 @@ private:
         }
     }
 
-    Oracle& oracle_;
+    RankedExamples& examples_;
     AveragedWeights& w_;
     const std::size_t example_;
     double gold_ = 0.0, loss_ = 0.0, nu_ = 1.0, highest_ = 0.0;
-    std::optional<Found> best_;
+    std::optional<Output> best_;
     bool exact_ = false;
 };
 
 }  // namespace
 
-SlackRival slack_search(Oracle& oracle, AveragedWeights& w, std::size_t example) {
-    Search search(oracle, w, example);
+SlackRival slack_search(RankedExamples& examples, AveragedWeights& w, std::size_t example) {
+    Search search(examples, w, example);
     search.run();
     SlackRival rival;
     rival.exact = search.exact();
     if (!search.best()) return rival;
     rival.found = *search.best();
-    oracle.difference(example, rival.found, rival.difference);
-    w.grow(oracle.n_weights());
+    examples.difference(w, example, rival.found, rival.difference);
     rival.loss = search.loss();
     return rival;
 }
 
-SlackRival slack_rival(Oracle& oracle, AveragedWeights& w, std::size_t example) {
-    SlackRival rival = slack_search(oracle, w, example);
-    if (rival.exact || !oracle.slack_argmax(w.view(), example, rival.found)) return rival;
-    oracle.difference(example, rival.found, rival.difference);
-    w.grow(oracle.n_weights());
+SlackRival slack_rival(RankedExamples& examples, AveragedWeights& w, std::size_t example) {
+    SlackRival rival = slack_search(examples, w, example);
+    if (rival.exact || !examples.slack_argmax(w, example, rival.found)) return rival;
+    examples.difference(w, example, rival.found, rival.difference);
     rival.loss = rival.found.cost * (1.0 - w.dot(rival.difference));
     if (!(rival.loss > 0.0)) rival = {};
     rival.exact = true;

@@ -12,12 +12,12 @@
 
 #include <cstddef>
 
-#include "averaged_weights.hpp"
+#include "ranked_examples.hpp"
 
 namespace tw::learners {
 
 struct SlackRival {
-    Found found;
+    Output found;
     SparseVector difference;  // f(x, gold) - f(x, y)
     double loss = 0.0;  // cost * (1 - w . difference); 0 when no structure is violated, and then nothing else is set
     bool exact = true;
@@ -26,9 +26,9 @@ struct SlackRival {
 inline constexpr std::size_t kLongestSlackList = 64;
 
 // May add weights to the oracle, as difference() does; `w` grows with it.
-SlackRival slack_rival(Oracle& oracle, AveragedWeights& w, std::size_t example);
+SlackRival slack_rival(RankedExamples& examples, AveragedWeights& w, std::size_t example);
 
 // The same without slack_argmax().
-SlackRival slack_search(Oracle& oracle, AveragedWeights& w, std::size_t example);
+SlackRival slack_search(RankedExamples& examples, AveragedWeights& w, std::size_t example);
 
 }  // namespace tw::learners

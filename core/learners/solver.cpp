@@ -35,16 +35,16 @@ const std::vector<double>& any_numbers(const State& state, const std::string& na
     return *values;
 }
 
-double exact_objective(Oracle& oracle, const Penalty& penalty, std::span<const double> weights, std::size_t n_jobs) {
+double exact_objective(Sums& sums, const Objective& objective, std::span<const double> weights, std::size_t n_jobs) {
     std::vector<double> gradient(weights.size());
-    const double loss = oracle.loss(weights, gradient, n_jobs, true);
-    const auto factors = oracle.l1_factors();
+    const double loss = sums.loss(weights, gradient, objective.nu, n_jobs, true);
+    const auto factors = sums.l1_factors();
     double squares = 0.0, absolutes = 0.0;
     for (std::size_t j = 0; j < weights.size(); ++j) {
         squares += weights[j] * weights[j];
         absolutes += factors[j] * std::abs(weights[j]);
     }
-    return loss + 0.5 * penalty.l2 * squares + penalty.l1 * absolutes;
+    return loss + 0.5 * objective.l2 * squares + objective.l1 * absolutes;
 }
 
 }  // namespace tw::learners

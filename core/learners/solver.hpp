@@ -18,9 +18,10 @@ using State = std::map<std::string, std::variant<std::vector<double>, std::vecto
 
 using Facts = std::map<std::string, double>;
 
-//     sum of the oracle's losses + l2/2 |w|^2 + l1 sum_j c_j |w_j|        (c: Oracle::l1_factors)
-struct Penalty {
-    double l2 = 1.0, l1 = 0.0;
+// What is minimised, with nu of Sums::loss and the factors c of Sums::l1_factors:
+//     sum of losses + l2/2 |w|^2 + l1 sum_j c_j |w_j|
+struct Objective {
+    double l2 = 1.0, l1 = 0.0, nu = 0.0;
 };
 
 enum class Outcome {
@@ -56,13 +57,20 @@ public:
     virtual void restore(const State& state) = 0;  // throws std::invalid_argument when it does not fit
 };
 
-// The parts of a state, checked: present, of the right kind and size.
+// The entries of a state, checked: present, of the right kind and size.
 const std::vector<double>& numbers(const State& state, const std::string& name, std::size_t size);
 const std::vector<float>& singles(const State& state, const std::string& name, std::size_t size);
 const std::vector<double>& any_numbers(const State& state, const std::string& name);  // of any size
 
-// Loss, penalty and gradient at `weights`; the gradient holds the loss only, for the caller to complete in the pass
-// over it that it makes anyway.
-double exact_objective(Oracle& oracle, const Penalty& penalty, std::span<const double> weights, std::size_t n_jobs);
+// The weights that an oracle has added, as GrowingWeights has them; none where it adds none.
+inline std::vector<double> grown(Oracle& oracle) {
+    return oracle.growth() ? oracle.growth()->grown() : std::vector<double>();
+}
+inline void grow_again(Oracle& oracle, std::span<const double> list) {
+    if (oracle.growth()) oracle.growth()->grow_again(list);
+}
+
+// The objective at `weights`, in double precision.
+double exact_objective(Sums& sums, const Objective& objective, std::span<const double> weights, std::size_t n_jobs);
 
 }  // namespace tw::learners

@@ -19,7 +19,7 @@ Subgradient::Subgradient(Oracle& oracle, const OnlineSettings& settings, const D
 
 void Subgradient::before_pass(std::size_t n_jobs) {
     n_jobs_ = n_jobs;
-    loss_of_->begin(oracle_, w_, epochs_, n_jobs);
+    loss_of_->begin(examples_, w_, epochs_, n_jobs);
 }
 
 void Subgradient::visit(std::size_t example) {
@@ -30,14 +30,14 @@ void Subgradient::visit(std::size_t example) {
 void Subgradient::descend() {
     if (sought_.size() < batch_.size()) sought_.resize(batch_.size());
     parallel_for(batch_.size(), n_jobs_, [this](std::size_t i, std::size_t) {
-        if (oracle_.example_weight(batch_[i]) != 0.0) loss_of_->seek(oracle_, w_.view(), batch_[i], sought_[i]);
+        if (oracle_.example_weight(batch_[i]) != 0.0) loss_of_->seek(examples_, w_, batch_[i], sought_[i]);
     });
     pushes_.clear();
     for (std::size_t i = 0; i < batch_.size(); ++i) {
         const double weight = oracle_.example_weight(batch_[i]);
         if (weight == 0.0) continue;
         const double factor = weight / static_cast<double>(batch_.size());
-        met(weight * loss_of_->settle(oracle_, w_, batch_[i], sought_[i], factor, pushes_));
+        met(weight * loss_of_->settle(examples_, w_, batch_[i], sought_[i], factor, pushes_));
     }
     batch_.clear();
     ++steps_;

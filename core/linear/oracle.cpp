@@ -136,15 +136,15 @@ double LinearOracle::sum(std::span<const double> numbers, std::span<const Part> 
     return total;
 }
 
-std::vector<Found> LinearOracle::kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
-                                       double nu) const {
+std::vector<Output> LinearOracle::kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
+                                        double nu) const {
     std::vector<double> scores, costs, both;
     part_scores(weights, example, scores);
     part_costs(example, costs);
     both = scores;
     if (nu != 0.0)
         for (std::size_t i = 0; i < both.size(); ++i) both[i] += nu * costs[i];
-    std::vector<Found> out;
+    std::vector<Output> out;
     for (Answer& answer : structure_->best(all_.shapes[example], {both}, k)) {
         const double score = sum(scores, answer.parts), cost = sum(costs, answer.parts);
         out.push_back({std::move(answer.parts), nullptr, score, cost});
@@ -180,7 +180,7 @@ void LinearOracle::collect(std::size_t example, std::span<const double> of_parts
     l1_factors_.resize(n_weights(), 1.0);
 }
 
-void LinearOracle::difference(std::size_t example, const Found& found, SparseVector& out) {
+void LinearOracle::difference(std::size_t example, const Output& found, SparseVector& out) {
     require_example(example);
     std::vector<double> numbers(n_parts(blocks_[example]), 0.0);
     for (const Part part : gold_[example]) numbers[part] += 1.0;
@@ -204,14 +204,14 @@ void LinearOracle::difference_of_marginals(std::size_t example, std::span<const 
     collect(example, numbers, out);
 }
 
-double LinearOracle::infer(const ScaledWeights& weights, std::size_t example, std::vector<double>& rest,
+double LinearOracle::infer(const ScaledWeights& weights, std::size_t example, double nu, std::vector<double>& rest,
                            std::vector<double>* variance) const {
     std::vector<double> scores, costs;
     part_scores(weights, example, scores);
     const double gold_score = sum(scores, gold_[example]);
-    if (cost_scale_ != 0.0) {
+    if (nu != 0.0) {
         part_costs(example, costs);
-        for (std::size_t i = 0; i < scores.size(); ++i) scores[i] += cost_scale_ * costs[i];
+        for (std::size_t i = 0; i < scores.size(); ++i) scores[i] += nu * costs[i];
     }
     rest.resize(scores.size());
     if (variance) variance->resize(scores.size());
@@ -223,21 +223,23 @@ double LinearOracle::infer(const ScaledWeights& weights, std::size_t example, st
     return weight * (log_z - gold_score);
 }
 
-double LinearOracle::loss(std::span<const double> weights, std::span<double> gradient, std::size_t n_jobs, bool) {
+double LinearOracle::loss(std::span<const double> weights, std::span<double> gradient, double nu, std::size_t n_jobs,
+                          bool) {
     return sum_over_shards(n_examples(), gradient, n_jobs, [&, this] {
-        return [&weights, this, rest = std::vector<double>()](std::size_t example, double* sums) mutable {
-            const double loss = infer({weights, 1.0}, example, rest);
+        return [&weights, nu, this, rest = std::vector<double>()](std::size_t example, double* sums) mutable {
+            const double loss = infer({weights, 1.0}, example, nu, rest);
             scatter(example, rest, [&](std::uint32_t weight, double x) { sums[weight] += x; });
             return loss;
         };
     });
 }
 
-void LinearOracle::curvature(std::span<const double> weights, std::span<double> diagonal, std::size_t n_jobs) {
+void LinearOracle::curvature(std::span<const double> weights, std::span<double> diagonal, double nu,
+                             std::size_t n_jobs) {
     sum_over_shards(n_examples(), diagonal, n_jobs, [&, this] {
-        return [&weights, this, rest = std::vector<double>(), variance = std::vector<double>()](std::size_t example,
-                                                                                                double* sums) mutable {
-            infer({weights, 1.0}, example, rest, &variance);
+        return [&weights, nu, this, rest = std::vector<double>(), variance = std::vector<double>()](
+                   std::size_t example, double* sums) mutable {
+            infer({weights, 1.0}, example, nu, rest, &variance);
             scatter<2>(example, variance,
                        [&](std::uint32_t weight, double x) { sums[weight] += all_.weights[example] * x; });
             return 0.0;
@@ -250,11 +252,12 @@ std::unique_ptr<WorkingWeights> LinearOracle::working_weights() const {
 }
 
 // All at the same weights: derivatives are kept until every example has been seen.
-double LinearOracle::descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step) const {
+double LinearOracle::descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step,
+                             double nu) const {
     auto& working = dynamic_cast<DenseWeights&>(weights);
     std::vector<std::vector<double>> rest(examples.size());
     double total = 0.0;
-    for (std::size_t i = 0; i < examples.size(); ++i) total += infer(working.view(), examples[i], rest[i]);
+    for (std::size_t i = 0; i < examples.size(); ++i) total += infer(working.view(), examples[i], nu, rest[i]);
     const double factor = step / working.scale();
     for (std::size_t i = 0; i < examples.size(); ++i)
         scatter(examples[i], rest[i], [&](std::uint32_t weight, double x) { working.stored()[weight] -= factor * x; });

@@ -26,31 +26,35 @@ struct Examples {
 // Which (unit, code) get weights: those that gold has, all, or those that gold has and what learners meet later.
 enum class Combinations { kSeen, kAll, kGrown };
 
-class LinearOracle final : public Oracle {
+class LinearOracle final : public Oracle, public BestOutputs, public Sums, public PartMarginals, public GrowingWeights {
 public:
     // Throws std::invalid_argument when channels, outputs and structure do not fit each other.
     LinearOracle(std::shared_ptr<const Structure> structure, Examples examples, Combinations combinations);
 
     std::size_t n_examples() const override { return all_.shapes.size(); }
     std::size_t n_weights() const override { return index_.n_weights(); }
-    bool answers(Question question) const override { return question != Question::kLocal; }
+    BestOutputs* best() override { return this; }
+    Sums* sums() override { return this; }
+    PartMarginals* parts() override { return this; }
+    GrowingWeights* growth() override { return this; }
     std::vector<double> grown() const override { return index_.list(); }
     void grow_again(std::span<const double> list) override { index_.set_to(list); }
     double example_weight(std::size_t example) const override { return all_.weights[example]; }
 
-    std::vector<Found> kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
-                             double nu) const override;
-    void difference(std::size_t example, const Found& found, SparseVector& out) override;
+    std::vector<Output> kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
+                              double nu) const override;
+    void difference(std::size_t example, const Output& found, SparseVector& out) override;
     void part_scores(const ScaledWeights& weights, std::size_t example, std::vector<double>& out) const override;
     void part_costs(std::size_t example, std::vector<double>& out) const override;
     double marginals(std::size_t example, std::span<const double> scores, std::vector<double>& out) const override;
     void difference_of_marginals(std::size_t example, std::span<const double> marginals, SparseVector& out) override;
-    void set_cost_scale(double nu) override { cost_scale_ = nu; }
     std::span<const double> l1_factors() const override { return l1_factors_; }
-    double loss(std::span<const double> weights, std::span<double> gradient, std::size_t n_jobs, bool precise) override;
-    void curvature(std::span<const double> weights, std::span<double> diagonal, std::size_t n_jobs) override;
+    double loss(std::span<const double> weights, std::span<double> gradient, double nu, std::size_t n_jobs,
+                bool precise) override;
+    void curvature(std::span<const double> weights, std::span<double> diagonal, double nu, std::size_t n_jobs) override;
     std::unique_ptr<WorkingWeights> working_weights() const override;
-    double descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step) const override;
+    double descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step,
+                   double nu) const override;
 
     const Structure& structure() const { return *structure_; }
     const WeightIndex& index() const { return index_; }
@@ -69,7 +73,7 @@ private:
     // The same into a sparse vector, with weights that are made if need be.
     void collect(std::size_t example, std::span<const double> of_parts, SparseVector& out);
     // The loss of an example; `rest` gets expected less gold parts, times the weight of the example.
-    double infer(const ScaledWeights& weights, std::size_t example, std::vector<double>& rest,
+    double infer(const ScaledWeights& weights, std::size_t example, double nu, std::vector<double>& rest,
                  std::vector<double>* variance = nullptr) const;
     double sum(std::span<const double> numbers, std::span<const Part> parts) const;
 
@@ -80,7 +84,6 @@ private:
     WeightIndex index_;
     SparseSum difference_;
     std::vector<double> l1_factors_;
-    double cost_scale_ = 0.0;
 };
 
 }  // namespace tw::linear

@@ -84,8 +84,8 @@ void EnumeratedOracle::part_costs(std::size_t example, std::vector<double>& out)
     out.assign(begin, begin + static_cast<std::ptrdiff_t>(count(example)));
 }
 
-std::vector<Found> EnumeratedOracle::kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
-                                           double nu) const {
+std::vector<Output> EnumeratedOracle::kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
+                                            double nu) const {
     std::vector<double> scores;
     part_scores(weights, example, scores);
     const double* costs = &all_->costs[first(example)];
@@ -96,12 +96,12 @@ std::vector<Found> EnumeratedOracle::kbest(const ScaledWeights& weights, std::si
     std::partial_sort(
         order.begin(), order.begin() + static_cast<std::ptrdiff_t>(k), order.end(),
         [&](std::uint32_t a, std::uint32_t b) { return value(a) != value(b) ? value(a) > value(b) : a < b; });
-    std::vector<Found> found(k);
+    std::vector<Output> found(k);
     for (std::size_t i = 0; i < k; ++i) found[i] = {{order[i]}, nullptr, scores[order[i]], costs[order[i]]};
     return found;
 }
 
-void EnumeratedOracle::difference(std::size_t example, const Found& found, SparseVector& out) {
+void EnumeratedOracle::difference(std::size_t example, const Output& found, SparseVector& out) {
     require_example(example);
     const std::size_t y = found.code.at(0);
     if (y >= count(example)) throw std::invalid_argument("there is no such output");
@@ -110,7 +110,7 @@ void EnumeratedOracle::difference(std::size_t example, const Found& found, Spars
     subtract(f.columns_of(right), f.values_of(right), f.columns_of(other), f.values_of(other), out);
 }
 
-bool EnumeratedOracle::slack_argmax(const ScaledWeights& weights, std::size_t example, Found& best) const {
+bool EnumeratedOracle::slack_argmax(const ScaledWeights& weights, std::size_t example, Output& best) const {
     std::vector<double> scores;
     part_scores(weights, example, scores);
     const double* costs = &all_->costs[first(example)];
@@ -155,20 +155,20 @@ void EnumeratedOracle::difference_of_marginals(std::size_t example, std::span<co
     }
 }
 
-double EnumeratedOracle::infer(const ScaledWeights& weights, std::size_t example,
+double EnumeratedOracle::infer(const ScaledWeights& weights, std::size_t example, double nu,
                                std::vector<double>& probabilities) const {
     part_scores(weights, example, probabilities);
     const double gold_score = probabilities[all_->gold[example]];
-    if (cost_scale_ != 0.0)
-        for (std::size_t y = 0; y < probabilities.size(); ++y)
-            probabilities[y] += cost_scale_ * all_->costs[first(example) + y];
+    if (nu != 0.0)
+        for (std::size_t y = 0; y < probabilities.size(); ++y) probabilities[y] += nu * all_->costs[first(example) + y];
     return all_->sample_weights[example] * (softmax(probabilities) - gold_score);
 }
 
-double EnumeratedOracle::loss(std::span<const double> weights, std::span<double> gradient, std::size_t n_jobs, bool) {
+double EnumeratedOracle::loss(std::span<const double> weights, std::span<double> gradient, double nu,
+                              std::size_t n_jobs, bool) {
     return sum_over_shards(n_examples(), gradient, n_jobs, [&, this] {
-        return [&weights, this, p = std::vector<double>()](std::size_t example, double* sums) mutable {
-            const double loss = infer({weights, 1.0}, example, p);
+        return [&weights, nu, this, p = std::vector<double>()](std::size_t example, double* sums) mutable {
+            const double loss = infer({weights, 1.0}, example, nu, p);
             p[all_->gold[example]] -= 1.0;
             for (std::size_t y = 0; y < p.size(); ++y) {
                 const double factor = all_->sample_weights[example] * p[y];
@@ -180,11 +180,12 @@ double EnumeratedOracle::loss(std::span<const double> weights, std::span<double>
     });
 }
 
-void EnumeratedOracle::curvature(std::span<const double> weights, std::span<double> diagonal, std::size_t n_jobs) {
+void EnumeratedOracle::curvature(std::span<const double> weights, std::span<double> diagonal, double nu,
+                                 std::size_t n_jobs) {
     sum_over_shards(n_examples(), diagonal, n_jobs, [&, this] {
-        return [&weights, this, p = std::vector<double>(), tally = Tally(n_weights())](std::size_t example,
-                                                                                       double* sums) mutable {
-            infer({weights, 1.0}, example, p);
+        return [&weights, nu, this, p = std::vector<double>(), tally = Tally(n_weights())](std::size_t example,
+                                                                                           double* sums) mutable {
+            infer({weights, 1.0}, example, nu, p);
             for (std::size_t y = 0; y < p.size(); ++y)
                 all_->features.each(first(example) + y,
                                     [&](std::uint32_t index, double value) { tally.add(index, value, p[y]); });
@@ -200,11 +201,12 @@ std::unique_ptr<WorkingWeights> EnumeratedOracle::working_weights() const {
     return std::make_unique<DenseWeights>(n_weights());
 }
 
-double EnumeratedOracle::descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step) const {
+double EnumeratedOracle::descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step,
+                                 double nu) const {
     auto& working = dynamic_cast<DenseWeights&>(weights);
     std::vector<std::vector<double>> p(examples.size());
     double total = 0.0;
-    for (std::size_t i = 0; i < examples.size(); ++i) total += infer(working.view(), examples[i], p[i]);
+    for (std::size_t i = 0; i < examples.size(); ++i) total += infer(working.view(), examples[i], nu, p[i]);
     const double stored_step = step / working.scale();
     for (std::size_t i = 0; i < examples.size(); ++i) {
         p[i][all_->gold[examples[i]]] -= 1.0;

@@ -23,19 +23,21 @@ struct Outputs {
     std::vector<double> sample_weights;        // of each example
 };
 
-class EnumeratedOracle final : public Oracle {
+class EnumeratedOracle final : public Oracle, public BestOutputs, public Sums, public PartMarginals {
 public:
     // Throws std::invalid_argument when the sizes do not fit each other, or an example has no outputs.
     explicit EnumeratedOracle(Outputs outputs);
 
     std::size_t n_examples() const override { return all_->gold.size(); }
     std::size_t n_weights() const override { return all_->n_features; }
-    bool answers(Question) const override { return true; }
+    BestOutputs* best() override { return this; }
+    Sums* sums() override { return this; }
+    PartMarginals* parts() override { return this; }
     double example_weight(std::size_t example) const override { return all_->sample_weights[example]; }
-    std::vector<Found> kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
-                             double nu) const override;
-    void difference(std::size_t example, const Found& found, SparseVector& out) override;
-    bool slack_argmax(const ScaledWeights& weights, std::size_t example, Found& best) const override;
+    std::vector<Output> kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
+                              double nu) const override;
+    void difference(std::size_t example, const Output& found, SparseVector& out) override;
+    bool slack_argmax(const ScaledWeights& weights, std::size_t example, Output& best) const override;
     // An output is a part.
     void part_scores(const ScaledWeights& weights, std::size_t example, std::vector<double>& out) const override;
     void part_costs(std::size_t example, std::vector<double>& out) const override;
@@ -43,12 +45,13 @@ public:
     void difference_of_marginals(std::size_t example, std::span<const double> marginals, SparseVector& out) override;
     // The whole output is one decision.
     std::unique_ptr<Oracle> local() const override { return std::make_unique<EnumeratedOracle>(*this); }
-    void set_cost_scale(double nu) override { cost_scale_ = nu; }
     std::span<const double> l1_factors() const override { return l1_factors_; }
-    double loss(std::span<const double> weights, std::span<double> gradient, std::size_t n_jobs, bool precise) override;
-    void curvature(std::span<const double> weights, std::span<double> diagonal, std::size_t n_jobs) override;
+    double loss(std::span<const double> weights, std::span<double> gradient, double nu, std::size_t n_jobs,
+                bool precise) override;
+    void curvature(std::span<const double> weights, std::span<double> diagonal, double nu, std::size_t n_jobs) override;
     std::unique_ptr<WorkingWeights> working_weights() const override;
-    double descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step) const override;
+    double descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step,
+                   double nu) const override;
 
 private:
     std::size_t first(std::size_t example) const { return all_->starts[example]; }
@@ -56,11 +59,11 @@ private:
     std::size_t gold(std::size_t example) const { return first(example) + all_->gold[example]; }
     void require_example(std::size_t example) const;
     // Writes the probabilities of the outputs (under the cost) and returns the loss.
-    double infer(const ScaledWeights& weights, std::size_t example, std::vector<double>& probabilities) const;
+    double infer(const ScaledWeights& weights, std::size_t example, double nu,
+                 std::vector<double>& probabilities) const;
 
     std::shared_ptr<const Outputs> all_;
     std::vector<double> l1_factors_;
-    double cost_scale_ = 0.0;
 };
 
 }  // namespace tw::user

@@ -251,8 +251,9 @@ class Oracle:
     @property
     def n_weights(self) -> int: ...
 
-    def set_cost_scale(self, nu: float) -> None:
-        """The factor of the cost added to wrong structures; 0 for none."""
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The questions that learners may ask."""
 
     @property
     def l1_factors(self) -> NDArray[numpy.float64]:
@@ -289,10 +290,10 @@ class Oracle:
         The same examples as single decisions given the gold ones before; or None.
         """
 
-    def loss(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], n_jobs: int = 1, precise: bool = True) -> float:
+    def loss(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], n_jobs: int = 1, precise: bool = True, nu: float = 0.0) -> float:
         """The loss of all examples; its gradient is written into `gradient`."""
 
-    def curvature(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], diagonal: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], n_jobs: int = 1) -> None:
+    def curvature(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], diagonal: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], n_jobs: int = 1, nu: float = 0.0) -> None:
         """A diagonal estimate of the second derivative, written into `diagonal`."""
 
 class KeySource(Source):
@@ -373,15 +374,6 @@ class ChainOracle(Oracle):
     def working(self) -> WorkingWeights:
         """A copy of the weights for stochastic steps."""
 
-    def set_cost_scale(self, scale: float) -> None:
-        """
-        How much of the cost is added to the score of a wrong labelling (softmax-margin).
-        """
-
-    @property
-    def l1_factors(self) -> NDArray[numpy.float64]:
-        """How much each weight counts in a sum of absolute values."""
-
     @property
     def n_labels(self) -> int: ...
 
@@ -403,7 +395,7 @@ class WorkingWeights:
 
     def store(self) -> NDArray[numpy.float64]: ...
 
-    def descend(self, examples: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], step: float) -> float: ...
+    def descend(self, examples: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], step: float, nu: float = 0.0) -> float: ...
 
     def multiply(self, factor: float) -> None: ...
 
@@ -568,34 +560,34 @@ class Solver:
 class Lbfgs(Solver):
     """Limited-memory BFGS, for objectives without L1."""
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, l2: float = 1.0, l1: float = 0.0, memory: int = 6, tol: float = 0.001, scaled: bool = False, period: int = 10, delta: float = 0.0) -> None: ...
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, l2: float, l1: float, nu: float, memory: int, tol: float, scaled: bool, period: int, delta: float) -> None: ...
 
 class Owlqn(Solver):
     """Orthant-wise L-BFGS, for objectives with L1."""
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, l2: float = 1.0, l1: float = 0.0, memory: int = 6, tol: float = 0.001, scaled: bool = False, period: int = 10, delta: float = 0.0) -> None: ...
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, l2: float, l1: float, nu: float, memory: int, tol: float, scaled: bool, period: int, delta: float) -> None: ...
 
 class Sgd(Solver):
     """Stochastic gradient descent; an iteration is a pass over the data."""
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, l2: float = 1.0, batch: int = 4, shards: int = 1, decay: float = 1.0, step: float = 0.0, tol: float = 0.001, seed: int = 0) -> None: ...
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, l2: float, nu: float, batch: int, shards: int, decay: float, step: float, tol: float, seed: int) -> None: ...
 
     @property
     def first_step_size(self) -> float:
         """eta_0, given or found."""
 
-def exact_objective(oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], l2: float, l1: float = 0.0, n_jobs: int = 1) -> float:
+def exact_objective(oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], l2: float, l1: float = 0.0, n_jobs: int = 1, nu: float = 0.0) -> float:
     """The penalised loss in double precision."""
 
 class Perceptron(Solver):
     """The k-best structured perceptron."""
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, k: int = 1, averaged: bool = True, shuffle: bool = True, seed: int = 0) -> None: ...
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, k: int, averaged: bool, shuffle: bool, seed: int) -> None: ...
 
 class PassiveAggressive(Solver):
     """k-best PA, by score and cost or by score alone, and restricted."""
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, k: int = 1, augmented: bool = True, restricted: bool = False, averaged: bool = True, shuffle: bool = True, seed: int = 0) -> None: ...
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float, k: int, augmented: bool, restricted: bool, averaged: bool, shuffle: bool, seed: int) -> None: ...
 
 def solve_block(K: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], violations: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], constraints: str, C: float, tau: float = 0.0) -> tuple:
     """The dual problem inside one example: lambda, gradient, lambda of gold."""
@@ -603,37 +595,37 @@ def solve_block(K: Annotated[NDArray[numpy.float64], dict(shape=(None, None), or
 class MIRA(Solver):
     """k-best MIRA, separable or with slack."""
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = float('inf'), k: int = 5, averaged: bool = True, shuffle: bool = True, seed: int = 0) -> None: ...
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float, k: int, averaged: bool, shuffle: bool, seed: int) -> None: ...
 
 class SDM(Solver):
     """The k-best sequential dual method, hinge or ramp."""
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, k: int = 1, loss: str = 'hinge', inner: int = 5, tau: float = 0.0001, tol: float = 0.001, growth: int = 0, skip: bool = False, gap_every: int = 1, averaged: bool = False, shuffle: bool = True, seed: int = 0) -> None: ...
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float, k: int, loss: str, inner: int, tau: float, tol: float, growth: int, skip: bool, gap_every: int, averaged: bool, shuffle: bool, seed: int) -> None: ...
 
 class LaRank(Solver):
     """k-best LaRank."""
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, k: int = 1, reprocess: int = 10, tau: float = 0.0001, tol: float = 0.001, growth: int = 0, gap_every: int = 1, averaged: bool = False, shuffle: bool = True, seed: int = 0) -> None: ...
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float, k: int, reprocess: int, tau: float, tol: float, growth: int, gap_every: int, averaged: bool, shuffle: bool, seed: int) -> None: ...
 
 class DualCoordinate(Solver):
     """Dual coordinate ascent for the squared hinge."""
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, k: int = 1, tau: float = 0.0001, tol: float = 0.001, growth: int = 0, skip: bool = False, gap_every: int = 1, averaged: bool = False, shuffle: bool = True, seed: int = 0) -> None: ...
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float, k: int, tau: float, tol: float, growth: int, skip: bool, gap_every: int, averaged: bool, shuffle: bool, seed: int) -> None: ...
 
 class Subgradient(Solver):
     """Subgradient descent with shrinking."""
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, lam: float, loss: str = 'max-margin', epsilon: float = 1.0, epsilon_decay: float = 0.0, step: str = 'constant', gamma: float = 1.0, batch_size: int = 1, average_after: int = 0, averaged: bool = True, shuffle: bool = True, seed: int = 0) -> None: ...
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, lam: float, loss: str, epsilon: float, epsilon_decay: float, step: str, gamma: float, batch_size: int, average_after: int, averaged: bool, shuffle: bool, seed: int) -> None: ...
 
 class Pegasos(Solver):
     """Structured Pegasos, in mini-batches."""
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, lam: float, loss: str = 'max-margin', k: int = 1, restricted: bool = False, cccp: int = 5, step: str = 'pegasos', gamma: float = 1.0, alpha: float = 0.75, batch_size: int = 1, projection: bool = False, average_after: int = 0, averaged: bool = True, shuffle: bool = True, seed: int = 0) -> None: ...
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, lam: float, loss: str, k: int, restricted: bool, cccp: int, step: str, gamma: float, alpha: float, batch_size: int, projection: bool, average_after: int, averaged: bool, shuffle: bool, seed: int) -> None: ...
 
 class Arow(Solver):
     """AROW and confidence-weighted learning."""
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, variant: str = 'arow', r: float = 1.0, phi: float = 1.0, C: float = 1.0, variance: float = 1.0, k: int = 1, averaged: bool = False, shuffle: bool = True, seed: int = 0) -> None: ...
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, variant: str, r: float, phi: float, C: float, variance: float, k: int, averaged: bool, shuffle: bool, seed: int) -> None: ...
 
 class AveragedWeights:
     """Weights that scale for free, and their lazy average."""
@@ -672,7 +664,7 @@ def slack_rival(oracle: Oracle, weights: numpy.typing.NDArray[numpy.float64], ex
 class FrankWolfe(Solver):
     """Block-coordinate Frank-Wolfe for max-margin."""
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, tol: float = 0.001, rescaling: str = 'margin', averaged: str = 'weighted', line_search: bool = True, gap_every: int = 5, shuffle: bool = True, seed: int = 0) -> None: ...
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float, tol: float, rescaling: str, averaged: str, line_search: bool, gap_every: int, shuffle: bool, seed: int) -> None: ...
 
     def evaluate(self, n_jobs: int = 1) -> None:
         """Make objective and gap exact."""
@@ -680,12 +672,12 @@ class FrankWolfe(Solver):
 class CuttingPlane(Solver):
     """1-slack cutting planes for max-margin."""
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float = 1.0, tol: float = 0.01, rescaling: str = 'margin') -> None: ...
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float, tol: float, rescaling: str) -> None: ...
 
 class ExponentiatedGradient(Solver):
     """Online EG on the dual."""
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, loss: str = 'crf', kappa: float = 1.0, tol: float = 0.001, step: float = 0.5, gap_every: int = 5, averaged: bool = False, shuffle: bool = True, seed: int = 0) -> None: ...
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, loss: str, kappa: float, tol: float, step: float, gap_every: int, averaged: bool, shuffle: bool, seed: int) -> None: ...
 
     def evaluate(self, n_jobs: int = 1) -> None:
         """Make objective and gap exact."""

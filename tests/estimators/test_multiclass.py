@@ -101,12 +101,10 @@ def test_every_question_is_answered_as_if_copies_were_columns(problem):
     ours = _core.LabelOracle.dense(X, gold, len(shares), np.ones(len(y)), np.zeros((0, 0)), shares)
     theirs = Copies().oracle(X, y)
     weights = np.random.default_rng(1).normal(size=ours.n_weights)
-    for oracle in (ours, theirs):
-        oracle.set_cost_scale(0.5)
     vectors = np.empty((4, ours.n_weights))
-    losses = [ours.loss(weights, vectors[0]), theirs.loss(weights, vectors[1])]
-    ours.curvature(weights, vectors[2])
-    theirs.curvature(weights, vectors[3])
+    losses = [ours.loss(weights, vectors[0], nu=0.5), theirs.loss(weights, vectors[1], nu=0.5)]
+    ours.curvature(weights, vectors[2], nu=0.5)
+    theirs.curvature(weights, vectors[3], nu=0.5)
     np.testing.assert_allclose(*losses, rtol=1e-10)
     np.testing.assert_allclose(vectors[0], vectors[1], atol=1e-10)
     np.testing.assert_allclose(vectors[2], vectors[3], atol=1e-10)

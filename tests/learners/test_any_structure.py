@@ -141,11 +141,9 @@ def test_loss_gradient_and_answers(name, seed, nu):
     problem = Problem(name, seed)
     made, listed = problem.oracle(), problem.enumerated()
     assert made.n_weights == listed.n_weights
-    for oracle in (made, listed):
-        oracle.set_cost_scale(nu)
     w = np.random.default_rng(seed).normal(size=made.n_weights)
     gradients = np.zeros((2, len(w)))
-    losses = [oracle.loss(w, gradients[i]) for i, oracle in enumerate((made, listed))]
+    losses = [oracle.loss(w, gradients[i], nu=nu) for i, oracle in enumerate((made, listed))]
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-11)
     np.testing.assert_allclose(gradients[0], gradients[1], atol=1e-10)
     for i in range(made.n_examples):

@@ -24,7 +24,7 @@ def problems(draw):
     return x, gold, k, sample_weight, cost, nu, rng.normal(size=d * k)
 
 
-def oracle_of(x, gold, k, sample_weight=None, cost=None, nu=0.0):
+def oracle_of(x, gold, k, sample_weight=None, cost=None):
     oracle = _core.LabelOracle.dense(
         np.ascontiguousarray(x),
         np.asarray(gold, dtype=np.int32),
@@ -32,11 +32,10 @@ def oracle_of(x, gold, k, sample_weight=None, cost=None, nu=0.0):
         NOTHING if sample_weight is None else sample_weight,
         NO_COST if cost is None else cost,
     )
-    oracle.set_cost_scale(nu)
     return oracle
 
 
-def sparse_oracle_of(x, gold, k, sample_weight=None, cost=None, nu=0.0):
+def sparse_oracle_of(x, gold, k, sample_weight=None, cost=None):
     rows = sparse.csr_array(x)
     oracle = _core.LabelOracle.sparse(
         rows.indptr.astype(np.int64),
@@ -48,51 +47,52 @@ def sparse_oracle_of(x, gold, k, sample_weight=None, cost=None, nu=0.0):
         NOTHING if sample_weight is None else sample_weight,
         NO_COST if cost is None else cost,
     )
-    oracle.set_cost_scale(nu)
     return oracle
 
 
-def loss_and_gradient(oracle, weights, n_jobs=1):
+def loss_and_gradient(oracle, weights, n_jobs=1, nu=0.0):
     gradient = np.empty(oracle.n_weights)
-    return oracle.loss(weights, gradient, n_jobs), gradient
+    return oracle.loss(weights, gradient, n_jobs, nu=nu), gradient
 
 
 @given(problems())
 def test_loss_is_the_sum_written_out(problem):
     x, gold, k, sample_weight, cost, nu, weights = problem
     expected = multiclass.log_loss(weights, x, gold, k, sample_weight=sample_weight, cost=cost, nu=nu)
-    loss, _ = loss_and_gradient(oracle_of(*problem[:-1]), weights)
+    loss, _ = loss_and_gradient(oracle_of(*problem[:-2]), weights, nu=nu)
     np.testing.assert_allclose(loss, expected, rtol=1e-12, atol=1e-12)
 
 
 @given(problems())
 def test_gradient_is_the_difference_of_the_loss(problem):
-    *parts, weights = problem
+    *parts, nu, weights = problem
     oracle = oracle_of(*parts)
-    _, gradient = loss_and_gradient(oracle, weights)
+    _, gradient = loss_and_gradient(oracle, weights, nu=nu)
     for j in range(len(weights)):
         step = np.eye(len(weights))[j] * 1e-5
-        difference = loss_and_gradient(oracle, weights + step)[0] - loss_and_gradient(oracle, weights - step)[0]
+        higher, lower = (loss_and_gradient(oracle, weights + sign * step, nu=nu)[0] for sign in (1, -1))
+        difference = higher - lower
         np.testing.assert_allclose(gradient[j], difference / 2e-5, rtol=1e-6, atol=1e-6)
 
 
 @given(problems())
 def test_curvature_is_the_difference_of_the_gradient(problem):
-    *parts, weights = problem
+    *parts, nu, weights = problem
     oracle = oracle_of(*parts)
     diagonal = np.empty(len(weights))
-    oracle.curvature(weights, diagonal)
+    oracle.curvature(weights, diagonal, nu=nu)
     for j in range(len(weights)):
         step = np.eye(len(weights))[j] * 1e-5
-        difference = loss_and_gradient(oracle, weights + step)[1] - loss_and_gradient(oracle, weights - step)[1]
+        higher, lower = (loss_and_gradient(oracle, weights + sign * step, nu=nu)[1] for sign in (1, -1))
+        difference = higher - lower
         np.testing.assert_allclose(diagonal[j], difference[j] / 2e-5, rtol=1e-5, atol=1e-6)
 
 
 @given(problems())
 def test_sparse_rows_say_the_same_as_dense_ones(problem):
-    *parts, weights = problem
+    *parts, nu, weights = problem
     dense, thin = oracle_of(*parts), sparse_oracle_of(*parts)
-    for a, b in zip(loss_and_gradient(dense, weights), loss_and_gradient(thin, weights), strict=True):
+    for a, b in zip(loss_and_gradient(dense, weights, nu=nu), loss_and_gradient(thin, weights, nu=nu), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
 
 
@@ -110,11 +110,11 @@ def test_the_same_bits_for_any_number_of_threads():
 def test_a_stochastic_step_moves_against_the_gradient():
     rng = np.random.default_rng(2)
     for make in (oracle_of, sparse_oracle_of):
-        oracle = make(rng.normal(size=(9, 3)), rng.integers(0, 3, 9), 3, rng.exponential(size=9), nu=1.0)
+        oracle = make(rng.normal(size=(9, 3)), rng.integers(0, 3, 9), 3, rng.exponential(size=9))
         start = rng.normal(size=oracle.n_weights)
-        sgd = _core.Sgd(oracle, start, l2=0.0, batch=9, shards=1, step=0.01)
+        sgd = _core.Sgd(oracle, start, l2=0.0, nu=1.0, batch=9, shards=1, decay=1.0, step=0.01, tol=0.0, seed=0)
         sgd.step()
-        loss, gradient = loss_and_gradient(oracle, start)
+        loss, gradient = loss_and_gradient(oracle, start, nu=1.0)
         np.testing.assert_allclose(sgd.weights(), start - 0.01 * gradient, rtol=1e-12)
         np.testing.assert_allclose(sgd.objective, loss, rtol=1e-12)
 

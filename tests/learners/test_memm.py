@@ -26,7 +26,6 @@ def decisions(draw):
     weights = random_weights(problem, draw(st.integers(0, 2**31)))
     made = oracle(problem, best=True)
     local = made.local()
-    local.set_cost_scale(problem.scale)
     return problem, local, weights, made.weights_from(as_tensors(problem, weights))
 
 
@@ -63,25 +62,27 @@ def without_the_end(constraints, last):
     return moves, start, np.ones_like(end)
 
 
-def loss_and_gradient(local, vector, n_jobs=1):
+def loss_and_gradient(local, vector, n_jobs=1, nu=0.0):
     gradient = np.empty(local.n_weights)
-    return local.loss(vector, gradient, n_jobs), gradient
+    return local.loss(vector, gradient, n_jobs, nu=nu), gradient
 
 
 @given(decisions())
 def test_the_loss_is_that_of_every_decision_written_out(case):
     problem, local, weights, vector = case
-    loss, _ = loss_and_gradient(local, vector)
+    loss, _ = loss_and_gradient(local, vector, nu=problem.scale)
     np.testing.assert_allclose(loss, expected_loss(problem, weights), **CLOSE)
 
 
 @given(decisions())
 def test_the_gradient_is_the_difference_of_the_loss(case):
-    _, local, _, vector = case
-    _, gradient = loss_and_gradient(local, vector)
+    problem, local, _, vector = case
+    nu = problem.scale
+    _, gradient = loss_and_gradient(local, vector, nu=nu)
     for j in range(0, len(vector), 1 + len(vector) // 8):
         step = np.eye(len(vector))[j] * 1e-5
-        difference = loss_and_gradient(local, vector + step)[0] - loss_and_gradient(local, vector - step)[0]
+        higher, lower = (loss_and_gradient(local, vector + sign * step, nu=nu)[0] for sign in (1, -1))
+        difference = higher - lower
         np.testing.assert_allclose(gradient[j], difference / 2e-5, rtol=1e-5, atol=1e-5)
 
 
@@ -91,17 +92,20 @@ def test_the_curvature_is_the_difference_of_the_gradient_where_values_do_not_rep
     if problem.hash_bits:  # several attributes of a token may then be one, whose values add up
         return
     diagonal = np.empty(local.n_weights)
-    local.curvature(vector, diagonal)
+    local.curvature(vector, diagonal, nu=problem.scale)
     for j in range(0, len(vector), 1 + len(vector) // 8):
         step = np.eye(len(vector))[j] * 1e-5
-        difference = loss_and_gradient(local, vector + step)[1] - loss_and_gradient(local, vector - step)[1]
+        higher, lower = (loss_and_gradient(local, vector + sign * step, nu=problem.scale)[1] for sign in (1, -1))
+        difference = higher - lower
         np.testing.assert_allclose(diagonal[j], difference[j] / 2e-5, rtol=1e-4, atol=1e-5)
 
 
 def test_a_stochastic_pass_moves_against_the_gradient():
     local = oracle(random_problem(4, {"pairs", "valued", "token_weight"}), best=True).local()
     start = np.random.default_rng(0).normal(size=local.n_weights)
-    sgd = _core.Sgd(local, start, l2=0.0, batch=local.n_examples, shards=1, step=0.01)
+    sgd = _core.Sgd(
+        local, start, l2=0.0, nu=0.0, batch=local.n_examples, shards=1, decay=1.0, step=0.01, tol=0.0, seed=0
+    )
     sgd.step()
     loss, gradient = loss_and_gradient(local, start)
     np.testing.assert_allclose(sgd.weights(), start - 0.01 * gradient, rtol=1e-10, atol=1e-12)
@@ -204,5 +208,5 @@ def test_a_run_cut_in_two_ends_with_the_same_bits():
 def test_examples_without_decisions_are_refused():
     with pytest.raises(InvalidInput, match="use='best'"):
         MEMM().train(oracle(random_problem(0)))
-    with pytest.raises(InvalidInput, match="one label"):
+    with pytest.raises(InvalidInput, match="one gold output each"):
         MEMM().train(oracle(random_problem(1, {"partial"}, n_sequences=8), best=True))

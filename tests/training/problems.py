@@ -142,9 +142,21 @@ def examples(problem, n_jobs=1):
     return made
 
 
+class ScaledOracle(_core.ChainOracle):
+    """Asked with the problem's scale of the cost unless another is given."""
+
+    scale = 0.0
+
+    def loss(self, weights, gradient, n_jobs=1, precise=True):
+        return super().loss(weights, gradient, n_jobs, precise, nu=self.scale)
+
+    def curvature(self, weights, diagonal, n_jobs=1):
+        super().curvature(weights, diagonal, n_jobs, nu=self.scale)
+
+
 def oracle(problem, general=False, n_jobs=1, best=False, by_member=False, earlier=None):
     moves, start, end = problem.constraints or (None, None, None)
-    made = _core.ChainOracle(
+    made = ScaledOracle(
         examples(problem, n_jobs),
         problem.n_labels,
         problem.order,
@@ -159,7 +171,7 @@ def oracle(problem, general=False, n_jobs=1, best=False, by_member=False, earlie
         by_member=by_member,
         earlier=earlier,
     )
-    made.set_cost_scale(problem.scale)
+    made.scale = problem.scale
     return made
 
 

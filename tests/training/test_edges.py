@@ -186,8 +186,10 @@ def test_weights_of_the_wrong_size_are_refused():
 
 
 def test_a_negative_cost_scale_is_refused():
+    made = oracle(random_problem(1))
+    made.scale = -1.0
     with pytest.raises(ValueError, match="not negative"):
-        oracle(random_problem(1)).set_cost_scale(-1.0)
+        made.loss(np.zeros(made.n_weights), np.empty(made.n_weights))
 
 
 def test_memory_is_reported():

@@ -23,7 +23,7 @@ def test_a_step_over_all_examples_goes_against_the_gradient(problem, seed, gener
     loss, gradient = gradient_of(made, weights)
     working = made.working()
     working.load(weights)
-    stepped = working.descend(np.arange(made.n_examples, dtype=np.uint32), 0.3)
+    stepped = working.descend(np.arange(made.n_examples, dtype=np.uint32), 0.3, made.scale)
     np.testing.assert_allclose(stepped, loss, **SINGLE)
     np.testing.assert_allclose(working.store(), weights - 0.3 * gradient, **SINGLE)
 

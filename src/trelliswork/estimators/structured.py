@@ -16,6 +16,7 @@ from trelliswork.errors import InvalidInput
 from trelliswork.estimators.fitted import atomic, check_is_fitted, snapshot
 from trelliswork.learners.parameters import PlainParameters
 from trelliswork.learners.training import FloatArray
+from trelliswork.questions import require_answers
 from trelliswork.structures.custom import adapter
 from trelliswork.structures.custom.feature_vectors import stacked
 from trelliswork.structures.custom.structure import Structure
@@ -24,16 +25,6 @@ from trelliswork.training.monitor import Callback
 from trelliswork.training.same_run import SameRun, checksum_of_array
 
 __all__ = ["StructuredPredictor"]
-
-# What learners ask for that is not told by their parameters.
-_HOW = {
-    "kbest": "define kbest(x, weights, k, gold, cost_scale) or outputs(x), or use k=1",
-    "expectations": "define expectations(x, weights, gold, cost_scale) or outputs(x), or choose a learner that asks "
-    "for the best output only",
-    "parts": "define outputs(x), or choose another learner",
-    "local": "define outputs(x), or choose another learner",
-}
-
 
 # What a single output loses, by the measures that have a name.
 _LOSSES: dict[str, Callable[[adapter.Asked, int, Any], float]] = {
@@ -222,7 +213,7 @@ class StructuredPredictor(PlainParameters, BaseEstimator):  # type: ignore[misc]
         resume: Mapping[str, npt.NDArray[Any]] | None = None,
     ) -> Self:
         structure, learner = self._structure(), checked_learner(self.learner)
-        require_answers(learner, structure)
+        require_answers(repr(learner), learner.asks, structure.answers, type(structure).__name__)
         asked = adapter.Asked(structure, X, Y)
         weights = adapter.checked_sample_weight(sample_weight, len(asked.X))
         dev = None
@@ -280,32 +271,6 @@ class StructuredPredictor(PlainParameters, BaseEstimator):  # type: ignore[misc]
         if not callable(self.scoring) and self.scoring not in _LOSSES:
             raise InvalidInput(f"scoring is {shown(self.scoring)}; expected 'accuracy', 'cost' or a function.")
         return self.scoring
-
-
-def require_answers(learner: Any, structure: Structure) -> None:
-    """Refuse a learner that asks for what the structure does not answer.
-
-    Examples
-    --------
-    >>> import trelliswork as tw
-    >>> class Sign(tw.Structure):
-    ...     n_features = 1
-    ...     def features(self, x, y):
-    ...         return [x * y]
-    ...     def argmax(self, x, weights):
-    ...         return 1 if weights[0] * x > 0 else -1
-    >>> require_answers(tw.Perceptron(k=5), Sign())
-    Traceback (most recent call last):
-    ...
-    trelliswork.errors.InvalidInput: Perceptron(k=5) asks for kbest, which class Sign does not define: define
-    kbest(x, weights, k, gold, cost_scale) or outputs(x), or use k=1.
-    """
-    name = type(structure).__name__
-    for question in learner.asks:
-        if question not in structure.answers:
-            raise InvalidInput(
-                f"{learner!r} asks for {question}, which class {name} does not define: {_HOW[question]}."
-            )
 
 
 def _as_score(measure: str, mean_loss: float) -> float:

@@ -24,6 +24,7 @@ from trelliswork.errors import ConvergenceWarning, InvalidInput
 from trelliswork.learners.epochs import checked_weights
 from trelliswork.learners.parameters import Only, Parameters, checked_choice, checked_integer, checked_number
 from trelliswork.learners.training import FloatArray, Iteration, OnIteration, Trained
+from trelliswork.questions import require_answers
 from trelliswork.structures.checks import MOST_JOBS
 
 __all__ = ["CRF"]
@@ -191,13 +192,13 @@ class CRF(Parameters):
             When it ended because of ``max_iter``, or could not go on.
         """
         self.check()
+        require_answers(repr(self), self.asks, oracle.answers)
         run = _Run(
             self,
-            oracle,
+            oracle.local() if self.local else oracle,
             checked_integer("n_jobs", n_jobs, least=1, most=MOST_JOBS),
             checked_integer("seed", seed, least=0, most=2**32 - 1),
         )
-        oracle.set_cost_scale(float(self.margin))
         if state is None:
             run.begin(weights)
         else:
@@ -301,6 +302,7 @@ class _Run:
             self.oracle,
             weights,
             l2=float(self.learner.l2),
+            nu=float(self.learner.margin),
             batch=self.learner._value("batch_size"),
             shards=self.learner._value("shards"),
             decay=_DECAY if self.plan.epochs >= 0 else 1.0,
@@ -317,6 +319,7 @@ class _Run:
             weights,
             l2=float(self.learner.l2),
             l1=float(self.learner.l1),
+            nu=float(self.learner.margin),
             memory=self.learner._value("memory"),
             tol=float(self.learner.tol),
             scaled=self.plan.scaled,
@@ -354,7 +357,8 @@ class _Run:
         weights = self.solver.weights()
         objective = self.solver.objective
         if isinstance(self.solver, _core.Sgd):  # what it knows is an estimate
-            objective = _core.exact_objective(self.oracle, weights, float(learner.l2), float(learner.l1), self.n_jobs)
+            terms = float(learner.l2), float(learner.l1), self.n_jobs, float(learner.margin)
+            objective = _core.exact_objective(self.oracle, weights, *terms)
         converged = outcome in ("converged", "slow", "rounding") and not self._in_passing()
         message = self._message(outcome, converged, stopped)
         if not converged and not stopped:

@@ -13,6 +13,7 @@ from trelliswork import _core
 from trelliswork.errors import InvalidInput
 from trelliswork.learners.parameters import Parameters, checked_integer
 from trelliswork.learners.training import FloatArray, Iteration, OnIteration, Trained
+from trelliswork.questions import require_answers
 from trelliswork.structures.checks import MOST_JOBS
 
 __all__ = ["EpochLearner", "checked_weights"]
@@ -80,6 +81,7 @@ class EpochLearner(Parameters):
         checked_integer("epochs", self.epochs, least=1)
         n_jobs = checked_integer("n_jobs", n_jobs, least=1, most=MOST_JOBS)
         seed = checked_integer("seed", seed, least=0, most=2**32 - 1)
+        require_answers(repr(self), self.asks, oracle.answers)
         started = time.perf_counter()
         try:
             solver = self._solver(oracle, checked_weights(weights, oracle), seed)

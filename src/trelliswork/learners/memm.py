@@ -9,16 +9,14 @@ label has to add up to one, so a label with few ways out passes its probability 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from trelliswork import _core
 from trelliswork.errors import InvalidInput
 from trelliswork.learners.crf import CRF
-from trelliswork.learners.training import FloatArray, OnIteration, Trained
+from trelliswork.learners.training import FloatArray
 from trelliswork.structures import checks
 
 __all__ = ["MEMM", "locally_normalised"]
@@ -73,27 +71,6 @@ class MEMM(CRF):
     local: ClassVar[bool] = True
     asks: ClassVar[tuple[str, ...]] = ("local",)
     sums: ClassVar[bool] = False  # the oracle must keep gold and the attributes of each token at hand
-
-    def train(
-        self,
-        oracle: _core.Oracle,
-        *,
-        weights: FloatArray | None = None,
-        state: Mapping[str, npt.NDArray[Any]] | None = None,
-        n_jobs: int = 1,
-        seed: int = 0,
-        on_iteration: OnIteration | None = None,
-    ) -> Trained:
-        """Minimise the penalised loss of all single decisions; the parameters are those of `CRF.train`."""
-        decisions = oracle.local()
-        if decisions is None:
-            raise InvalidInput(
-                "MEMM needs single decisions given gold (local), which these examples do not give: every token must "
-                "have one label, and an oracle of chains be made with use='best'"
-            )
-        return super().train(
-            decisions, weights=weights, state=state, n_jobs=n_jobs, seed=seed, on_iteration=on_iteration
-        )
 
 
 def locally_normalised(

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from trelliswork import _core
 from trelliswork.errors import InvalidInput
+from trelliswork.questions import require_answers
 from trelliswork.structures import checks
 from trelliswork.structures.custom.feature_vectors import Place, Vector, shown, stacked, vector_of
 
@@ -172,12 +173,7 @@ class Asked:
 
     def expectations(self, weights: FloatArray, example: int, nu: float) -> tuple[float, float, IntArray, FloatArray]:
         """Return log Z, the score of gold, and indices and values of the expected features."""
-        if "expectations" not in self.structure.answers:
-            raise InvalidInput(
-                f"this learner asks for expectations, which class {self.name} does not define: define "
-                "expectations(x, weights, gold, cost_scale) or outputs(x), or choose a learner that needs the best "
-                "output only."
-            )
+        require_answers("this learner", ["expectations"], self.structure.answers, self.name)
         place = f"{self.name}.expectations(X[{example}])"
         answer = self._ask("expectations", example, weights, nu=nu)
         if not isinstance(answer, tuple) or len(answer) != 2:
@@ -209,12 +205,8 @@ class Asked:
     def _best(self, question: str, weights: FloatArray, example: int, k: int, nu: float) -> list[Any]:
         if question == "argmax":
             outputs = [self._ask("argmax", example, weights, nu=nu)]
-        elif "kbest" not in self.structure.answers:
-            raise InvalidInput(
-                f"this learner asks for kbest, which class {self.name} does not define: define "
-                "kbest(x, weights, k, gold, cost_scale) or outputs(x), or use k=1."
-            )
         else:
+            require_answers("this learner", ["kbest"], self.structure.answers, self.name)
             answer = self._ask("kbest", example, weights, k, nu=nu)
             if isinstance(answer, (str, bytes, Mapping, Set)) or not isinstance(answer, Iterable):
                 raise InvalidInput(
