@@ -32,7 +32,7 @@ class Tagger:
         for name, entry in header.items():
             begin, end = (body + place for place in entry["data_offsets"])
             self.tensors[name] = [x for (x,) in struct.iter_unpack("<" + TYPES[entry["dtype"]], data[begin:end])]
-        for kind in ("attribute", "pair"):
+        for kind in ("channel.token", "channel.pair"):
             table = zip(self.tensors.get(f"{kind}.keys", []), self.tensors.get(f"{kind}.slots", []))
             self.tensors[f"{kind}.numbers"] = {key: number for key, number in table if number != 2**32 - 1}
         self.labels, self.bits = self.settings["labels"], self.settings["hash_bits"]
@@ -58,10 +58,10 @@ class Tagger:
 
     def scores(self, sequence):  # of first labels, and for each later token of [label before][label]
         K, attributes = len(self.labels), self.attributes(sequence)
-        unary = [self.sums("attribute", token, K) for token in attributes[0]] or [[0.0] * K]
-        moves = [self.tensors["transitions"]] * (len(unary) - 1)
-        if "pair.starts" in self.tensors:
-            pairs = [self.sums("pair", token, K * K) for token in attributes[1][1:]]
+        unary = [self.sums("channel.token", token, K) for token in attributes[0]] or [[0.0] * K]
+        moves = [self.tensors["channel.transitions.weights"]] * (len(unary) - 1)
+        if "channel.pair.starts" in self.tensors:
+            pairs = [self.sums("channel.pair", token, K * K) for token in attributes[1][1:]]
             moves = [[a + b for a, b in zip(*both)] for both in zip(pairs, moves)]
         unary[0] = self.allowed("start", unary[0])
         unary[-1] = self.allowed("end", unary[-1])
@@ -77,7 +77,7 @@ class Tagger:
         return [score if may else FORBIDDEN for score, may in zip(scores, allowed)]
 
     def sums(self, kind, attributes, n_codes):  # weights of many codes are added first, then of few, then of one
-        names = ("numbers", "starts", "labels", "weights", "scales")
+        names = ("numbers", "starts", "codes", "weights", "scales")
         known, starts, codes, weights, scales = (self.tensors.get(f"{kind}.{name}") for name in names)
         numbers = [(key >> 64 - self.bits if self.bits else known.get(key), value) for key, value in attributes]
         rows = [(range(*starts[n : n + 2]), value) for n, value in numbers if n is not None]

@@ -80,18 +80,17 @@ WORDS = [
 def _trained() -> dict[str, np.ndarray]:
     """A model that knows the attributes of a few sentences; some have one weight, some all; a pair attribute too."""
     rng = np.random.default_rng(1)
-    tensors: dict[str, np.ndarray] = {"transitions": rng.normal(size=9).astype(np.float32)}
-    for prefix, n_codes, code in (("attribute", 3, np.uint8), ("pair", 9, np.uint16)):
+    tensors: dict[str, np.ndarray] = {"channel.transitions.weights": rng.normal(size=9).astype(np.float32)}
+    for prefix, n_codes, code in (("channel.token", 3, np.uint8), ("channel.pair", 9, np.uint16)):
         source = _core.ColumnSource(_core.parse_columns(COLUMNS[0].encode()), _templates().extractor())
-        keys = np.unique(source.attribute_arrays(0, source.n_sequences, "pair" if prefix == "pair" else "token")[1])
+        keys = np.unique(source.attribute_arrays(0, source.n_sequences, prefix.removeprefix("channel."))[1])
         rows = [np.sort(rng.permutation(n_codes)[: rng.integers(1, n_codes + 1)]) for _ in keys]
         tensors[f"{prefix}.keys"], tensors[f"{prefix}.slots"] = _core.key_table(keys)
         tensors[f"{prefix}.starts"] = np.cumsum([0, *map(len, rows)]).astype(np.uint32)
-        tensors[f"{prefix}.labels"] = np.concatenate(rows).astype(code)
-        tensors[f"{prefix}.weights"] = rng.normal(size=len(tensors[f"{prefix}.labels"])).astype(np.float32)
-        place = "names" if prefix == "attribute" else "pair.names"
-        tensors[f"{place}.text"] = np.frombuffer(b"name" * len(keys), dtype=np.uint8)
-        tensors[f"{place}.ends"] = np.arange(1, len(keys) + 1, dtype=np.uint32) * 4
+        tensors[f"{prefix}.codes"] = np.concatenate(rows).astype(code)
+        tensors[f"{prefix}.weights"] = rng.normal(size=len(tensors[f"{prefix}.codes"])).astype(np.float32)
+        tensors[f"{prefix}.names.text"] = np.frombuffer(b"name" * len(keys), dtype=np.uint8)
+        tensors[f"{prefix}.names.ends"] = np.arange(1, len(keys) + 1, dtype=np.uint32) * 4
     tensors["allowed.start"] = np.array([1, 1, 0], dtype=np.uint8)
     return tensors
 
@@ -114,9 +113,9 @@ def hashed_model(bits: int = 5) -> bytes:
     counts = rng.integers(0, 4, size=2**bits)
     labels = np.concatenate([np.arange(n) for n in counts])
     tensors = {
-        "attribute.starts": np.cumsum([0, *counts]).astype(np.uint32),
-        "attribute.labels": labels.astype(np.uint8),
-        "attribute.weights": rng.normal(size=len(labels)).astype(np.float32),
-        "transitions": rng.normal(size=9).astype(np.float32),
+        "channel.token.starts": np.cumsum([0, *counts]).astype(np.uint32),
+        "channel.token.codes": labels.astype(np.uint8),
+        "channel.token.weights": rng.normal(size=len(labels)).astype(np.float32),
+        "channel.transitions.weights": rng.normal(size=9).astype(np.float32),
     }
     return models.dumps(models.quantize(tensors, "int8"), _settings() | {"hash_bits": bits})

@@ -148,7 +148,7 @@ struct AttributeArrays {
         : keys(tensor<Key, std::uint64_t>(from, prefix + "keys")),
           slots(tensor<std::uint32_t, std::uint32_t>(from, prefix + "slots")),
           starts(tensor<std::uint32_t, std::uint32_t>(from, prefix + "starts")),
-          labels(tensor<std::uint32_t, std::uint8_t, std::uint16_t, std::uint32_t>(from, prefix + "labels")),
+          labels(tensor<std::uint32_t, std::uint8_t, std::uint16_t, std::uint32_t>(from, prefix + "codes")),
           weights(tensor<float, float>(from, prefix + "weights")) {}
     chain::AttributeView view() const { return {keys, slots, starts, labels, weights}; }
 };
@@ -157,7 +157,9 @@ struct ModelArrays {
     AttributeArrays attribute, pair;
     std::vector<float> transitions;
     explicit ModelArrays(const nb::dict& from)
-        : attribute(from, "attribute."), pair(from, "pair."), transitions(tensor<float, float>(from, "transitions")) {}
+        : attribute(from, "channel.token."),
+          pair(from, "channel.pair."),
+          transitions(tensor<float, float>(from, "channel.transitions.weights")) {}
     chain::ModelView view() const { return {attribute.view(), pair.view(), transitions}; }
 };
 
@@ -194,13 +196,13 @@ nb::object narrowed(const std::vector<From>& values) {
 }
 
 void put(nb::dict& out, const std::string& prefix, const chain::AttributeTensors& from, std::size_t n_values,
-         std::size_t narrow, const std::string& name_prefix) {
+         std::size_t narrow) {
     if (!from.keys.empty()) {
         out[(prefix + "keys").c_str()] = narrowed<std::uint64_t>(from.keys);
         out[(prefix + "slots").c_str()] = narrowed<std::uint32_t>(from.slots);
     }
     out[(prefix + "starts").c_str()] = narrowed<std::uint32_t>(from.starts);
-    const std::string labels = prefix + "labels";
+    const std::string labels = prefix + "codes";
     if (narrow == 1)
         out[labels.c_str()] =
             n_values <= 256 ? narrowed<std::uint8_t>(from.labels) : narrowed<std::uint16_t>(from.labels);
@@ -209,8 +211,8 @@ void put(nb::dict& out, const std::string& prefix, const chain::AttributeTensors
             n_values <= 65536 ? narrowed<std::uint16_t>(from.labels) : narrowed<std::uint32_t>(from.labels);
     out[(prefix + "weights").c_str()] = narrowed<float>(from.weights);
     if (!from.name_ends.empty()) {
-        out[(name_prefix + "text").c_str()] = narrowed<std::uint8_t>(from.names);
-        out[(name_prefix + "ends").c_str()] = narrowed<std::uint32_t>(from.name_ends);
+        out[(prefix + "names.text").c_str()] = narrowed<std::uint8_t>(from.names);
+        out[(prefix + "names.ends").c_str()] = narrowed<std::uint32_t>(from.name_ends);
     }
 }
 
@@ -221,9 +223,9 @@ nb::dict export_tensors(const ChainOracle& oracle, const Vector& weights, std::s
         model = oracle.export_tensors(as_span(weights));
     }
     nb::dict out;
-    put(out, "attribute.", model.attribute, n_labels, 1, "names.");
-    if (!model.pair.starts.empty()) put(out, "pair.", model.pair, n_labels * n_labels, 2, "pair.names.");
-    out["transitions"] = narrowed<float>(model.transitions);
+    put(out, "channel.token.", model.attribute, n_labels, 1);
+    if (!model.pair.starts.empty()) put(out, "channel.pair.", model.pair, n_labels * n_labels, 2);
+    out["channel.transitions.weights"] = narrowed<float>(model.transitions);
     if (!model.allowed.transitions.empty()) {
         out["allowed.transitions"] = narrowed<std::uint8_t>(model.allowed.transitions);
         out["allowed.start"] = narrowed<std::uint8_t>(model.allowed.start);

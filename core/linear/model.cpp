@@ -44,6 +44,12 @@ bool all_below(const void* values, std::size_t size, std::uint64_t limit) {
     return size == 0 || largest < limit;
 }
 
+bool all_below(Type type, const void* values, std::size_t size, std::uint64_t limit) {
+    return type == Type::kUint8    ? all_below<std::uint8_t>(values, size, limit)
+           : type == Type::kUint16 ? all_below<std::uint16_t>(values, size, limit)
+                                   : all_below<std::uint32_t>(values, size, limit);
+}
+
 // Without a branch per value, so that it runs at the speed of memory: the exponent of NaN and infinity is all ones.
 bool all_finite(std::span<const float> values) {
     bool finite = true;
@@ -100,24 +106,14 @@ void WeightRows::check_table(const Tensors& tensors, const std::string& prefix, 
 }
 
 void WeightRows::check_weights(const Tensors& tensors, const std::string& prefix) {
-    const std::string codes = prefix + ".labels", weights = prefix + ".weights", scales = prefix + ".scales";
+    const std::string codes = prefix + ".codes", weights = prefix + ".weights", scales = prefix + ".scales";
     const Tensor& labels = need_tensor(tensors, codes);
     code_type_ = labels.type;
     codes_ = labels.data;
     if (labels.size != n_weights()) refuse(codes, "does not have one entry per weight");
-    switch (code_type_) {
-        case Type::kUint8:
-            if (!all_below<std::uint8_t>(codes_, labels.size, n_codes_)) refuse(codes, "has a label out of range");
-            break;
-        case Type::kUint16:
-            if (!all_below<std::uint16_t>(codes_, labels.size, n_codes_)) refuse(codes, "has a label out of range");
-            break;
-        case Type::kUint32:
-            if (!all_below<std::uint32_t>(codes_, labels.size, n_codes_)) refuse(codes, "has a label out of range");
-            break;
-        default:
-            refuse(codes, "has the wrong type");
-    }
+    if (code_type_ != Type::kUint8 && code_type_ != Type::kUint16 && code_type_ != Type::kUint32)
+        refuse(codes, "has the wrong type");
+    if (!all_below(code_type_, codes_, labels.size, n_codes_)) refuse(codes, "has a code out of range");
     const Tensor& values = need_tensor(tensors, weights);
     // Halves may come as their bits: not everything that lends memory has a name for them.
     weight_type_ = values.type == Type::kUint16 ? Type::kFloat16 : values.type;
@@ -130,7 +126,9 @@ void WeightRows::check_weights(const Tensors& tensors, const std::string& prefix
             refuse(weights, "has a NaN or infinite weight");
     } else if (weight_type_ == Type::kInt8) {
         scales_ = view<float>(need_tensor(tensors, scales), Type::kFloat32, scales);
-        if (scales_.size() != 1 && scales_.size() != n_codes_) refuse(scales, "needs one entry, or one per label");
+        const bool enough = scales_.size() == n_codes_ || all_below(code_type_, codes_, labels.size, scales_.size());
+        if (scales_.size() != 1 && (scales_.size() > n_codes_ || !enough))
+            refuse(scales, "needs one entry, or one per code");
         for (const float scale : scales_)
             if (!(std::abs(scale) <= 1e36f)) refuse(scales, "has a scale that is not finite or beyond 1e36");
     } else {
@@ -166,13 +164,13 @@ void WeightRows::sum(const AttributeList& attributes, double* out) const {
 }
 
 Model::Model(const Tensors& tensors, std::size_t n_labels, unsigned hash_bits, Expand expand)
-    : n_labels_(n_labels), labels_(tensors, "attribute", n_labels, hash_bits), expand_(expand) {
+    : n_labels_(n_labels), labels_(tensors, "channel.token", n_labels, hash_bits), expand_(expand) {
     static_assert(std::endian::native == std::endian::little, "model files are little-endian");
     if (n_labels < 1 || n_labels > 32768) throw std::invalid_argument("a model has 1 to 32768 labels");
-    names_ = checked_names(tensors, "names", labels_.n_attributes());
-    if (find_tensor(tensors, "pair.starts")) {
-        pairs_ = std::make_unique<WeightRows>(tensors, "pair", n_labels * n_labels, hash_bits);
-        pair_names_ = checked_names(tensors, "pair.names", pairs_->n_attributes());
+    names_ = checked_names(tensors, "channel.token.names", labels_.n_attributes());
+    if (find_tensor(tensors, "channel.pair.starts")) {
+        pairs_ = std::make_unique<WeightRows>(tensors, "channel.pair", n_labels * n_labels, hash_bits);
+        pair_names_ = checked_names(tensors, "channel.pair.names", pairs_->n_attributes());
     }
     check_transitions(tensors);
     if (expand == Expand::kNow) expect(kWorthExpanding);
@@ -180,9 +178,10 @@ Model::Model(const Tensors& tensors, std::size_t n_labels, unsigned hash_bits, E
 
 void Model::check_transitions(const Tensors& tensors) {
     const std::size_t K = n_labels_;
-    const auto scores = view<float>(need_tensor(tensors, "transitions"), Type::kFloat32, "transitions");
-    if (scores.size() != K * K) refuse("transitions", "does not have one entry per pair of labels");
-    if (!all_finite(scores)) refuse("transitions", "has a NaN or infinite weight");
+    const std::string moves = "channel.transitions.weights";
+    const auto scores = view<float>(need_tensor(tensors, moves), Type::kFloat32, moves);
+    if (scores.size() != K * K) refuse(moves, "does not have one entry per pair of labels");
+    if (!all_finite(scores)) refuse(moves, "has a NaN or infinite weight");
     transitions_.assign(scores.begin(), scores.end());
     start_.assign(K, 0.0);
     end_.assign(K, 0.0);

@@ -45,7 +45,7 @@ def test_names_are_dropped(run, model, tmp_path):
     assert run("convert", model, tmp_path / "small.tw", "--drop-names").code == 0
     tensors = models.load(tmp_path / "small.tw")[0]
     assert not any("names" in name for name in tensors)
-    assert len(tensors["attribute.labels"]) == len(models.load(model)[0]["attribute.labels"])
+    assert len(tensors["channel.token.codes"]) == len(models.load(model)[0]["channel.token.codes"])
 
 
 def test_metadata_are_kept_shown_and_added_to(run, small, tmp_path):
@@ -112,7 +112,7 @@ def test_saving_in_fewer_bytes(estimator, precision):
     assert fitted.metadata_ == {}
     code = {"float32": "f", "float16": "H", "int8": "b"}[precision]
     tensors, _ = models.loads(file.getvalue())
-    assert {t.format for name, t in tensors.items() if name.endswith("attribute.weights")} == {code}
+    assert {t.format for name, t in tensors.items() if name.endswith("channel.token.weights")} == {code}
     kept = io.BytesIO()
     again.save(kept)  # as it is, with what was said of it
     assert kept.getvalue() == file.getvalue()

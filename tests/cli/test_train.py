@@ -366,4 +366,4 @@ def test_ending_early_is_a_warning(run, small, tmp_path):
 
 
 def test_the_weights_are_finite(model):
-    assert np.isfinite(np.asarray(models.load(model)[0]["attribute.weights"])).all()
+    assert np.isfinite(np.asarray(models.load(model)[0]["channel.token.weights"])).all()

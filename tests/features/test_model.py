@@ -51,7 +51,7 @@ def large_problem(n_labels=22, n_attributes=500, n_sequences=400, pairs=False, s
     if not pairs:
         return tensors, source(sequences), n_labels
     pair_weights = random_weights(rng, 60, n_labels**2, "p")
-    tensors = make_tensors(pair_weights, uniform(rng, (n_labels, n_labels)), prefix="pair", codes=np.uint16) | tensors
+    tensors = make_tensors(pair_weights, uniform(rng, (n_labels, n_labels)), channel="pair", codes=np.uint16) | tensors
     return tensors, source(sequences, random_sequences(rng, 60, lengths, "p")), n_labels
 
 
@@ -84,7 +84,7 @@ def test_pair_attributes_add_to_the_transition_into_their_token(problem, expand)
     pairs = random_sequences(rng, 12, list(map(len, sequences)), "p")
     transitions = uniform(rng, (n_labels, n_labels))
     tensors = make_tensors(weights, transitions)
-    tensors |= make_tensors(pair_weights, transitions, prefix="pair", codes=np.uint16)
+    tensors |= make_tensors(pair_weights, transitions, channel="pair", codes=np.uint16)
     model = _core.Model(tensors, n_labels, expand=expand)
     _, moves = model.scores(source(sequences, pairs), 1)
     expected = slow_scores(pair_weights, n_labels**2, pairs).reshape(-1, n_labels, n_labels) + transitions
@@ -97,9 +97,9 @@ def test_pair_attributes_add_to_the_transition_into_their_token(problem, expand)
 def test_rounded_weights_are_used_as_they_are_rounded(problem, expand, precision):
     _, n_labels, weights, sequences = problem
     tensors = quantize(make_tensors(weights, np.zeros((n_labels, n_labels))), precision)
-    values = np.asarray(tensors["attribute.weights"]).astype(np.float32)
+    values = np.asarray(tensors["channel.token.weights"]).astype(np.float32)
     if precision == "int8":
-        values = values * tensors["attribute.scales"][tensors["attribute.labels"]]
+        values = values * tensors["channel.token.scales"][tensors["channel.token.codes"]]
     stored = iter(values)
     rounded = {name: {label: next(stored) for label in row} for name, row in weights.items()}
     unary, _ = _core.Model(tensors, n_labels, expand=expand).scores(source(sequences), 1)
@@ -114,7 +114,7 @@ def test_hashed_models_take_the_number_from_the_key(problem, expand, bits):
         for _ in range(2**bits)
     ]
     tensors = make_tensors(dict(enumerate(rows)), np.zeros((n_labels, n_labels)), keys=range(len(rows)), names=False)
-    del tensors["attribute.keys"], tensors["attribute.slots"]
+    del tensors["channel.token.keys"], tensors["channel.token.slots"]
     unary, _ = _core.Model(tensors, n_labels, bits, expand).scores(source(sequences), 1)
     names = {a if isinstance(a, str) else a[0] for sequence in sequences for token in sequence for a in token}
     by_name = {name: rows[key(name) >> (64 - bits)] for name in names}
@@ -228,10 +228,10 @@ def test_names_are_text_or_none():
     assert [model.name(0), model.name(1)] == ["é", ""]
     with pytest.raises(ValueError, match="no such attribute"):
         model.name(2)
-    del tensors["names.text"], tensors["names.ends"]
+    del tensors["channel.token.names.text"], tensors["channel.token.names.ends"]
     assert _core.Model(tensors, 1).name(0) is None
-    tensors["names.text"] = np.array([0xFF, 0x41], dtype=np.uint8)  # no UTF-8
-    tensors["names.ends"] = np.array([1, 2], dtype=np.uint32)
+    tensors["channel.token.names.text"] = np.array([0xFF, 0x41], dtype=np.uint8)  # no UTF-8
+    tensors["channel.token.names.ends"] = np.array([1, 2], dtype=np.uint32)
     assert _core.Model(tensors, 1).name(0) == "\ufffd"
 
 
@@ -239,31 +239,31 @@ def test_names_are_text_or_none():
 
 SOUND = make_tensors({"a": {0: 1.0, 1: 2.0}, "b": {1: 1.0}}, np.zeros((2, 2)))
 WRONG = {
-    "missing": ("attribute.starts", None),
-    "types": ("attribute.starts", np.array([0, 2, 3], dtype=np.int32)),
-    "other types": ("attribute.starts", np.array([0, 2, 3], dtype=np.uint64)),
-    "starts do not begin at 0": ("attribute.starts", np.array([1, 2, 3], dtype=np.uint32)),
-    "starts fall": ("attribute.starts", np.array([0, 3, 2], dtype=np.uint32)),
-    "starts beyond the weights": ("attribute.starts", np.array([0, 2, 4], dtype=np.uint32)),
-    "no starts": ("attribute.starts", np.array([], dtype=np.uint32)),
-    "a label out of range": ("attribute.labels", np.array([0, 2, 1], dtype=np.uint8)),
-    "labels of another length": ("attribute.labels", np.array([0, 1], dtype=np.uint8)),
-    "NaN": ("attribute.weights", np.array([0, np.nan, 1], dtype=np.float32)),
-    "infinity": ("attribute.weights", np.array([0, np.inf, 1], dtype=np.float32)),
-    "half infinity": ("attribute.weights", np.array([0, np.inf, 1], dtype=np.float16)),
-    "int8 without scales": ("attribute.weights", np.array([0, 1, 2], dtype=np.int8)),
-    "weights of a type": ("attribute.weights", np.array([0, 1, 2], dtype=np.float64)),
-    "a slot out of range": ("attribute.slots", np.array([0, 1, 2, 0xFFFFFFFF], dtype=np.uint32)),
-    "a full table": ("attribute.slots", np.array([0, 1, 0, 1], dtype=np.uint32)),
-    "a table of another size": ("attribute.slots", np.full(8, 0xFFFFFFFF, dtype=np.uint32)),
-    "a table of no power of two": ("attribute.keys", np.zeros(3, dtype=np.uint64)),
-    "transitions of another size": ("transitions", np.zeros(3, dtype=np.float32)),
-    "NaN transitions": ("transitions", np.full(4, np.nan, dtype=np.float32)),
-    "names beyond the text": ("names.ends", np.array([1, 9], dtype=np.uint32)),
-    "names that fall": ("names.ends", np.array([2, 1], dtype=np.uint32)),
-    "too few names": ("names.ends", np.array([2], dtype=np.uint32)),
+    "missing": ("channel.token.starts", None),
+    "types": ("channel.token.starts", np.array([0, 2, 3], dtype=np.int32)),
+    "other types": ("channel.token.starts", np.array([0, 2, 3], dtype=np.uint64)),
+    "starts do not begin at 0": ("channel.token.starts", np.array([1, 2, 3], dtype=np.uint32)),
+    "starts fall": ("channel.token.starts", np.array([0, 3, 2], dtype=np.uint32)),
+    "starts beyond the weights": ("channel.token.starts", np.array([0, 2, 4], dtype=np.uint32)),
+    "no starts": ("channel.token.starts", np.array([], dtype=np.uint32)),
+    "a label out of range": ("channel.token.codes", np.array([0, 2, 1], dtype=np.uint8)),
+    "labels of another length": ("channel.token.codes", np.array([0, 1], dtype=np.uint8)),
+    "NaN": ("channel.token.weights", np.array([0, np.nan, 1], dtype=np.float32)),
+    "infinity": ("channel.token.weights", np.array([0, np.inf, 1], dtype=np.float32)),
+    "half infinity": ("channel.token.weights", np.array([0, np.inf, 1], dtype=np.float16)),
+    "int8 without scales": ("channel.token.weights", np.array([0, 1, 2], dtype=np.int8)),
+    "weights of a type": ("channel.token.weights", np.array([0, 1, 2], dtype=np.float64)),
+    "a slot out of range": ("channel.token.slots", np.array([0, 1, 2, 0xFFFFFFFF], dtype=np.uint32)),
+    "a full table": ("channel.token.slots", np.array([0, 1, 0, 1], dtype=np.uint32)),
+    "a table of another size": ("channel.token.slots", np.full(8, 0xFFFFFFFF, dtype=np.uint32)),
+    "a table of no power of two": ("channel.token.keys", np.zeros(3, dtype=np.uint64)),
+    "transitions of another size": ("channel.transitions.weights", np.zeros(3, dtype=np.float32)),
+    "NaN transitions": ("channel.transitions.weights", np.full(4, np.nan, dtype=np.float32)),
+    "names beyond the text": ("channel.token.names.ends", np.array([1, 9], dtype=np.uint32)),
+    "names that fall": ("channel.token.names.ends", np.array([2, 1], dtype=np.uint32)),
+    "too few names": ("channel.token.names.ends", np.array([2], dtype=np.uint32)),
     "allowed of another size": ("allowed.start", np.zeros(3, dtype=np.uint8)),
-    "pairs without a table": ("pair.starts", np.array([0], dtype=np.uint32)),
+    "pairs without a table": ("channel.pair.starts", np.array([0], dtype=np.uint32)),
 }
 
 
@@ -289,10 +289,10 @@ def test_memory_is_kept_as_long_as_the_model_needs_it():
     model = _core.Model(views, 2)
     del views
     with pytest.raises(BufferError):
-        tensors["attribute.keys"].clear()
+        tensors["channel.token.keys"].clear()
     np.testing.assert_array_equal(model.scores(source([[["a", "b"]]]))[0], [[1.0, 3.0]])
     del model
-    tensors["attribute.keys"].clear()
+    tensors["channel.token.keys"].clear()
 
 
 def test_tensors_need_not_be_aligned():
@@ -316,7 +316,7 @@ def test_keys_that_are_there_twice_or_out_of_reach_change_nothing_but_themselves
     lost = ((b >> 61) + 3) % 8
     if slots[lost] == 0xFFFFFFFF:
         keys[lost], slots[lost] = b, 1
-    tensors = SOUND | {"attribute.keys": keys, "attribute.slots": slots}
+    tensors = SOUND | {"channel.token.keys": keys, "channel.token.slots": slots}
     given_source = source([[["a"], ["b"], ["a", "b"]]])
     plain, expanded = (_core.Model(tensors, 2, expand=expand).scores(given_source)[0] for expand in ("never", "now"))
     np.testing.assert_array_equal(plain, expanded)

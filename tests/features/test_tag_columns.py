@@ -25,12 +25,12 @@ def model_of(text, seed=1):
     labels = np.concatenate([np.arange(n) for n in counts]).astype(np.uint8)
     return _core.Model(
         {
-            "attribute.keys": table_keys,
-            "attribute.slots": slots,
-            "attribute.starts": np.cumsum([0, *counts]).astype(np.uint32),
-            "attribute.labels": labels,
-            "attribute.weights": rng.normal(size=len(labels)).astype(np.float32),
-            "transitions": rng.normal(size=9).astype(np.float32),
+            "channel.token.keys": table_keys,
+            "channel.token.slots": slots,
+            "channel.token.starts": np.cumsum([0, *counts]).astype(np.uint32),
+            "channel.token.codes": labels,
+            "channel.token.weights": rng.normal(size=len(labels)).astype(np.float32),
+            "channel.transitions.weights": rng.normal(size=9).astype(np.float32),
         },
         3,
     )
@@ -160,12 +160,12 @@ def test_labels_must_fit_the_model_and_the_line():
 
 def test_a_sentence_without_any_labelling_is_named():
     tensors = {
-        "attribute.keys": np.zeros(1, dtype=np.uint64),
-        "attribute.slots": np.array([2**32 - 1], dtype=np.uint32),
-        "attribute.starts": np.zeros(1, dtype=np.uint32),
-        "attribute.labels": np.zeros(0, dtype=np.uint8),
-        "attribute.weights": np.zeros(0, dtype=np.float32),
-        "transitions": np.zeros(9, dtype=np.float32),
+        "channel.token.keys": np.zeros(1, dtype=np.uint64),
+        "channel.token.slots": np.array([2**32 - 1], dtype=np.uint32),
+        "channel.token.starts": np.zeros(1, dtype=np.uint32),
+        "channel.token.codes": np.zeros(0, dtype=np.uint8),
+        "channel.token.weights": np.zeros(0, dtype=np.float32),
+        "channel.transitions.weights": np.zeros(9, dtype=np.float32),
         "allowed.start": np.array([1, 0, 0], dtype=np.uint8),
         "allowed.end": np.array([0, 1, 1], dtype=np.uint8),
     }

@@ -69,7 +69,9 @@ def members(made):
     """How many weights of the model each number of the oracle stands for."""
     tensors = made.export(np.arange(1.0, made.n_weights + 1))
     exported = [
-        tensors[name].ravel() for name in ("attribute.weights", "pair.weights", "transitions") if name in tensors
+        tensors[name].ravel()
+        for name in ("channel.token.weights", "channel.pair.weights", "transitions")
+        if name in tensors
     ]
     return np.bincount(np.concatenate(exported).astype(int), minlength=made.n_weights + 1)[1:]
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import trelliswork as tw
+from trelliswork.models.channels import upgraded
 
 FOLDER = Path(__file__).parent / "version_1"
 ANSWERS = json.loads((FOLDER / "answers.json").read_text())
@@ -34,3 +35,17 @@ def test_training_goes_on_from_a_file_of_version_1(name, tmp_path):
         model.partial_fit(expected["X"], expected["labels"])
     model.save(tmp_path / "again.tw")
     assert tw.load(tmp_path / "again.tw").predict(expected["X"]) == expected["labels"]
+
+
+def test_tensors_of_members_are_renamed_too():
+    members = {"first": {"labels": ["A", "B"]}, "second": {"members": {"first": {"labels": ["A"]}}}}
+    names = ["first.attribute.labels", "first.names.ends", "first.allowed.transitions", "second.first.pair.names.text"]
+    tensors, settings = upgraded(dict.fromkeys([*names, "second.first.transitions"]), {"members": members})
+    assert list(tensors) == [
+        "first.channel.token.codes",
+        "first.channel.token.names.ends",
+        "first.allowed.transitions",
+        "second.first.channel.pair.names.text",
+        "second.first.channel.transitions.weights",
+    ]
+    assert settings["members"]["first"]["blocks"] == {"labels": 2, "transitions": 4}

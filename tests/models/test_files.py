@@ -70,7 +70,7 @@ import resource
 from trelliswork import _core, models
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 try:
-    models.save({str(path)!r}, {{"names.text": bytes(100_000)}}, {{}})
+    models.save({str(path)!r}, {{"channel.token.names.text": bytes(100_000)}}, {{}})
 except OSError as error:
     print("refused", error.errno)
 """

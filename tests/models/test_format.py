@@ -89,10 +89,10 @@ def test_tensors_lie_on_multiples_of_their_size(tensors):
 
 
 def test_halves_come_as_their_bits_and_go_back_as_halves():
-    tensors = {"attribute.weights": np.array([1.5, -2.0], dtype=np.float16)}
+    tensors = {"channel.token.weights": np.array([1.5, -2.0], dtype=np.float16)}
     data = dumps(tensors, {})
     found, _ = loads(data)
-    assert found["attribute.weights"].format == "H"
+    assert found["channel.token.weights"].format == "H"
     assert dumps(found, {}) == data
 
 
@@ -103,10 +103,10 @@ def test_the_same_model_gives_the_same_bytes():
 
 
 def test_the_format_does_not_change():
-    """A file of version 1, byte for byte: if this fails, the format needs a new version, not a new test."""
+    """A file of version 2, byte for byte: if this fails, the format needs a new version, not a new test."""
     data = dumps({"x": np.array([1, 2], dtype=np.uint16), "y": np.array([0.5], dtype=np.float32)}, {"labels": ["é"]})
     header = (
-        '{"__metadata__":{"format":"trelliswork","version":"1","settings":"{\\"labels\\":[\\"é\\"]}"},'
+        '{"__metadata__":{"format":"trelliswork","version":"2","settings":"{\\"labels\\":[\\"é\\"]}"},'
         '"y":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"x":{"dtype":"U16","shape":[2],"data_offsets":[4,8]},'
         '"checksum":{"dtype":"U8","shape":[8],"data_offsets":[8,16]}}'
     ).encode()
@@ -116,7 +116,7 @@ def test_the_format_does_not_change():
     assert data[-8:].hex() == CHECKSUM
 
 
-CHECKSUM = "dc3d46d59a67dacd"
+CHECKSUM = "d7f91602aa7910b3"
 
 
 @pytest.mark.parametrize(
@@ -250,8 +250,8 @@ def test_header_sizes_are_bounded(size):
 
 
 def test_a_later_version_says_what_to_do():
-    data = with_header({"__metadata__": META | {"version": "2"}, "x": X, "checksum": END}, bytes(12))
-    with pytest.raises(InvalidModel, match=r"version 2 .* Install a later release"):
+    data = with_header({"__metadata__": META | {"version": "3"}, "x": X, "checksum": END}, bytes(12))
+    with pytest.raises(InvalidModel, match=r"version 3 .* Install a later release"):
         loads(data)
 
 

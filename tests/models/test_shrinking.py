@@ -47,7 +47,7 @@ def test_pruning_zeros_changes_no_answer():
 def test_pair_attributes_are_pruned_and_rounded_too():
     weights, transitions = a_model(2)
     pairs = random_weights(np.random.default_rng(3), 20, 16, "p")
-    tensors = make_tensors(weights, transitions) | make_tensors(pairs, transitions, prefix="pair", codes=np.uint16)
+    tensors = make_tensors(weights, transitions) | make_tensors(pairs, transitions, channel="pair", codes=np.uint16)
     smaller = quantize(prune(tensors, 0.5), "float16")
     left = {n: {y: np.float16(w) for y, w in row.items() if abs(w) > 0.5} for n, row in pairs.items()}
     names = list(pairs)
@@ -59,7 +59,7 @@ def test_pair_attributes_are_pruned_and_rounded_too():
 
 def test_hashed_models_keep_their_rows():
     tensors = make_tensors({i: {0: float(i)} for i in range(4)}, np.zeros((1, 1)), keys=range(4), names=False)
-    del tensors["attribute.keys"], tensors["attribute.slots"]
+    del tensors["channel.token.keys"], tensors["channel.token.slots"]
     smaller = prune(tensors, 1.0)
     assert _core.Model(smaller, 1, 2).n_attributes == 4
     assert _core.Model(smaller, 1, 2).n_weights == 2
@@ -79,7 +79,7 @@ def test_int8_is_off_by_half_a_step_at_most(seed):
     rounded = quantize(tensors, "int8")
     given_source = source(tokens(weights))
     error = _core.Model(rounded, 4).scores(given_source)[0] - _core.Model(tensors, 4).scores(given_source)[0]
-    labels, values = tensors["attribute.labels"], np.abs(tensors["attribute.weights"])
+    labels, values = tensors["channel.token.codes"], np.abs(tensors["channel.token.weights"])
     largest = np.array([values[labels == y].max(initial=0.0) for y in range(4)])
     assert (np.abs(error) <= largest / 254 * 1.0001).all()
 
@@ -91,8 +91,8 @@ def test_rounding_twice_is_rounding_once():
         twice = quantize(once, precision)
         assert dumps(once, {}) == dumps(twice, {})
         back = quantize(once, "float32")
-        assert back["attribute.weights"].dtype == np.float32
-        assert "attribute.scales" not in back
+        assert back["channel.token.weights"].dtype == np.float32
+        assert "channel.token.scales" not in back
 
 
 def test_a_file_can_be_made_smaller():

@@ -117,16 +117,16 @@ def test_any_setting_may_be_anything(kind, tmp_path, capfd, monkeypatch):
 
 
 BROKEN_TENSORS = {
-    "offsets that do not ascend": {"attribute.starts": lambda t: t[::-1].copy()},
-    "a broken key table": {"attribute.slots": lambda t: np.zeros_like(t)},
-    "labels of two dimensions": {"attribute.labels": lambda t: t.reshape(1, -1)},
-    "weights of two dimensions": {"attribute.weights": lambda t: t.reshape(-1, 1)},
-    "names of two dimensions": {"names.ends": lambda t: t.reshape(1, -1)},
-    "transitions as a table": {"transitions": lambda t: t.reshape(3, 3)},
-    "a label out of range": {"attribute.labels": lambda t: t + 100},
-    "weights that are not numbers": {"attribute.weights": lambda t: t * np.nan},
-    "no transitions": {"transitions": None},
-    "names that do not ascend": {"names.ends": lambda t: t[::-1].copy()},
+    "offsets that do not ascend": {"channel.token.starts": lambda t: t[::-1].copy()},
+    "a broken key table": {"channel.token.slots": lambda t: np.zeros_like(t)},
+    "labels of two dimensions": {"channel.token.codes": lambda t: t.reshape(1, -1)},
+    "weights of two dimensions": {"channel.token.weights": lambda t: t.reshape(-1, 1)},
+    "names of two dimensions": {"channel.token.names.ends": lambda t: t.reshape(1, -1)},
+    "transitions as a table": {"channel.transitions.weights": lambda t: t.reshape(3, 3)},
+    "a label out of range": {"channel.token.codes": lambda t: t + 100},
+    "weights that are not numbers": {"channel.token.weights": lambda t: t * np.nan},
+    "no transitions": {"channel.transitions.weights": None},
+    "names that do not ascend": {"channel.token.names.ends": lambda t: t[::-1].copy()},
 }
 
 

@@ -13,9 +13,9 @@ def key(name):
     return _core.hash_bytes(name.encode())
 
 
-def make_tensors(weights, transitions, *, names=True, prefix="attribute", codes=None, keys=None):
+def make_tensors(weights, transitions, *, names=True, channel="token", codes=None, keys=None):
     """Tensors of a model file from {attribute: {label or pair code: weight}} and a matrix."""
-    n_labels = len(transitions)
+    prefix, n_labels = f"channel.{channel}", len(transitions)
     codes = codes or (np.uint8 if n_labels <= 256 else np.uint16)
     keys = map(key, weights) if keys is None else keys
     table_keys, slots = _core.key_table(np.array(list(keys), dtype=np.uint64))
@@ -24,15 +24,14 @@ def make_tensors(weights, transitions, *, names=True, prefix="attribute", codes=
         f"{prefix}.keys": table_keys,
         f"{prefix}.slots": slots,
         f"{prefix}.starts": np.cumsum([0, *map(len, rows)]).astype(np.uint32),
-        f"{prefix}.labels": np.array([label for row in rows for label in row], dtype=codes),
+        f"{prefix}.codes": np.array([label for row in rows for label in row], dtype=codes),
         f"{prefix}.weights": np.array([w for row in rows for w in row.values()], dtype=np.float32),
-        "transitions": np.asarray(transitions, dtype=np.float32).reshape(-1),
+        "channel.transitions.weights": np.asarray(transitions, dtype=np.float32).reshape(-1),
     }
     if names:
-        place = "names" if prefix == "attribute" else f"{prefix}.names"
         encoded = [name.encode() for name in weights]
-        tensors[f"{place}.text"] = np.frombuffer(b"".join(encoded), dtype=np.uint8)
-        tensors[f"{place}.ends"] = np.cumsum(list(map(len, encoded))).astype(np.uint32)
+        tensors[f"{prefix}.names.text"] = np.frombuffer(b"".join(encoded), dtype=np.uint8)
+        tensors[f"{prefix}.names.ends"] = np.cumsum(list(map(len, encoded))).astype(np.uint32)
     return tensors
 
 

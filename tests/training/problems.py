@@ -271,15 +271,15 @@ def as_tensors(problem, weights):
         else:
             label = rest[1] if kind == "label" else rest[1] * n + rest[2]
             by_kind[kind].setdefault(rest[0], []).append((label, weight))
-    tensors = {"transitions": moves.ravel()}
-    for kind, prefix in (("label", "attribute."), ("pair", "pair.")):
+    tensors = {"channel.transitions.weights": moves.ravel()}
+    for kind, prefix in (("label", "channel.token."), ("pair", "channel.pair.")):
         attributes = by_kind[kind]
         if kind == "pair" and not attributes:
             continue
         order = range(2**problem.hash_bits) if problem.hash_bits else list(attributes)
         runs = [attributes.get(key, []) for key in order]
         tensors[prefix + "starts"] = np.cumsum([0, *map(len, runs)]).astype(np.uint32)
-        tensors[prefix + "labels"] = np.array([label for run in runs for label, _ in run], np.uint16)
+        tensors[prefix + "codes"] = np.array([label for run in runs for label, _ in run], np.uint16)
         tensors[prefix + "weights"] = np.array([weight for run in runs for _, weight in run], np.float32)
         if not problem.hash_bits:
             tensors[prefix + "keys"], tensors[prefix + "slots"] = key_table(order)

@@ -62,7 +62,7 @@ def test_nothing_at_all():
     made = _core.ChainOracle(nothing, 2, np.arange(2, dtype=np.int32))
     assert made.n_weights == 0
     assert loss(made, np.zeros(0))[0] == 0.0
-    assert made.export(np.zeros(0))["attribute.starts"].tolist() == [0]
+    assert made.export(np.zeros(0))["channel.token.starts"].tolist() == [0]
 
 
 def test_only_empty_sequences():

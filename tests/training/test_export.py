@@ -25,7 +25,7 @@ from trelliswork import _core
 def as_dictionary(problem, tensors):
     """The weights that tensors hold, read as a model would: keys looked up, runs of labels and weights."""
     n, found = problem.n_labels, {}
-    for kind, prefix in (("label", "attribute."), ("pair", "pair.")):
+    for kind, prefix in (("label", "channel.token."), ("pair", "channel.pair.")):
         if prefix + "starts" not in tensors:
             continue
         starts = tensors[prefix + "starts"]
@@ -36,10 +36,10 @@ def as_dictionary(problem, tensors):
             numbers = {int(k): int(s) for k, s in zip(keys, slots, strict=True) if s != 0xFFFFFFFF}
         for key, number in numbers.items():
             for i in range(starts[number], starts[number + 1]):
-                label = int(tensors[prefix + "labels"][i])
+                label = int(tensors[prefix + "codes"][i])
                 feature = (kind, key, label) if kind == "label" else (kind, key, label // n, label % n)
                 found[feature] = float(tensors[prefix + "weights"][i])
-    moves = tensors["transitions"].reshape(n, n)
+    moves = tensors["channel.transitions.weights"].reshape(n, n)
     found |= {("move", a, b): float(moves[a, b]) for a, b in itertools.product(range(n), repeat=2)}
     return found
 
@@ -71,20 +71,20 @@ def test_members_of_a_unit_have_equal_weights_and_the_same_norm():
     weights = np.random.default_rng(0).normal(size=made.n_weights)
     tensors = made.export(weights)
     assert made.n_parameters > made.n_weights
-    exported = np.sum(tensors["attribute.weights"].astype(float) ** 2) + np.sum(
-        tensors["transitions"].astype(float) ** 2
+    exported = np.sum(tensors["channel.token.weights"].astype(float) ** 2) + np.sum(
+        tensors["channel.transitions.weights"].astype(float) ** 2
     )
     np.testing.assert_allclose(exported, np.sum(weights**2), rtol=1e-6)
-    absolute = np.abs(tensors["attribute.weights"]).sum() + np.abs(tensors["transitions"]).sum()
+    absolute = np.abs(tensors["channel.token.weights"]).sum() + np.abs(tensors["channel.transitions.weights"]).sum()
     np.testing.assert_allclose(absolute, np.sum(made.l1_factors * np.abs(weights)), rtol=1e-5)
 
 
 def test_names_are_those_of_the_attributes():
     problem = random_problem(8, ["pairs"], n_sequences=9)
     tensors = oracle(problem).export(np.zeros(oracle(problem).n_weights))
-    for prefix, names in (("attribute.", "names."), ("pair.", "pair.names.")):
-        text = bytes(tensors[names + "text"])
-        ends = [0, *tensors[names + "ends"].tolist()]
+    for prefix in ("channel.token.", "channel.pair."):
+        text = bytes(tensors[prefix + "names.text"])
+        ends = [0, *tensors[prefix + "names.ends"].tolist()]
         read = [text[a:b].decode() for a, b in itertools.pairwise(ends)]
         keys, slots = tensors[prefix + "keys"], tensors[prefix + "slots"]
         expected = {int(slot): f"{int(key):016x}" for key, slot in zip(keys, slots, strict=True) if slot != 0xFFFFFFFF}
@@ -96,9 +96,9 @@ def test_the_types_of_tensors_follow_the_number_of_labels():
     for problem, label_type, pair_type in ((small, np.uint8, np.uint16), (large, np.uint16, np.uint32)):
         made = oracle(problem)
         tensors = made.export(np.zeros(made.n_weights))
-        assert tensors["attribute.labels"].dtype == label_type
-        assert tensors["pair.labels"].dtype == pair_type
-        assert tensors["attribute.weights"].dtype == tensors["transitions"].dtype == np.float32
+        assert tensors["channel.token.codes"].dtype == label_type
+        assert tensors["channel.pair.codes"].dtype == pair_type
+        assert tensors["channel.token.weights"].dtype == tensors["channel.transitions.weights"].dtype == np.float32
 
 
 def test_constraints_are_exported_as_given():
@@ -123,11 +123,11 @@ def test_unknown_attributes_start_from_zero():
 @pytest.mark.parametrize(
     "damage",
     [
-        {"attribute.starts": np.array([0, 5], np.uint32)},
-        {"attribute.slots": np.zeros(4, np.uint32)},
-        {"attribute.weights": np.array([np.nan], np.float32)},
-        {"attribute.weights": np.zeros(3, np.float64)},
-        {"transitions": np.zeros(1, np.float32)},
+        {"channel.token.starts": np.array([0, 5], np.uint32)},
+        {"channel.token.slots": np.zeros(4, np.uint32)},
+        {"channel.token.weights": np.array([np.nan], np.float32)},
+        {"channel.token.weights": np.zeros(3, np.float64)},
+        {"channel.transitions.weights": np.zeros(1, np.float32)},
     ],
 )
 def test_tensors_that_do_not_fit_together_are_refused(damage):
@@ -169,7 +169,7 @@ def test_part_of_a_unit_counts_for_its_part():
     assert made.n_parameters == 2
     weights = made.weights_from(as_tensors(problem, {("label", 2**63, 0): 3.0, ("label", 1, 0): 3.0}))
     np.testing.assert_allclose(weights, [3 * np.sqrt(2)])
-    np.testing.assert_allclose(made.export(weights)["attribute.weights"], [3.0, 3.0], rtol=1e-6)
+    np.testing.assert_allclose(made.export(weights)["channel.token.weights"], [3.0, 3.0], rtol=1e-6)
 
 
 def test_examples_are_used_up():
@@ -187,6 +187,6 @@ def test_hashed_attributes_need_no_table():
     problem.hash_bits = 5
     made = oracle(problem)
     tensors = made.export(np.zeros(made.n_weights))
-    assert "attribute.keys" not in tensors
-    assert len(tensors["attribute.starts"]) == 2**5 + 1
+    assert "channel.token.keys" not in tensors
+    assert len(tensors["channel.token.starts"]) == 2**5 + 1
     assert key_of(problem, 2**63) == 16

@@ -80,9 +80,9 @@ def load(source: Source, mmap: bool = True) -> tuple[Tensors, dict[str, Any]]:
     --------
     >>> import io
     >>> file = io.BytesIO()
-    >>> _ = save(file, {"names.text": b"abc"}, {"kind": "example"})
+    >>> _ = save(file, {"channel.token.names.text": b"abc"}, {"kind": "example"})
     >>> tensors, settings = load(file.getvalue())
-    >>> bytes(tensors["names.text"]), settings
+    >>> bytes(tensors["channel.token.names.text"]), settings
     (b'abc', {'kind': 'example'})
     """
     return loads(*contents(source, mmap))
@@ -133,9 +133,10 @@ def open_model(source: Source, expand: str = "auto", mmap: bool = True) -> OpenM
     Examples
     --------
     >>> from array import array
-    >>> tensors = {"attribute.keys": array("Q", [0]), "attribute.slots": array("I", [2**32 - 1])}
-    >>> tensors |= {"attribute.starts": array("I", [0]), "attribute.labels": b"", "attribute.weights": array("f")}
-    >>> tensors["transitions"] = array("f", [0, 0, 0, 0])
+    >>> tensors = {"channel.token.keys": array("Q", [0]), "channel.token.slots": array("I", [2**32 - 1])}
+    >>> tensors |= {"channel.token.starts": array("I", [0]), "channel.token.codes": b""}
+    >>> tensors["channel.token.weights"] = array("f")
+    >>> tensors["channel.transitions.weights"] = array("f", [0, 0, 0, 0])
     >>> opened = open_model(dumps(tensors, {"labels": ["A", "B"]}))
     >>> opened.labels, opened.model.n_attributes
     (['A', 'B'], 0)
@@ -166,8 +167,8 @@ def members_of(
 
     Examples
     --------
-    >>> members_of({"first.transitions": b"abcd"}, {"members": {"first": {"labels": ["A"]}}})
-    {'first': ({'transitions': b'abcd'}, {'labels': ['A']})}
+    >>> members_of({"first.channel.transitions.weights": b"abcd"}, {"members": {"first": {"labels": ["A"]}}})
+    {'first': ({'channel.transitions.weights': b'abcd'}, {'labels': ['A']})}
     """
     members: Mapping[str, dict[str, Any]] = settings.get("members") or {}
     return {

@@ -14,11 +14,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 from trelliswork import _core
 from trelliswork.errors import InvalidInput, InvalidModel
+from trelliswork.models.channels import upgraded
 from trelliswork.models.settings import check_settings
 
 __all__ = ["FORMAT_VERSION", "Tensors", "dumps", "loads", "read_model"]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 Tensors: TypeAlias = dict[str, "memoryview[Any]"]
 
@@ -54,9 +55,9 @@ def dumps(tensors: Mapping[str, Any], settings: Mapping[str, Any]) -> bytes:
     Examples
     --------
     >>> from array import array
-    >>> data = dumps({"transitions": array("f", [0.5, -0.5])}, {"kind": "example", "labels": ["A", "B"]})
+    >>> data = dumps({"channel.move.weights": array("f", [0.5, -0.5])}, {"kind": "example", "labels": ["A", "B"]})
     >>> tensors, settings = loads(data)
-    >>> tensors["transitions"].tolist(), settings["labels"]
+    >>> tensors["channel.move.weights"].tolist(), settings["labels"]
     ([0.5, -0.5], ['A', 'B'])
     """
     parts = _in_order(tensors)
@@ -123,11 +124,12 @@ def loads(data: Any, name: str = "<model>") -> tuple[Tensors, dict[str, Any]]:
             f"{name}: this is no model file, or it is cut off: its header would take {header_size} bytes."
         )
     header = _read_header(bytes(view[8 : 8 + header_size]), name)
-    settings = _read_metadata(header.pop("__metadata__", None), name)
+    version, settings = _read_metadata(header.pop("__metadata__", None), name)
     body = view[8 + header_size :]
     places = _places(header, len(body), name)
     _verify(view, places, name)
-    return {place.name: _tensor(body, place) for place in places if place.name != _CHECKSUM}, settings
+    tensors = {place.name: _tensor(body, place) for place in places if place.name != _CHECKSUM}
+    return (tensors, settings) if version == FORMAT_VERSION else upgraded(tensors, settings)
 
 
 _AGAIN = "Copy or save it again."
@@ -279,7 +281,7 @@ def _short(error: Exception) -> str:
     return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)[:200].rstrip(".")
 
 
-def _read_metadata(metadata: Any, name: str) -> dict[str, Any]:
+def _read_metadata(metadata: Any, name: str) -> tuple[int, dict[str, Any]]:
     if not isinstance(metadata, dict) or metadata.get("format") != "trelliswork":
         raise InvalidModel(f"{name}: this is a safetensors file, but no model of trelliswork.")
     version = metadata.get("version")
@@ -300,7 +302,7 @@ def _read_metadata(metadata: Any, name: str) -> dict[str, Any]:
         check_settings(settings)
     except (ValueError, RecursionError) as error:
         raise InvalidModel(f"{name}: this is no sound model: {_short(error)}. Save it again.") from error
-    return settings
+    return int(version), settings
 
 
 def _places(header: dict[str, Any], body_size: int, name: str) -> list[_Place]:

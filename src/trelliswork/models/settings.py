@@ -44,6 +44,15 @@ def _are_objects(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(part, dict) for part in value)
 
 
+def _is_object_of(value: Any, holds: Callable[[Any], bool]) -> bool:
+    return isinstance(value, dict) and all(map(holds, value.values()))
+
+
+def _is_channel(value: Any) -> bool:
+    known = ("each", "tied", "interval")
+    return isinstance(value, dict) and isinstance(value.get("block"), str) and value.get("sites") in known
+
+
 _TEXT = _Rule("text", lambda value: isinstance(value, str))
 _COUNT = _Rule("a whole number from 0 on", _is_count)
 _NUMBER = _Rule("a number", _is_number)
@@ -57,6 +66,12 @@ _RULES = {
     "kind": _TEXT,
     "labels": _Rule("a list of texts, each once", _are_labels),
     "hash_bits": _Rule("a whole number from 0 to 31", lambda value: _is_count(value) and value <= 31),
+    "structure": _OBJECT,
+    "structure.name": _TEXT,
+    "blocks": _Rule("an object of whole numbers", lambda value: _is_object_of(value, _is_count)),
+    "channels": _Rule(
+        "an object of channels, each with a block and its sites", lambda value: _is_object_of(value, _is_channel)
+    ),
     "normalised": _Rule("'local'", lambda value: value == "local"),
     "probabilistic": _FLAG,
     "calibration": _OBJECT,

@@ -17,28 +17,31 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "compare", "prune", "quantize", "shrunk", "sizes"]
 
-_PREFIXES = ("attribute", "pair")
 _EMPTY = 0xFFFFFFFF  # no attribute in this place of the table
 
 
 def quantize(tensors: Mapping[str, Any], precision: str) -> dict[str, Any]:
-    """Return the tensors with the weights of attributes rounded to fewer bits; transitions stay as they are.
+    """Return the tensors with the weights of attributes rounded to fewer bits; others stay as they are.
+
+    Tied channels, such as transitions, have no attributes.
 
     Parameters
     ----------
     tensors : mapping of str to buffers
         As `load` returns them; they may be rounded already.
     precision : {"float32", "float16", "int8"}
-        Four, two or one byte a weight. ``"int8"`` keeps one scale per label: a weight is off by at most 1/254 of the
-        largest of its label.
+        Four, two or one byte a weight. ``"int8"`` keeps one scale per code (a label, or a pair of labels): a weight is
+        off by at most 1/254 of the largest of its code.
 
     Examples
     --------
     >>> import numpy as np
-    >>> tensors = {"attribute.starts": np.array([0, 2], "u4"), "attribute.labels": np.array([0, 1], "u1"),
-    ...            "attribute.weights": np.array([1.0, -0.5], "f4"), "transitions": np.zeros(4, "f4")}
+    >>> tensors = {"channel.token.starts": np.array([0, 2], "u4"),
+    ...            "channel.token.codes": np.array([0, 1], "u1"),
+    ...            "channel.token.weights": np.array([1.0, -0.5], "f4"),
+    ...            "channel.transitions.weights": np.zeros(4, "f4")}
     >>> small = quantize(tensors, "int8")
-    >>> small["attribute.weights"].tolist(), (127 * small["attribute.scales"]).tolist()
+    >>> small["channel.token.weights"].tolist(), (127 * small["channel.token.scales"]).tolist()
     ([127, -127], [1.0, 0.5])
     """
     import numpy as np
@@ -50,10 +53,8 @@ def quantize(tensors: Mapping[str, Any], precision: str) -> dict[str, Any]:
         weights = _weights(tensors, prefix)
         out.pop(f"{prefix}.scales", None)
         if precision == "int8":
-            codes = np.asarray(tensors[f"{prefix}.labels"])
-            n_codes = np.asarray(tensors[_beside(prefix, "transitions")]).size
-            n_codes = round(n_codes**0.5) if prefix.endswith("attribute") else n_codes
-            largest = np.zeros(n_codes, dtype=np.float32)
+            codes = np.asarray(tensors[f"{prefix}.codes"])
+            largest = np.zeros(1 + int(codes.max(initial=0)), dtype=np.float32)
             np.maximum.at(largest, codes, np.abs(weights))
             scales = np.where(largest > 0, largest / np.float32(127), np.float32(1)).astype(np.float32)
             out[f"{prefix}.scales"] = scales
@@ -83,12 +84,14 @@ def prune(tensors: Mapping[str, Any], threshold: float = 0.0, drop_names: bool =
     >>> import numpy as np
     >>> from trelliswork import _core
     >>> keys, slots = _core.key_table(np.array([11, 12], "u8"))
-    >>> tensors = {"attribute.keys": keys, "attribute.slots": slots, "attribute.starts": np.array([0, 2, 3], "u4"),
-    ...            "attribute.labels": np.array([0, 1, 1], "u1"), "attribute.weights": np.array([1, 0, 0], "f4"),
-    ...            "transitions": np.zeros(4, "f4")}
+    >>> tensors = {"channel.token.keys": keys, "channel.token.slots": slots,
+    ...            "channel.token.starts": np.array([0, 2, 3], "u4"),
+    ...            "channel.token.codes": np.array([0, 1, 1], "u1"),
+    ...            "channel.token.weights": np.array([1, 0, 0], "f4"),
+    ...            "channel.transitions.weights": np.zeros(4, "f4")}
     >>> small = prune(tensors)
-    >>> small["attribute.starts"].tolist(), small["attribute.labels"].tolist(), small["attribute.weights"].tolist()
-    ([0, 1], [0], [1.0])
+    >>> [small[f"channel.token.{part}"].tolist() for part in ("starts", "codes", "weights")]
+    [[0, 1], [0], [1.0]]
     """
     if not threshold >= 0.0:
         raise InvalidInput(f"threshold must be a number from 0 on, found {threshold!r}.")
@@ -121,10 +124,12 @@ def shrunk(
     Examples
     --------
     >>> import numpy as np
-    >>> tensors = {"attribute.starts": np.array([0, 2], "u4"), "attribute.labels": np.array([0, 1], "u1"),
-    ...            "attribute.weights": np.array([1.0, 0.02], "f4"), "transitions": np.zeros(4, "f4")}
+    >>> tensors = {"channel.token.starts": np.array([0, 2], "u4"),
+    ...            "channel.token.codes": np.array([0, 1], "u1"),
+    ...            "channel.token.weights": np.array([1.0, 0.02], "f4"),
+    ...            "channel.transitions.weights": np.zeros(4, "f4")}
     >>> smaller, settings = shrunk(tensors, {"training": {"n_weights": 6}}, "float16", 0.1)
-    >>> smaller["attribute.weights"].tolist(), settings
+    >>> smaller["channel.token.weights"].tolist(), settings
     ([1.0], {'training': {'n_weights': 5}})
     """
     members = members_of(tensors, settings)
@@ -147,8 +152,8 @@ def sizes(tensors: Mapping[str, Any]) -> dict[str, int]:
 
     Examples
     --------
-    >>> sizes({"names.text": b"a b c", "attribute.labels": b"\\0\\1\\2\\1\\0\\2\\2\\0"})
-    {'attribute.labels': 8, 'names.text': 5}
+    >>> sizes({"channel.token.names.text": b"a b c", "channel.token.codes": b"\\0\\1\\2\\1\\0\\2\\2\\0"})
+    {'channel.token.codes': 8, 'channel.token.names.text': 5}
     """
     found = {name: memoryview(tensor).nbytes for name, tensor in tensors.items()}
     return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
@@ -184,9 +189,13 @@ def compare(
     Examples
     --------
     >>> import numpy as np
-    >>> tensors = {"attribute.starts": np.array([0, 2], "u4"), "attribute.labels": np.array([0, 1], "u1"),
-    ...            "attribute.weights": np.array([1.0, 0.02], "f4"), "transitions": np.zeros(4, "f4")}
-    >>> for row in compare(tensors, lambda smaller: len(smaller["attribute.weights"]) / 2, ["float32"], [0.0, 0.1]):
+    >>> tensors = {"channel.token.starts": np.array([0, 2], "u4"),
+    ...            "channel.token.codes": np.array([0, 1], "u1"),
+    ...            "channel.token.weights": np.array([1.0, 0.02], "f4"),
+    ...            "channel.transitions.weights": np.zeros(4, "f4")}
+    >>> def share(smaller):
+    ...     return len(smaller["channel.token.weights"]) / 2
+    >>> for row in compare(tensors, share, ["float32"], [0.0, 0.1]):
     ...     print(row.form, row.size, row.n_weights, row.score)
     float32 34 2 1.0
     float32, without weights up to 0.1 29 1 0.5
@@ -199,21 +208,25 @@ def compare(
             smaller = quantize(pruned, precision)
             form = precision if threshold == 0 else f"{precision}, without weights up to {threshold:g}"
             rows.append(
-                Comparison(form, sum(sizes(smaller).values()), _total(smaller, "labels"), float(scorer(smaller)))
+                Comparison(form, sum(sizes(smaller).values()), _total(smaller, "codes"), float(scorer(smaller)))
             )
     return sorted(rows, key=lambda row: -row.size)
 
 
 def _without_names(tensors: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: part for name, part in tensors.items() if not name.endswith(("names.text", "names.ends"))}
+    return {
+        name: part
+        for name, part in tensors.items()
+        if not name.endswith(("channel.token.names.text", "channel.token.names.ends"))
+    }
 
 
 def _described_anew(settings: Mapping[str, Any], before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
     """The settings with the counts that pruning changes: how many weights there are, which share is known."""
     training = dict(settings.get("training") or {})
     if "n_weights" in training:
-        training["n_weights"] -= _total(before, "labels") - _total(after, "labels")
-    if "known_share" in training and "attribute.keys" in before:
+        training["n_weights"] -= _total(before, "codes") - _total(after, "codes")
+    if "known_share" in training and "channel.token.keys" in before:
         training["known_share"] *= _rows(after) / max(_rows(before), 1)
     return {**settings, "training": training} if training else dict(settings)
 
@@ -223,19 +236,15 @@ def _total(tensors: Mapping[str, Any], part: str) -> int:
 
 
 def _rows(tensors: Mapping[str, Any]) -> int:
-    return len(memoryview(tensors["attribute.starts"])) - 1
+    return len(memoryview(tensors["channel.token.starts"])) - 1
 
 
 def _prefixes(tensors: Mapping[str, Any]) -> list[str]:
-    """What the names of weights begin with, in every model of the file: ``attribute``, ``second.pair``."""
-    found = [name.removesuffix(".weights") for name in tensors if name.endswith(".weights")]
-    return sorted(prefix for prefix in found if prefix.rpartition(".")[2] in _PREFIXES)
+    """What the names of the tensors of each channel with attributes begin with: ``channel.token``, ``channel.pair``.
 
-
-def _beside(prefix: str, name: str) -> str:
-    """The name of another tensor of the model that a prefix is of."""
-    owner, dot, _ = prefix.rpartition(".")
-    return f"{owner}{dot}{name}"
+    Channels that are dense, as those of transitions are, have no attributes and stay as they are.
+    """
+    return sorted(name.removesuffix(".starts") for name in tensors if name.endswith(".starts"))
 
 
 def _weights(tensors: Mapping[str, Any], prefix: str) -> Array:
@@ -248,7 +257,7 @@ def _weights(tensors: Mapping[str, Any], prefix: str) -> Array:
     if weights.dtype != np.int8:
         return weights.astype(np.float32)
     scales = np.asarray(tensors[f"{prefix}.scales"])
-    codes = np.asarray(tensors[f"{prefix}.labels"])
+    codes = np.asarray(tensors[f"{prefix}.codes"])
     decoded: Array = weights.astype(np.float32) * (scales[0] if scales.size == 1 else scales[codes])
     return decoded
 
@@ -261,7 +270,7 @@ def _pruned(tensors: Mapping[str, Any], prefix: str, threshold: float) -> dict[s
     kept = np.abs(_weights(tensors, prefix)) > threshold
     counts = np.diff(np.concatenate([[0], np.cumsum(kept)])[starts])
     out = {
-        f"{prefix}.labels": np.asarray(tensors[f"{prefix}.labels"])[kept],
+        f"{prefix}.codes": np.asarray(tensors[f"{prefix}.codes"])[kept],
         f"{prefix}.weights": np.asarray(tensors[f"{prefix}.weights"])[kept],
     }
     if f"{prefix}.keys" in tensors:  # hashed models have all their rows, used or not
@@ -272,9 +281,7 @@ def _pruned(tensors: Mapping[str, Any], prefix: str, threshold: float) -> dict[s
         keys = np.zeros(len(starts) - 1, dtype=np.uint64)
         keys[slots[filled]] = table_keys[filled]
         out[f"{prefix}.keys"], out[f"{prefix}.slots"] = _core.key_table(keys[used])
-        out |= _kept_names(
-            tensors, _beside(prefix, "names") if prefix.endswith("attribute") else f"{prefix}.names", used
-        )
+        out |= _kept_names(tensors, f"{prefix}.names", used)
     out[f"{prefix}.starts"] = np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32)
     return out
 

@@ -98,7 +98,9 @@ class TrainedModel:
     @property
     def transitions(self) -> FloatArray:
         """Weights of two labels in a row, (K, K); -inf where the constraints forbid them."""
-        moves = self._limited("allowed.transitions", np.asarray(self.tensors["transitions"], dtype=np.float64))
+        moves = self._limited(
+            "allowed.transitions", np.asarray(self.tensors["channel.transitions.weights"], dtype=np.float64)
+        )
         return moves.reshape(len(self.labels), -1)
 
     def _limited(self, name: str, scores: FloatArray) -> FloatArray:
@@ -158,26 +160,27 @@ class TrainedModel:
 
     def weights(self) -> list[Weight]:
         """Return all weights, the largest first."""
-        found = [*self._attribute_weights("attribute", "names"), *self._attribute_weights("pair", "pair.names")]
-        moves = np.asarray(self.tensors["transitions"], dtype=np.float64).reshape(len(self.labels), -1)
+        found = [*self._attribute_weights("token"), *self._attribute_weights("pair")]
+        moves = np.asarray(self.tensors["channel.transitions.weights"], dtype=np.float64).reshape(len(self.labels), -1)
         for a, b in np.argwhere(moves != 0).tolist():
             found.append(Weight(None, self.labels[a], self.labels[b], float(moves[a, b])))
         return sorted(found, key=lambda weight: -abs(weight.weight))
 
-    def _attribute_weights(self, prefix: str, names: str) -> Iterator[Weight]:
+    def _attribute_weights(self, channel: str) -> Iterator[Weight]:
+        prefix = f"channel.{channel}"
         if f"{prefix}.starts" not in self.tensors:
             return
         tensors = models.quantize(self.tensors, "float32")
         starts = np.asarray(tensors[f"{prefix}.starts"], dtype=np.int64)
-        codes = np.asarray(tensors[f"{prefix}.labels"])
+        codes = np.asarray(tensors[f"{prefix}.codes"])
         weights = np.asarray(tensors[f"{prefix}.weights"])
         K = len(self.labels)
-        pair = prefix == "pair"
+        pair = channel == "pair"
         for number in range(len(starts) - 1):
             begin, end = starts[number], starts[number + 1]
             if begin == end:
                 continue
-            kept = self.core.name(number, "pair" if pair else "token")
+            kept = self.core.name(number, channel)
             name = f"#{number}" if kept is None else str(kept)
             for code, weight in zip(codes[begin:end].tolist(), weights[begin:end].tolist(), strict=True):
                 previous = self.labels[code // K] if pair else None

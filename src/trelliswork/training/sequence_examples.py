@@ -13,6 +13,7 @@ from trelliswork.errors import InvalidInput
 from trelliswork.features.inputs import Inputs, head
 from trelliswork.labels.constraints import constraints_of, require_kept
 from trelliswork.labels.encoded import Gold, encoded, paired, require_paired, warn_of_unseen
+from trelliswork.models.channels import described_chain
 from trelliswork.models.trained import TrainedModel
 from trelliswork.structures import checks
 from trelliswork.training.loop import Problem, checked_learner, require_dev
@@ -106,8 +107,8 @@ class SequenceExamples:
         if self._keep_all and self._earlier is not None:
             tensors = merged(self._earlier, tensors, self._hash_bits)
             if self._longest < 2:  # no labels in a row: what is known of them stays
-                tensors["transitions"] = self._earlier["transitions"]
-        model = TrainedModel(tensors, settings)
+                tensors["channel.transitions.weights"] = self._earlier["channel.transitions.weights"]
+        model = TrainedModel(tensors, settings | described_chain(tensors, len(self.classes)))
         model.settings["training"]["known_share"] = self._known_share(model)
         return model
 

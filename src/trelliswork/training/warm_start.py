@@ -16,7 +16,7 @@ Tensors = dict[str, Any]
 Keys = npt.NDArray[np.uint64]
 Ints = npt.NDArray[np.int64]
 
-_PREFIXES = {"attribute": "names", "pair": "pair.names"}
+_PREFIXES = ("channel.token", "channel.pair")
 _EMPTY = 0xFFFFFFFF  # no attribute in this place of the table
 
 
@@ -29,25 +29,21 @@ def relabelled(tensors: Mapping[str, Any], old: Sequence[str], new: Sequence[str
     order = np.array([place[label] for label in old], dtype=np.int64)
     K = len(new)
     moves = np.zeros((K, K), dtype=np.float32)
-    moves[np.ix_(order, order)] = out["transitions"].reshape(len(old), len(old))
-    out["transitions"] = moves.ravel()
-    out["attribute.labels"] = _narrowed(order[out["attribute.labels"]], K)
-    if "pair.labels" in out:
-        before, after = np.divmod(out["pair.labels"].astype(np.int64), len(old))
-        out["pair.labels"] = _narrowed(order[before] * K + order[after], K * K, least=2)
+    moves[np.ix_(order, order)] = out["channel.transitions.weights"].reshape(len(old), len(old))
+    out["channel.transitions.weights"] = moves.ravel()
+    out["channel.token.codes"] = _narrowed(order[out["channel.token.codes"]], K)
+    if "channel.pair.codes" in out:
+        before, after = np.divmod(out["channel.pair.codes"].astype(np.int64), len(old))
+        out["channel.pair.codes"] = _narrowed(order[before] * K + order[after], K * K, least=2)
     return {name: part for name, part in out.items() if not name.startswith("allowed.")}
 
 
 def merged(old: Tensors, new: Tensors, hash_bits: int) -> Tensors:
     """Return the new model with the attributes that only the old one has; labels are the same."""
     out = dict(new)
-    for prefix, names in _PREFIXES.items():
+    for prefix in _PREFIXES:
         if f"{prefix}.starts" in old:
-            out |= (
-                _merged_rows(old, new, prefix, names, hash_bits)
-                if f"{prefix}.starts" in new
-                else _rows(old, prefix, names)
-            )
+            out |= _merged_rows(old, new, prefix, hash_bits) if f"{prefix}.starts" in new else _rows(old, prefix)
     return out
 
 
@@ -62,12 +58,13 @@ def _keys(tensors: Tensors, prefix: str, hash_bits: int) -> Keys:
     return keys
 
 
-def _rows(tensors: Tensors, prefix: str, names: str) -> Tensors:
-    return {name: part for name, part in tensors.items() if name.startswith((f"{prefix}.", f"{names}."))}
+def _rows(tensors: Tensors, prefix: str) -> Tensors:
+    return {name: part for name, part in tensors.items() if name.startswith(f"{prefix}.")}
 
 
-def _merged_rows(old: Tensors, new: Tensors, prefix: str, names: str, hash_bits: int) -> Tensors:
-    parts = [_split(new, prefix, names, hash_bits), _split(old, prefix, names, hash_bits)]
+def _merged_rows(old: Tensors, new: Tensors, prefix: str, hash_bits: int) -> Tensors:
+    names = f"{prefix}.names"
+    parts = [_split(new, prefix, hash_bits), _split(old, prefix, hash_bits)]
     (new_keys, new_sizes, *_), (old_keys, old_sizes, *_) = parts
     if hash_bits:  # the numbers are the same: an attribute is only the old model's if it has no weights in the new one
         return _merged_buckets(old, new, prefix)
@@ -78,7 +75,7 @@ def _merged_rows(old: Tensors, new: Tensors, prefix: str, names: str, hash_bits:
     out: Tensors = {}
     out[f"{prefix}.keys"], out[f"{prefix}.slots"] = _core.key_table(keys)
     out[f"{prefix}.starts"] = np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint32)
-    for part in ("labels", "weights"):
+    for part in ("codes", "weights"):
         name = f"{prefix}.{part}"
         out[name] = np.concatenate([new[name], old[name][weights_kept]]).astype(new[name].dtype)
     if f"{names}.ends" in old and f"{names}.ends" in new:
@@ -88,7 +85,8 @@ def _merged_rows(old: Tensors, new: Tensors, prefix: str, names: str, hash_bits:
     return out
 
 
-def _split(tensors: Tensors, prefix: str, names: str, hash_bits: int) -> tuple[Keys, Ints, list[bytes]]:
+def _split(tensors: Tensors, prefix: str, hash_bits: int) -> tuple[Keys, Ints, list[bytes]]:
+    names = f"{prefix}.names"
     texts: list[bytes] = []
     if f"{names}.ends" in tensors:
         text, ends = bytes(tensors[f"{names}.text"]), tensors[f"{names}.ends"].tolist()
@@ -105,7 +103,7 @@ def _merged_buckets(old: Tensors, new: Tensors, prefix: str) -> Tensors:
     out: Tensors = {
         f"{prefix}.starts": np.concatenate([[0], np.cumsum(np.where(from_old, sizes[1], sizes[0]))]).astype(np.uint32)
     }
-    for part in ("labels", "weights"):
+    for part in ("codes", "weights"):
         name = f"{prefix}.{part}"
         out[name] = np.concatenate([new[name], old[name][kept]])[order].astype(new[name].dtype)
     return out

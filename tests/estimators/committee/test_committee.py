@@ -508,13 +508,13 @@ class TestFiles:
         data = models.dumps(small, settings)
         assert len(data) < 0.8 * len(models.dumps(tensors, settings))
         for member in ("first", "second"):
-            assert f"{member}.names.text" not in small
-            assert np.asarray(small[f"{member}.attribute.weights"]).itemsize < 4
+            assert f"{member}.channel.token.names.text" not in small
+            assert np.asarray(small[f"{member}.channel.token.weights"]).itemsize < 4
         assert tw.load(data).predict(X) == tw.load(models.dumps(tensors, settings)).predict(X)
 
     def test_a_member_that_is_missing_tensors_is_refused(self):
         tensors, settings = committee().fit(X, Y).exported()
-        tensors = {name: part for name, part in tensors.items() if name != "first.transitions"}
+        tensors = {name: part for name, part in tensors.items() if name != "first.channel.transitions.weights"}
         with pytest.raises(InvalidModel):
             tw.load(models.dumps(tensors, settings))
 
