@@ -39,6 +39,9 @@ TEMPLATES = [
     'U:wrd-1=%x[-1,0]\n*:two=%X[0,0]/%x[0,1]\nu:sfx=%m[0,0,"..$"]\nb:cap=%t[0,0,"^\\u"]\n*\n',
     'matches(word, "^[A-Z][a-z]+$")\nmatch(word, "(a|b)*[0-9]{1,3}?")\ngazetteer("names.txt", lower(word))\n'
     'prefix(class("classes.txt", word), 2)\nnumber(column 2)\nbag(word[-4..4])\nshape(word, 1)\n',
+    "word\nspan: first.word & last.word & size(1,5)\nspan: before.pos[-1..0] & after.word[1]\nngram: word & pos[-1]\n",
+    'span: gazetteer("names.txt", lower(whole.word))\nspan: outline(shape(word, 1), 2) & whole.pos\nspan: begin & end\n'
+    'span: number(first.c2)\nspan: class("classes.txt", whole.word)\nspan: ngram(first.pos[0..2], 2)\n',
 ]
 WORDS = [
     *[
@@ -73,7 +76,23 @@ WORDS = [
         "0",
         "/",
     ],
-    *["\t", "|", "&", "..", "@"],
+    *[
+        "\t",
+        "|",
+        "&",
+        "..",
+        "@",
+        ".",
+        "span:",
+        "ngram:",
+        "first.",
+        "last.",
+        "before.",
+        "after.",
+        "whole.",
+        "outline(",
+        "size",
+    ],
 ]
 
 

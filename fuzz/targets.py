@@ -127,8 +127,11 @@ def check_templates(data: bytes, rng: random.Random) -> None:
         form = rng.choice([None, None, "own", "crfpp", "wapiti"])
         templates = Templates(text, format=form, resources=RESOURCES, folder=str(Path(__file__).parent))
         rows = [[(token * 5)[: max(1, templates.n_columns)] for token in sentence] for sentence in ROWS]
-        templates.attributes(rows)
-        templates.attributes(rows, pair=True)
+        if {"label", "pair"} & set(templates.meets):
+            templates.attributes(rows)
+            templates.attributes(rows, pair=True)
+        if "span" in templates.meets:
+            templates.span_attributes(rows, rng.choice([1, 2, 3, 50]))
         assert Templates.from_dict(json.loads(json.dumps(templates.to_dict()))) == templates
     except InvalidInput:
         pass
@@ -150,7 +153,7 @@ def check_settings(data: bytes, rng: random.Random) -> None:
         return
     try:  # from a model file: no file is opened, whatever it says
         templates = Templates.from_dict(settings)
-        templates.extractor()
+        templates.extractor() if templates.meets != ("span",) else templates.span_extractor()
     except InvalidInput:
         pass
     except ValueError as error:

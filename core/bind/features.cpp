@@ -10,6 +10,7 @@
 
 #include "../text/columns.hpp"
 #include "../text/extractor.hpp"
+#include "../text/spans.hpp"
 #include "arrays.hpp"
 
 namespace tw::bind {
@@ -213,6 +214,8 @@ void bind_columns(nb::module_& m) {
 using StepSpec = std::tuple<std::string, std::uint32_t, std::string>;  // op, n or number of a resource, pattern
 using ViewSpec = std::tuple<std::string, std::uint32_t, std::vector<StepSpec>, std::string, std::uint32_t>;
 using PartSpec = std::tuple<std::uint32_t, std::int32_t, std::string>;  // view, offset, mode
+using SpanPartSpec = std::tuple<std::uint32_t, std::int32_t, std::string, std::vector<std::uint32_t>>;
+using SpanTemplateSpec = std::tuple<std::string, std::vector<SpanPartSpec>>;  // text, parts: view, offset, kind, bins
 using TemplateSpec = std::tuple<std::string, bool, bool, std::vector<PartSpec>>;
 
 template <class T>
@@ -227,18 +230,22 @@ public:
     explicit ExtractorBuilder(const std::vector<std::string>& resources)
         : resources_(resources), classes_(resources.size()) {}
 
+    std::vector<View> views(const std::vector<ViewSpec>& specs) {
+        std::vector<View> built;
+        for (const ViewSpec& spec : specs) built.push_back(view(spec));
+        return built;
+    }
+
     View view(const ViewSpec& spec) {
-        static const std::unordered_map<std::string, View::Kind> kinds{{"cell", View::Kind::kCell},
-                                                                       {"begin", View::Kind::kBegin},
-                                                                       {"end", View::Kind::kEnd},
-                                                                       {"gazetteer", View::Kind::kGazetteer},
-                                                                       {"number", View::Kind::kNumber}};
+        static const std::unordered_map<std::string, View::Kind> kinds{
+            {"cell", View::Kind::kCell},           {"begin", View::Kind::kBegin},   {"end", View::Kind::kEnd},
+            {"gazetteer", View::Kind::kGazetteer}, {"number", View::Kind::kNumber}, {"entry", View::Kind::kEntry}};
         static const std::unordered_map<std::string, View::Outside> outsides{
             {"", View::Outside::kNothing}, {"crfpp", View::Outside::kCrfpp}, {"wapiti", View::Outside::kWapiti}};
         const auto& [kind, column, steps, outside, resource] = spec;
         View out{named(kinds, kind), column, {}, named(outsides, outside), {}};
         for (const StepSpec& s : steps) out.steps.push_back(step(s));
-        if (out.kind == View::Kind::kGazetteer) out.resource = resource_at(resource);
+        if (out.of_gazetteer()) out.resource = resource_at(resource);
         return out;
     }
 
@@ -248,6 +255,18 @@ public:
         const auto& [text, label, pair, parts] = spec;
         Template out{text, label, pair, {}};
         for (const auto& [view, offset, mode] : parts) out.parts.push_back({view, offset, named(modes, mode)});
+        return out;
+    }
+
+    static SpanTemplate make_span_template(const SpanTemplateSpec& spec) {
+        using Kind = SpanPart::Kind;
+        static const std::unordered_map<std::string, Kind> kinds{
+            {"first", Kind::kFirst}, {"last", Kind::kLast},       {"before", Kind::kBefore}, {"after", Kind::kAfter},
+            {"whole", Kind::kWhole}, {"outline", Kind::kOutline}, {"size", Kind::kSize}};
+        const auto& [text, parts] = spec;
+        SpanTemplate out{text, {}};
+        for (const auto& [view, offset, kind, bins] : parts)
+            out.parts.push_back({named(kinds, kind), view, offset, bins});
         return out;
     }
 
@@ -289,15 +308,21 @@ std::unique_ptr<Extractor> make_extractor(const std::vector<ViewSpec>& views,
                                           const std::vector<TemplateSpec>& templates,
                                           const std::vector<std::string>& resources) {
     ExtractorBuilder builder(resources);
-    std::vector<View> built;
-    for (const ViewSpec& view : views) built.push_back(builder.view(view));
     std::vector<Template> ready;
     for (const TemplateSpec& t : templates) ready.push_back(ExtractorBuilder::make_template(t));
-    return std::make_unique<Extractor>(std::move(built), std::move(ready));
+    return std::make_unique<Extractor>(builder.views(views), std::move(ready));
 }
 
-nb::tuple attribute_arrays(const ColumnSource& source, std::size_t first, std::size_t last,
-                           const std::string& channel) {
+std::unique_ptr<SpanExtractor> make_span_extractor(const std::vector<ViewSpec>& views,
+                                                   const std::vector<SpanTemplateSpec>& templates,
+                                                   const std::vector<std::string>& resources) {
+    ExtractorBuilder builder(resources);
+    std::vector<SpanTemplate> ready;
+    for (const SpanTemplateSpec& t : templates) ready.push_back(ExtractorBuilder::make_span_template(t));
+    return std::make_unique<SpanExtractor>(builder.views(views), std::move(ready));
+}
+
+nb::tuple attribute_arrays(const Source& source, std::size_t first, std::size_t last, const std::string& channel) {
     require(first <= last && last <= source.n_sequences(), "there are no such sequences");
     Attributes attributes;
     {
@@ -309,7 +334,7 @@ nb::tuple attribute_arrays(const ColumnSource& source, std::size_t first, std::s
                           to_numpy(list.values, {list.values.size()}));
 }
 
-nb::list attribute_names(const ColumnSource& source, std::size_t sequence, const std::string& channel) {
+nb::list attribute_names(const Source& source, std::size_t sequence, const std::string& channel) {
     require(sequence < source.n_sequences(), "there is no such sequence");
     Attributes attributes;
     source.attributes(sequence, sequence + 1, attributes);
@@ -340,6 +365,24 @@ void bind_extractor(nb::module_& m) {
         .def("attribute_names", &attribute_names, nb::arg("sequence"), nb::arg("channel") = "token",
              nb::sig("def attribute_names(self, sequence: int, channel: str = 'token') -> list[list[str]]"),
              "The names of the attributes of each token of a sequence.");
+    nb::class_<SpanExtractor>(m, "SpanExtractor", "Compiled templates about spans.")
+        .def(nb::new_(&make_span_extractor), nb::arg("views"), nb::arg("templates"), nb::arg("resources"))
+        .def_prop_ro("n_columns", &SpanExtractor::n_columns, "How many columns the templates need.")
+        .def_prop_ro("n_templates", &SpanExtractor::n_templates);
+    nb::class_<SpanSource, Source>(
+        m, "SpanSource",
+        "Spans of rows of columns, seen through templates: site begin * longest + (size - 1) "
+        "is the span of so many tokens from `begin` on.")
+        .def(nb::new_([](const Columns& columns, const SpanExtractor& extractor, std::size_t longest) {
+                 return std::make_unique<SpanSource>(shared(columns), shared(extractor), longest);
+             }),
+             nb::arg("columns"), nb::arg("extractor"), nb::arg("longest"))
+        .def_prop_ro("longest", &SpanSource::longest, "How many tokens a span has at most.")
+        .def("attribute_arrays", &attribute_arrays, nb::arg("first"), nb::arg("last"), nb::arg("channel") = "span",
+             "Starts of the sites, keys and values (none when all are 1) of the attributes of some sequences.")
+        .def("attribute_names", &attribute_names, nb::arg("sequence"), nb::arg("channel") = "span",
+             nb::sig("def attribute_names(self, sequence: int, channel: str = 'span') -> list[list[str]]"),
+             "The names of the attributes of each site of a sequence.");
     m.def(
         "search_pattern",
         [](const std::string& pattern, const std::string& text, bool wapiti) -> std::optional<nb::str> {

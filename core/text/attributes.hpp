@@ -38,6 +38,7 @@ using Attributes = std::vector<AttributeList>;  // a list for each channel; all 
 // The names of channels that sequences of tokens have.
 inline constexpr std::string_view kTokenChannel = "token", kPairChannel = "pair";
 inline constexpr std::array<std::string_view, 2> kTokenChannels{kTokenChannel, kPairChannel};
+inline constexpr std::string_view kSpanChannel = "span";  // the one of spans
 inline constexpr std::size_t kNoChannel = ~std::size_t{0};
 
 // Sequences of sites whose attributes can be asked for. Immutable: any number of threads may ask.

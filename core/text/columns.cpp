@@ -239,6 +239,12 @@ std::vector<std::int32_t> column_codes(const Columns& columns, std::size_t colum
     return codes;
 }
 
+void Columns::require_columns(std::size_t n) const {
+    if (n_rows() > 0 && n_columns < n)
+        throw std::invalid_argument("the templates need " + std::to_string(n) + " columns, but the tokens have " +
+                                    std::to_string(n_columns) + " (" + where(0) + ").");
+}
+
 std::string Columns::where(std::size_t row) const {
     if (lines.empty()) {
         const auto after = std::upper_bound(starts.begin(), starts.end(), row);

@@ -28,7 +28,8 @@ struct Columns {
     std::size_t n_sequences() const { return starts.size() - 1; }
     std::string_view at(const Place& place) const { return text.substr(place.begin, place.size); }
     std::string_view cell(std::size_t row, std::size_t column) const { return at(cells[row * n_columns + column]); }
-    std::string where(std::size_t row) const;  // "train.txt, line 7", or "X[0][6]": what a message calls this row
+    void require_columns(std::size_t n) const;  // throws std::invalid_argument when templates need more than there are
+    std::string where(std::size_t row) const;   // "train.txt, line 7", or "X[0][6]": what a message calls this row
 };
 
 // How to read a file of columns; the same rules as trelliswork.corpora.read_columns.

@@ -159,7 +159,7 @@ void check_template(const Template& t, std::size_t n_views) {
 
 Extractor::Extractor(std::vector<View> views, std::vector<Template> templates)
     : views_(std::move(views)), templates_(std::move(templates)) {
-    if (templates_.empty()) throw std::invalid_argument("there are no templates");
+    if (templates_.empty()) throw std::invalid_argument("there are no templates about tokens");
     if (templates_.size() > kMaxTemplates)
         throw std::invalid_argument("there are more than " + std::to_string(kMaxTemplates) + " templates");
     for (Template& t : templates_) {
@@ -244,7 +244,7 @@ std::string Extractor::name(const Columns& columns, std::size_t sequence, std::s
         bool first = true;
         std::size_t place = 0;
         for (const Part& part : t.parts) {
-            if (own && !views_.shows(part.view)) continue;
+            if (own && !views_[part.view].of_text()) continue;
             const std::ptrdiff_t at = position(part, columns, columns.starts[sequence] + token, token, length);
             const std::string shown = views_.value(columns, sequence, at, part.view).value_or("");
             if (own) {
@@ -270,10 +270,7 @@ bool Extractor::gives(const Columns& columns, std::size_t sequence, std::size_t 
 
 ColumnSource::ColumnSource(std::shared_ptr<const Columns> columns, std::shared_ptr<const Extractor> extractor)
     : columns_(std::move(columns)), extractor_(std::move(extractor)) {
-    if (columns_->n_rows() > 0 && columns_->n_columns < extractor_->n_columns())
-        throw std::invalid_argument("the templates need " + std::to_string(extractor_->n_columns()) +
-                                    " columns, but the tokens have " + std::to_string(columns_->n_columns) + " (" +
-                                    columns_->where(0) + ").");
+    columns_->require_columns(extractor_->n_columns());
 }
 
 }  // namespace tw

@@ -59,8 +59,8 @@ ViewSet::ViewSet(std::vector<View> views) : views_(std::move(views)) {
 // Brings the views of a column side by side, so that what is remembered of a cell is one piece.
 void ViewSet::order() {
     const auto group = [&](std::size_t v) {
-        const bool cell = views_[v].kind == View::Kind::kCell || views_[v].kind == View::Kind::kGazetteer;
-        return cell ? static_cast<std::size_t>(views_[v].column) : std::numeric_limits<std::size_t>::max();
+        return views_[v].of_text() ? static_cast<std::size_t>(views_[v].column)
+                                   : std::numeric_limits<std::size_t>::max();
     };
     std::vector<std::uint32_t> order(views_.size());
     places_.resize(views_.size());
@@ -84,7 +84,7 @@ void ViewSet::read_gazetteers() {
     gazetteers_.resize(views_.size());
     gazetteer_keys_.resize(views_.size());
     for (std::size_t v = 0; v < views_.size(); ++v) {
-        if (views_[v].kind != View::Kind::kGazetteer) continue;
+        if (!views_[v].of_gazetteer()) continue;
         gazetteers_[v] = std::make_unique<const Gazetteer>(views_[v].resource, views_[v].steps);
         for (std::size_t cls = 0; cls < gazetteers_[v]->n_classes(); ++cls) {
             auto& keys = gazetteer_keys_[v].emplace_back();
@@ -233,7 +233,7 @@ void ViewTable::fill_views(const ViewSet::ColumnViews& group, std::string_view t
 // What depends on the place in the sequence.
 void ViewTable::fill_special(std::size_t view) {
     const View& v = views_[view];
-    if (v.kind == View::Kind::kCell) return;
+    if (v.kind == View::Kind::kCell || v.kind == View::Kind::kEntry) return;
     if (v.kind == View::Kind::kGazetteer) return fill_gazetteer(view);
     if (v.kind == View::Kind::kNumber) return fill_numbers(view);
     for (std::size_t t = 0; t < length_; ++t) mutable_row(static_cast<std::ptrdiff_t>(t))[view] = 0;

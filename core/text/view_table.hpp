@@ -45,10 +45,6 @@ public:
                                      std::size_t view) const;
     // Whether there is one.
     bool gives(const Columns& columns, std::size_t sequence, std::ptrdiff_t at, std::size_t view) const;
-    // Whether names show its values.
-    bool shows(std::size_t view) const {
-        return views_[view].kind == View::Kind::kCell || views_[view].kind == View::Kind::kGazetteer;
-    }
 
 private:
     friend class ViewTable;

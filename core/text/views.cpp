@@ -219,19 +219,12 @@ Gazetteer::Gazetteer(std::string_view text, const std::vector<Step>& steps) {
 
 Gazetteer::Hit Gazetteer::longest(const Key* tokens, std::size_t stride, std::size_t n) const {
     Hit hit;
-    std::uint32_t node = 0;
-    for (std::size_t t = 0; t < n; ++t) {
-        const Key token = tokens[t * stride];
-        const auto found = token ? next_.find(combine(node, token)) : next_.end();
-        if (found == next_.end()) break;
-        node = found->second;
-        if (cls_of_[node] != kNone) hit = {static_cast<std::uint32_t>(t + 1), cls_of_[node]};
-    }
+    each(tokens, stride, n, [&](const Hit& found) { hit = found; });
     return hit;
 }
 
 bool View::always_gives() const {
-    if (kind != Kind::kCell) return false;
+    if (kind != Kind::kCell && kind != Kind::kEntry) return false;
     for (const Step& step : steps)
         if (!step.always_gives()) return false;
     return true;

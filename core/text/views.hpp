@@ -72,6 +72,18 @@ public:
         std::uint32_t cls = 0;
     };
     Hit longest(const Key* tokens, std::size_t stride, std::size_t n) const;  // from the first token on
+    // Visits all entries from the first token on, the shortest first: visit(Hit).
+    template <class Visit>
+    void each(const Key* tokens, std::size_t stride, std::size_t n, Visit visit) const {
+        std::uint32_t node = 0;
+        for (std::size_t t = 0; t < n; ++t) {
+            const Key token = tokens[t * stride];
+            const auto found = token ? next_.find(combine(node, token)) : next_.end();
+            if (found == next_.end()) break;
+            node = found->second;
+            if (cls_of_[node] != kNone) visit(Hit{static_cast<std::uint32_t>(t + 1), cls_of_[node]});
+        }
+    }
     const std::string& cls(std::size_t i) const { return classes_[i]; }
     std::size_t n_classes() const { return classes_.size(); }
 
@@ -83,7 +95,10 @@ private:
 };
 
 struct View {
-    enum class Kind : std::uint8_t { kCell, kBegin, kEnd, kGazetteer, kNumber };
+    // kEntry: cells as they are compared with the entries of a gazetteer, for templates about spans.
+    enum class Kind : std::uint8_t { kCell, kBegin, kEnd, kGazetteer, kNumber, kEntry };
+    bool of_text() const { return kind == Kind::kCell || kind == Kind::kGazetteer || kind == Kind::kEntry; }
+    bool of_gazetteer() const { return kind == Kind::kGazetteer || kind == Kind::kEntry; }
     // What there is outside the sequence: nothing, or the texts of CRF++ (_B-1, _B+1) or Wapiti (_x-1, _x+1, _x-#).
     enum class Outside : std::uint8_t { kNothing, kCrfpp, kWapiti };
     Kind kind = Kind::kCell;

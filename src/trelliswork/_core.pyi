@@ -229,6 +229,37 @@ class ColumnSource(Source):
     def attribute_names(self, sequence: int, channel: str = 'token') -> list[list[str]]:
         """The names of the attributes of each token of a sequence."""
 
+class SpanExtractor:
+    """Compiled templates about spans."""
+
+    def __init__(self, views: Sequence[tuple[str, int, Sequence[tuple[str, int, str]], str, int]], templates: Sequence[tuple[str, Sequence[tuple[int, int, str, Sequence[int]]]]], resources: Sequence[str]) -> None: ...
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns the templates need."""
+
+    @property
+    def n_templates(self) -> int: ...
+
+class SpanSource(Source):
+    """
+    Spans of rows of columns, seen through templates: site begin * longest + (size - 1) is the span of so many tokens from `begin` on.
+    """
+
+    def __init__(self, columns: Columns, extractor: SpanExtractor, longest: int) -> None: ...
+
+    @property
+    def longest(self) -> int:
+        """How many tokens a span has at most."""
+
+    def attribute_arrays(self, first: int, last: int, channel: str = 'span') -> tuple:
+        """
+        Starts of the sites, keys and values (none when all are 1) of the attributes of some sequences.
+        """
+
+    def attribute_names(self, sequence: int, channel: str = 'span') -> list[list[str]]:
+        """The names of the attributes of each site of a sequence."""
+
 def search_pattern(pattern: str, text: str, wapiti: bool = False) -> str | None:
     """
     The leftmost match of a regular expression of templates in a text, or None.

@@ -347,7 +347,7 @@ class _Parser:
             if function == "class":
                 view = view._replace(steps=(*view.steps, ("class", 0, name)))
             else:
-                view = view._replace(kind="gazetteer", resource=name)
+                view = view._replace(kind="entry" if inner.anchor == "whole" else "gazetteer", resource=name)
             alternatives.append((view, f"{function}({_quoted(name)},{shown})"))
         return inner.through(alternatives)
 

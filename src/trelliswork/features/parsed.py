@@ -22,7 +22,8 @@ MEETS = ("label", "pair", "ngram", "span")
 class View(NamedTuple):
     """A column seen through steps, or what the place in the sequence says."""
 
-    kind: str  # cell, begin, end, gazetteer, number; of spans: size, whose steps are the beginnings of its bins
+    # cell, begin, end, gazetteer, number; of spans: entry (of a gazetteer), size (its steps are where bins begin)
+    kind: str
     column: int = 0
     steps: tuple[tuple[str, int, str], ...] = ()  # (op, n, pattern or name of a resource)
     outside: str = ""  # what there is outside the sequence: "" nothing, "crfpp", "wapiti"

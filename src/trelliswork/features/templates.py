@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from trelliswork.errors import InvalidInput
 from trelliswork.features import foreign, grammar
-from trelliswork.features.parsed import MAX_LINE, MAX_TEMPLATES, MEETS, Template, View, wrong
+from trelliswork.features.parsed import MAX_LINE, MAX_TEMPLATES, MEETS, Part, Template, View, wrong
 
 if TYPE_CHECKING:
     from trelliswork import _core
@@ -61,7 +62,7 @@ class Templates:
     ['word[-1]=Rain', 'word[0]=fell', 'lower(word[0])|pos[-1]=fell|NN', 'suffix(word[0],2)=ll', 'suffix(word[0],3)=ell']
     """
 
-    __slots__ = ("_extractor", "_groups", "_resources", "_templates", "transitions")
+    __slots__ = ("_extractor", "_groups", "_resources", "_span_extractor", "_templates", "transitions")
 
     def __init__(
         self,
@@ -100,6 +101,7 @@ class Templates:
         self._resources = resources.used
         self.transitions: bool = any(asked) if transitions is None else transitions
         self._extractor: _core.Extractor | None = None
+        self._span_extractor: _core.SpanExtractor | None = None
 
     @classmethod
     def parse(cls, text: str, **options: Any) -> Templates:
@@ -243,7 +245,12 @@ class Templates:
     @property
     def n_columns(self) -> int:
         """How many columns the templates need."""
-        return self.extractor().n_columns
+        wanted = [0]
+        for template in self._templates:
+            for part in template.parts:
+                wanted.append(part.view.column + 1 if part.view.kind not in ("begin", "end", "size") else 0)
+                wanted.append(part.offset + 1 if part.mode == "*" else 0)
+        return max(wanted)
 
     @property
     def meets(self) -> tuple[str, ...]:
@@ -290,17 +297,39 @@ class Templates:
                     )
 
     def extractor(self) -> _core.Extractor:
-        """Return the templates as the core runs them."""
+        """Return the templates about tokens as the core runs them."""
         if self._extractor is None:
             from trelliswork import _core
 
-            try:
-                self._extractor = _core.Extractor(*self._program())
-            except ValueError as error:
-                raise InvalidInput(f"templates: {error}") from None
-            except TypeError:  # the types are right; what cannot be handed over is half of a character
-                raise InvalidInput("templates: they have a lone surrogate in them, which is no text.") from None
+            views = _Views(self._resources)
+            templates = [
+                (
+                    template.text,
+                    "label" in template.meets,
+                    "pair" in template.meets,
+                    [(views.number(part.view), part.offset, part.mode) for part in template.parts],
+                )
+                for template in self._templates
+                if {"label", "pair"} & set(template.meets)
+            ]
+            with _refused():
+                self._extractor = _core.Extractor(views.specs(), templates, views.contents)
         return self._extractor
+
+    def span_extractor(self) -> _core.SpanExtractor:
+        """Return the templates about spans as the core runs them; `meets` says whether there are any."""
+        if self._span_extractor is None:
+            from trelliswork import _core
+
+            views = _Views(self._resources)
+            templates = [
+                (template.text, [_span_part(part, views) for part in template.parts])
+                for template in self._templates
+                if "span" in template.meets
+            ]
+            with _refused():
+                self._span_extractor = _core.SpanExtractor(views.specs(), templates, views.contents)
+        return self._span_extractor
 
     def attributes(self, X: Any, pair: bool = False) -> list[list[list[str]]]:
         """Return the names of the attributes of every token: for looking at them, since nothing else needs the names.
@@ -327,24 +356,45 @@ class Templates:
         except ValueError as error:
             raise InvalidInput(str(error)) from None
 
-    def _program(self) -> tuple[list[Any], list[Any], list[str]]:
-        """What the core is handed: views, templates over them, contents of files."""
-        names = list(self._resources)
-        number = {name: i for i, name in enumerate(names)}
-        views: dict[View, int] = {}
-        templates = []
-        for template in self._templates:
-            if not {"label", "pair"} & set(template.meets):
-                continue
-            parts = [(views.setdefault(part.view, len(views)), part.offset, part.mode) for part in template.parts]
-            templates.append((template.text, "label" in template.meets, "pair" in template.meets, parts))
-        specs = []
-        for view in views:
-            steps = [
-                (op, number[text] if op == "class" else n, "" if op == "class" else text) for op, n, text in view.steps
-            ]
-            specs.append((view.kind, view.column, steps, view.outside, number.get(view.resource, 0)))
-        return specs, templates, [self._resources[name] for name in names]
+    def span_attributes(self, X: Any, longest: int) -> list[dict[tuple[int, int], list[str]]]:
+        """Return the names of the attributes of every span, by where it begins and ends (the token behind it).
+
+        Parameters
+        ----------
+        X : list of sequences
+            Sequences of words, or of tuples of columns.
+        longest : int
+            How many tokens a span has at most.
+
+        Examples
+        --------
+        >>> templates = Templates("span: whole.word & size\\nspan: before.word")
+        >>> for (begin, end), names in templates.span_attributes([["New", "York", "fell"]], longest=2)[0].items():
+        ...     print(begin, end, names)
+        0 1 ['whole.word|size=New|1']
+        0 2 ['whole.word|size=New York|2']
+        1 2 ['whole.word|size=York|1', 'before.word=New']
+        1 3 ['whole.word|size=York fell|2', 'before.word=New']
+        2 3 ['whole.word|size=fell|1', 'before.word=York']
+        """
+        from trelliswork import _core
+        from trelliswork.corpora.tables import TokenTable
+
+        if type(longest) is not int or longest < 1:
+            raise InvalidInput(f"longest is {longest!r}; expected how many tokens a span has at most, 1 or more.")
+        if "span" not in self.meets:
+            raise InvalidInput("there are no templates about spans. Write lines such as span: first.word & size.")
+        table = X if isinstance(X, TokenTable) else TokenTable.from_lists(X)
+        found = []
+        try:
+            source = _core.SpanSource(table.columns, self.span_extractor(), longest)
+            for i, length in enumerate(table.columns.lengths().tolist()):
+                names = source.attribute_names(i)
+                spans = [(b, b + size + 1) for b in range(length) for size in range(longest)]
+                found.append({span: of for span, of in zip(spans, names, strict=True) if span[1] <= length})
+        except ValueError as error:
+            raise InvalidInput(str(error)) from None
+        return found
 
     def __add__(self, other: Templates) -> Templates:
         if not isinstance(other, Templates):
@@ -383,6 +433,44 @@ class Templates:
     def __repr__(self) -> str:
         lines = "; ".join(line for group in self._groups for line in group.lines)
         return f"<Templates: {len(self)} templates: {lines if len(lines) <= 70 else lines[:67] + '...'}>"
+
+
+class _Views:
+    """The views that templates look through, numbered, as the core is handed them."""
+
+    def __init__(self, resources: Mapping[str, str]) -> None:
+        self.contents = list(resources.values())
+        self._resource = {name: i for i, name in enumerate(resources)}
+        self._views: dict[View, int] = {}
+
+    def number(self, view: View) -> int:
+        return self._views.setdefault(view, len(self._views))
+
+    def specs(self) -> list[Any]:
+        return [
+            (view.kind, view.column, self._steps(view), view.outside, self._resource.get(view.resource, 0))
+            for view in self._views
+        ]
+
+    def _steps(self, view: View) -> list[tuple[str, int, str]]:
+        return [(op, self._resource[text], "") if op == "class" else (op, n, text) for op, n, text in view.steps]
+
+
+def _span_part(part: Part, views: _Views) -> tuple[int, int, str, list[int]]:
+    if part.mode == "size":
+        return 0, 0, part.mode, [n for _, n, _ in part.view.steps]
+    return views.number(part.view), part.offset, part.mode, []
+
+
+@contextmanager
+def _refused() -> Iterator[None]:
+    """What the core refuses in templates."""
+    try:
+        yield
+    except ValueError as error:
+        raise InvalidInput(f"templates: {error}") from None
+    except TypeError:  # the types are right; what cannot be handed over is half of a character
+        raise InvalidInput("templates: they have a lone surrogate in them, which is no text.") from None
 
 
 class _Group:
