@@ -36,16 +36,17 @@ user::EnumeratedOracle enumerated(const Indices& starts, const Indices& gold, co
 // Asks a Python object (trelliswork.structures.custom.adapter.Asked), which has checked whatever it answers. Learners
 // ask without the interpreter's lock and from any thread: every question takes it. What Python raises passes through
 // the learner as it is.
-class AskedOracle final : public Oracle, public BestOutputs, public Sums {
+class AskedOracle final : public Oracle, public BestOutputs, public Sums, public PartMarginals {
 public:
     AskedOracle(nb::object asked, std::size_t n_features, SparseRows gold, std::vector<double> sample_weights,
-                bool kbest, bool expectations)
+                bool kbest, bool expectations, bool parts)
         : asked_(std::move(asked)),
           n_features_(n_features),
           gold_(std::move(gold)),
           sample_weights_(std::move(sample_weights)),
           kbest_(kbest),
           expectations_(expectations),
+          parts_(parts),
           l1_factors_(n_features, 1.0) {}
 
     std::size_t n_examples() const override { return sample_weights_.size(); }
@@ -56,6 +57,27 @@ public:
     BestOutputs* best() override { return this; }
     bool lists() const override { return kbest_; }
     Sums* sums() override { return expectations_ ? this : nullptr; }
+    PartMarginals* parts() override { return parts_ ? this : nullptr; }
+
+    void part_scores(const ScaledWeights& weights, std::size_t example, std::vector<double>& out) const override {
+        const nb::gil_scoped_acquire locked;
+        copy_to(asked_.attr("part_scores")(array_of(weights), example), out);
+    }
+    void part_costs(std::size_t example, std::vector<double>& out) const override {
+        const nb::gil_scoped_acquire locked;
+        copy_to(asked_.attr("part_costs")(example), out);
+    }
+    double marginals(std::size_t example, std::span<const double> scores, std::vector<double>& out) const override {
+        const nb::gil_scoped_acquire locked;
+        const nb::tuple answer = nb::cast<nb::tuple>(asked_.attr("marginals")(array_of({scores, 1.0}), example));
+        copy_to(answer[1], out);
+        return nb::cast<double>(answer[0]);
+    }
+    void difference_of_marginals(std::size_t example, std::span<const double> marginals, SparseVector& out) override {
+        const nb::gil_scoped_acquire locked;
+        const nb::tuple expected = nb::cast<nb::tuple>(asked_.attr("features_of")(array_of({marginals, 1.0}), example));
+        difference_to(example, nb::cast<Indices>(expected[0]), nb::cast<Vector>(expected[1]), out);
+    }
 
     std::vector<tw::Output> kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
                                   double nu) const override {
@@ -120,6 +142,11 @@ public:
     }
 
 private:
+    static void copy_to(nb::handle from, std::vector<double>& out) {
+        const auto numbers = nb::cast<Vector>(from);
+        out.assign(numbers.data(), numbers.data() + numbers.size());
+    }
+
     // A copy that only Python owns: whoever keeps it keeps these weights, and no one can write to it.
     static nb::ndarray<nb::numpy, const double> array_of(const ScaledWeights& weights) {
         auto copy = std::make_unique_for_overwrite<double[]>(std::max<std::size_t>(weights.stored.size(), 1));
@@ -166,7 +193,7 @@ private:
     std::size_t n_features_;
     SparseRows gold_;
     std::vector<double> sample_weights_;
-    bool kbest_, expectations_;
+    bool kbest_, expectations_, parts_;
     std::vector<double> l1_factors_;
 };
 
@@ -181,16 +208,17 @@ void bind_user(nb::module_& m) {
         .def(
             "__init__",
             [](AskedOracle* self, nb::object asked, std::size_t n_features, const Indices& indptr,
-               const Indices& indices, const Vector& data, const Vector& sample_weight, bool kbest, bool expectations) {
+               const Indices& indices, const Vector& data, const Vector& sample_weight, bool kbest, bool expectations,
+               bool parts) {
                 SparseRows gold = rows_of(indptr, indices, data, n_features);
                 const std::size_t n = gold.size();
                 new (self) AskedOracle(
                     std::move(asked), n_features, std::move(gold),
                     numbers_of(sample_weight, n, "sample_weight must be one finite number >= 0 per example"), kbest,
-                    expectations);
+                    expectations, parts);
             },
             nb::arg("asked"), nb::arg("n_features"), nb::arg("indptr"), nb::arg("indices"), nb::arg("data"),
-            nb::arg("sample_weight"), nb::arg("kbest"), nb::arg("expectations"));
+            nb::arg("sample_weight"), nb::arg("kbest"), nb::arg("expectations"), nb::arg("parts"));
 }
 
 }  // namespace tw::bind

@@ -22,10 +22,13 @@ QUESTIONS = {
     ),
     "expectations": (
         "sums over all outputs",
-        "define expectations(x, weights, gold, cost_scale) or outputs(x), or choose a learner that asks for the best "
-        "output only",
+        "define expectations(x, weights, gold, cost_scale) or outputs(x), with parts(x) marginals(scores), or choose a "
+        "learner that asks for the best output only",
     ),
-    "parts": ("marginals of parts under any scores", "define outputs(x), or choose another learner"),
+    "parts": (
+        "marginals of parts under any scores",
+        "define outputs(x), with parts(x) marginals(scores), or choose another learner",
+    ),
     "local": ("single decisions, each given gold before it", "define outputs(x), or choose another learner"),
 }
 

@@ -28,8 +28,8 @@ __all__ = ["StructuredPredictor"]
 
 # What a single output loses, by the measures that have a name.
 _LOSSES: dict[str, Callable[[adapter.Asked, int, Any], float]] = {
-    "accuracy": adapter.Asked.wrong,
-    "cost": adapter.Asked.cost,
+    "accuracy": lambda asked, i, y: asked.wrong(i, y),
+    "cost": lambda asked, i, y: asked.cost(i, y),
 }
 
 
@@ -184,7 +184,7 @@ class StructuredPredictor(PlainParameters, BaseEstimator):  # type: ignore[misc]
         """Return how well predictions agree with ``Y``, by the measure that ``scoring`` names."""
         check_is_fitted(self, "coef_")
         measure = self._measure()
-        asked = adapter.Asked(self._structure(), X, Y)
+        asked = adapter.asked_about(self._structure(), X, Y)
         weights = adapter.checked_sample_weight(sample_weight, len(asked.X))
         found = self.predict(asked.X)
         if callable(measure):
@@ -214,13 +214,13 @@ class StructuredPredictor(PlainParameters, BaseEstimator):  # type: ignore[misc]
     ) -> Self:
         structure, learner = self._structure(), checked_learner(self.learner)
         require_answers(repr(learner), learner.asks, structure.answers, type(structure).__name__)
-        asked = adapter.Asked(structure, X, Y)
+        asked = adapter.asked_about(structure, X, Y)
         weights = adapter.checked_sample_weight(sample_weight, len(asked.X))
         dev = None
         if require_dev(X_dev, Y_dev, self.patience, "Y_dev"):
             assert X_dev is not None
             assert Y_dev is not None
-            dev = adapter.Asked(structure, X_dev, Y_dev)
+            dev = adapter.asked_about(structure, X_dev, Y_dev)
         score = None if dev is None else self._dev_score(dev)
         problem = Problem(asked.learnable(weights), self._keep, self._same_run(asked, weights, dev), start, score)
         learn(self, learner, problem, callback, resume)
@@ -257,7 +257,7 @@ class StructuredPredictor(PlainParameters, BaseEstimator):  # type: ignore[misc]
         if callable(measure):
             return lambda weights: float(measure(asked.Y, adapter.predicted(structure, asked.X, weights)))
         loss = partial(_LOSSES[measure], asked)
-        if "parts" in structure.answers:
+        if structure.defines("outputs"):
             oracle = asked.enumerated(np.ones(len(asked.X)), loss)
             return lambda weights: _as_score(measure, _mean_cost(oracle, weights))
 

@@ -22,11 +22,23 @@ from trelliswork.errors import InvalidInput
 from trelliswork.questions import require_answers
 from trelliswork.structures import checks
 from trelliswork.structures.custom.feature_vectors import Place, Vector, shown, stacked, vector_of
+from trelliswork.structures.custom.parts import InputParts, PartNumbers
 
 if TYPE_CHECKING:
     from trelliswork.structures.custom.structure import Structure
 
-__all__ = ["TOLERANCE", "Asked", "Listed", "checked_sample_weight", "key_of", "listed", "oracle_of", "predicted"]
+__all__ = [
+    "TOLERANCE",
+    "Asked",
+    "AskedParts",
+    "Listed",
+    "asked_about",
+    "checked_sample_weight",
+    "key_of",
+    "listed",
+    "oracle_of",
+    "predicted",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -54,8 +66,13 @@ class _Scored(NamedTuple):
 
 def oracle_of(structure: Structure, X: Iterable[Any], Y: Iterable[Any], sample_weight: Any = None) -> _core.Oracle:
     """Return the examples as learners see them: written down if the structure lists its outputs, else asked about."""
-    asked = Asked(structure, X, Y)
+    asked = asked_about(structure, X, Y)
     return asked.learnable(checked_sample_weight(sample_weight, len(asked.X)))
+
+
+def asked_about(structure: Structure, X: Iterable[Any], Y: Iterable[Any]) -> Asked:
+    """Return a structure with its examples, checked."""
+    return AskedParts(structure, X, Y) if structure.defines("parts") else Asked(structure, X, Y)
 
 
 def predicted(structure: Structure, X: Iterable[Any], weights: FloatArray) -> list[Any]:
@@ -93,14 +110,18 @@ class Asked:
                 raise InvalidInput(
                     f"{self.name}.cost of Y[{i}] against itself is {cost:g}; the right output must cost 0."
                 )
-        self._gold_outputs = [_Scored(y, f, 0.0) for y, f in zip(self.Y, self.gold, strict=True)]
+        self._gold_outputs = [_Scored(self._inside(i), f, 0.0) for i, f in enumerate(self.gold)]
         self._found_before: dict[int, list[_Scored]] = {}
+
+    def _inside(self, example: int) -> Any:
+        """Gold, as outputs are written in here."""
+        return self.Y[example]
 
     # ---- oracles -------------------------------------------------------------------------------------------------
 
     def learnable(self, sample_weight: FloatArray) -> _core.Oracle:
         """Return the oracle for learners: of all outputs if the structure lists them, else one that asks."""
-        listed = "parts" in self.structure.answers
+        listed = self.structure.defines("outputs")
         return self.enumerated(sample_weight) if listed else self.oracle(sample_weight)
 
     def oracle(self, sample_weight: FloatArray) -> _core.AskedOracle:
@@ -113,6 +134,7 @@ class Asked:
             sample_weight,
             kbest="kbest" in answers,
             expectations="expectations" in answers,
+            parts="parts" in answers,
         )
 
     def wrong(self, i: int, output: Any) -> float:
@@ -256,7 +278,7 @@ class Asked:
                 continue
             if key_of(known.output) in {key_of(one.output) for one in found}:
                 continue
-            what = f"Y[{example}]" if known.output is self.Y[example] else f"{shown(known.output)}, found before,"
+            what = f"Y[{example}]" if known is self._gold_outputs[example] else f"{shown(known.output)}, found before,"
             if short:
                 raise InvalidInput(
                     f"{self.name}.{question}(X[{example}], k={k}) returned {len(found)} outputs, and {what} is not "
@@ -295,7 +317,100 @@ class Asked:
         return cost
 
 
+class AskedParts(Asked):
+    """A structure of parts with its examples. Outputs are `PartNumbers` in here, those of users' forms outside.
+
+    Besides the parts of the user there is one more, which every output has: it costs what every output costs.
+    """
+
+    def __init__(self, structure: Structure, X: Iterable[Any], Y: Iterable[Any]) -> None:
+        self._inputs: dict[int, InputParts] = {}
+        self._gold_parts: dict[int, PartNumbers] = {}
+        super().__init__(structure, X, Y)
+
+    def wrong(self, i: int, output: Any) -> float:
+        return float(self._numbers(i, output) != self._gold_numbers(i))
+
+    def cost(self, example: int, output: Any) -> float:
+        """Return how many parts of gold are missing, and how many are wrong."""
+        return float(len(set(self._gold_numbers(example)) ^ set(self._numbers(example, output))))
+
+    def part_scores(self, weights: FloatArray, example: int) -> FloatArray:
+        """Return the scores of all parts."""
+        return np.append(self.input(example).scores(weights), 0.0)
+
+    def part_costs(self, example: int) -> FloatArray:
+        """Return what all parts cost."""
+        gold = self._gold_numbers(example)
+        return np.append(self.input(example).costs(gold), float(len(gold)))
+
+    def marginals(self, scores: FloatArray, example: int) -> tuple[float, FloatArray]:
+        """Return log Z and the marginals of all parts under any scores of them."""
+        total, marginals = _called(
+            self.input(example).marginals, example, f"{self.name}.marginals", np.array(scores[:-1])
+        )
+        return total + float(scores[-1]), np.append(marginals, 1.0)
+
+    def features_of(self, factors: FloatArray, example: int) -> Vector:
+        """Return the features of all parts, each times its factor."""
+        return self.input(example).features(factors[:-1])
+
+    def expectations(self, weights: FloatArray, example: int, nu: float) -> tuple[float, float, IntArray, FloatArray]:
+        """Return log Z, the score of gold, and indices and values of the expected features."""
+        scores = self.part_scores(weights, example)
+        total, marginals = self.marginals(scores + nu * self.part_costs(example), example)
+        gold, size = self.gold[example].dot(weights)
+        if self.structure.exact and total < gold - TOLERANCE * (1.0 + size):
+            raise InvalidInput(
+                f"{self.name}.marginals(X[{example}]) returned log Z = {total:g}, but gold alone scores {gold:g}: a "
+                "sum over all outputs cannot be less than one of them."
+            )
+        return total, gold, *self.features_of(marginals, example)
+
+    def input(self, example: int) -> InputParts:
+        """Return the parts of an input, which are asked for once."""
+        if example not in self._inputs:
+            name = f"{self.name}.parts"
+            self._inputs[example] = _called(InputParts, example, name, self.structure, self.X[example], f"X[{example}]")
+        return self._inputs[example]
+
+    def _best(self, question: str, weights: FloatArray, example: int, k: int, nu: float) -> list[Any]:
+        scores = self.input(example).scores(weights)
+        if nu != 0.0:
+            scores = scores + nu * self.input(example).costs(self._gold_numbers(example))
+        outputs: list[Any] = _called(self.input(example).kbest, example, f"{self.name}.decode", scores, k)
+        for output in outputs:
+            self._require_valid("decode", example, output)
+        return outputs
+
+    def _require_valid(self, question: str, example: int, output: Any) -> None:
+        if self.structure.defines("valid"):
+            numbers = self._numbers(example, output)
+            super()._require_valid(question, example, self.input(example).output(numbers))
+
+    def _inside(self, example: int) -> PartNumbers:
+        return self._gold_numbers(example)
+
+    def _vector(self, example: int, output: Any) -> Vector:
+        inputs = self.input(example)
+        return inputs.features(inputs.indicator(self._numbers(example, output)))
+
+    def _numbers(self, example: int, output: Any) -> PartNumbers:
+        place = f"Y[{example}]" if output is self.Y[example] else shown(output)
+        numbers: PartNumbers = _called(self.input(example).gold, example, f"{self.name}.parts_of", output, place)
+        return numbers
+
+    def _gold_numbers(self, example: int) -> PartNumbers:
+        if example not in self._gold_parts:
+            self._gold_parts[example] = self._numbers(example, self.Y[example])
+        return self._gold_parts[example]
+
+
 def _predicted(structure: Structure, x: Any, i: int, weights: FloatArray) -> Any:
+    if structure.defines("parts"):
+        inputs = _called(InputParts, i, f"{type(structure).__name__}.parts", structure, x, f"X[{i}]")
+        (best,) = _called(inputs.kbest, i, f"{type(structure).__name__}.decode", inputs.scores(weights), 1)
+        return inputs.output(best)
     if structure.defines("outputs"):
         found = listed(structure, x, f"X[{i}]", i)
         return found.outputs[int(np.argmax([vector.dot(weights)[0] for vector in found.features]))]

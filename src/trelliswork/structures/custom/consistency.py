@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from trelliswork.errors import InvalidInput
-from trelliswork.structures.custom.adapter import TOLERANCE, Asked, key_of, meaning, takes
+from trelliswork.structures.custom.adapter import TOLERANCE, Asked, AskedParts, key_of, meaning, takes
 from trelliswork.structures.custom.feature_vectors import Vector
 
-__all__ = ["Checked"]
+if TYPE_CHECKING:
+    from trelliswork.structures.custom.structure import Structure
+
+__all__ = ["Checked", "checked_about"]
 
 FloatArray = npt.NDArray[np.float64]
+
+
+def checked_about(structure: Structure, X: Iterable[Any], Y: Iterable[Any]) -> Checked:
+    """Return a structure with examples, about which it is to be asked."""
+    return _CheckedParts(structure, X, Y) if structure.defines("parts") else Checked(structure, X, Y)
 
 
 class Checked(Asked):
@@ -25,7 +35,7 @@ class Checked(Asked):
 
     def ask(self, rng: np.random.Generator) -> None:
         """Ask all questions about all examples."""
-        if "parts" in self.structure.answers:
+        if self.structure.defines("outputs"):
             self.enumerated(np.ones(len(self.X)))  # what is listed cannot contradict itself
             return
         for example in range(len(self.X)):
@@ -85,3 +95,10 @@ class Checked(Asked):
         known = [self._gold_outputs[example], *self._found_before.get(example, ())]
         distinct = {key_of(one.output): one for one in known}
         return [(one.features, one.cost) for one in distinct.values()]
+
+
+class _CheckedParts(Checked, AskedParts):
+    """The same for a structure of parts, whose cost comes by itself."""
+
+    def _takes_cost(self) -> bool:
+        return True

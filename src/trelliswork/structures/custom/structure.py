@@ -18,8 +18,9 @@ from trelliswork.errors import InvalidInput
 from trelliswork.structures import checks
 from trelliswork.structures.custom import adapter
 from trelliswork.structures.custom.adapter import key_of
-from trelliswork.structures.custom.consistency import Checked
+from trelliswork.structures.custom.consistency import checked_about
 from trelliswork.structures.custom.feature_vectors import vector_of
+from trelliswork.structures.custom.parts import InputParts
 
 __all__ = ["Structure"]
 
@@ -32,9 +33,13 @@ class Structure:
     """Base class of structures of your own.
 
     A subclass says how many features there are (``n_features``), what the features of an output are, and how the best
-    output is found. For the last there are two ways. One is to list all outputs of an input, in `outputs`: every
-    question is then answered by going through them. The other is to define `argmax`, and, for learners that ask for
-    more, `kbest` and `expectations`.
+    output is found. For this there are three ways:
+
+    - List all outputs of an input, in `outputs`, and define `features`. Every question is answered by going through the
+      outputs.
+    - Say of which parts outputs are made: `parts` has their features, `decode` finds the best set of parts by scores of
+      parts. The cost and the k best come by themselves; with `marginals`, so do sums. No method sees a weight.
+    - Define `features` and `argmax`, and, for learners that ask for more, `kbest` and `expectations`.
 
     Attributes
     ----------
@@ -80,7 +85,7 @@ class Structure:
     # ---- for subclasses to define --------------------------------------------------------------------------------
 
     def features(self, x: Any, y: Any) -> Any:
-        """Return the features of an output.
+        """Return the features of an output; with `parts`, those of its parts.
 
         Parameters
         ----------
@@ -92,10 +97,16 @@ class Structure:
         dict, pair of arrays, or array
             From indices to numbers; indices and numbers (what occurs twice is added up); or all ``n_features`` numbers.
         """
+        if self.defines("parts"):
+            inputs = InputParts(self, x, "x")
+            return tuple(inputs.features(inputs.indicator(inputs.gold(y, "y"))))
         raise InvalidInput(f"class {type(self).__name__} must define features(x, y).")
 
     def cost(self, gold: Any, y: Any) -> float:
-        """Return what ``y`` costs where ``gold`` is right: a number >= 0, and 0 for gold. As it stands: 0 or 1."""
+        """Return what ``y`` costs where ``gold`` is right: a number >= 0, and 0 for gold. As it stands: 0 or 1.
+
+        With `parts` it is the number of parts of gold that are missing, and of those that are wrong.
+        """
         return 0.0 if key_of(gold) == key_of(y) else 1.0
 
     def outputs(self, x: Any) -> Iterable[Any]:
@@ -127,6 +138,10 @@ class Structure:
 
     def expectations(self, x: Any, weights: FloatArray, gold: Any = None, cost_scale: float = 0.0) -> tuple[float, Any]:
         """Return log Z and the expected features under ``p(y) = exp(score + cost_scale * cost(gold, y)) / Z``."""
+        if self.defines("parts"):
+            inputs, scores, constant = self._part_scores(x, weights, gold, cost_scale)
+            log_total, marginals = inputs.marginals(scores)
+            return log_total + constant, tuple(inputs.features(marginals))
         found, values = self._values(x, weights, gold, cost_scale, "expectations")
         highest = values.max()
         p = np.exp(values - highest)
@@ -135,6 +150,47 @@ class Structure:
         for vector, share in zip(found.features, p / total, strict=True):
             expected[vector.indices] += share * vector.values
         return float(highest + np.log(total)), expected
+
+    def parts(self, x: Any) -> Any:
+        """Return the features of the parts that outputs of ``x`` are made of.
+
+        Returns
+        -------
+        sparse matrix, array, or (indptr, indices, values)
+            One row for each part, ``n_features`` columns. The last form is that of a CSR matrix.
+        """
+        raise InvalidInput(f"class {type(self).__name__} does not define parts(x).")
+
+    def decode(self, scores: FloatArray) -> Any:
+        """Return the parts of the output with the highest sum of scores, as a set, a list or an array of numbers.
+
+        A subclass may have more arguments, by these names; it is given those that it has.
+
+        Parameters
+        ----------
+        scores : array (n_parts,)
+            Not to be written to.
+        x : input, optional
+        forced, forbidden : arrays of int, optional
+            Parts that the output must have, and that it must not have. Return None where there is no such output. A
+            ``decode`` without them is told by scores that outweigh all others.
+        """
+        raise InvalidInput(f"class {type(self).__name__} does not define decode(scores).")
+
+    def marginals(self, scores: FloatArray) -> tuple[float, Any]:
+        """Return log Z, the log of the sum of exp(score) over all outputs, and the probability of each part.
+
+        A subclass may have the argument ``x``, too.
+        """
+        raise InvalidInput(f"class {type(self).__name__} does not define marginals(scores).")
+
+    def parts_of(self, x: Any, y: Any) -> Any:
+        """Return the numbers of the parts of an output; as it stands, outputs are such numbers."""
+        return y
+
+    def output_of(self, x: Any, numbers: tuple[int, ...]) -> Any:
+        """Return the output that has these parts, in rising order; as it stands, the numbers themselves."""
+        return numbers
 
     def valid(self, x: Any, y: Any) -> bool:
         """Whether ``y`` can be an output of ``x`` at all (its length, say); asked of everything found, if defined."""
@@ -146,9 +202,12 @@ class Structure:
     def answers(self) -> tuple[str, ...]:
         """The questions that this structure answers.
 
-        ``"argmax"``, ``"kbest"``, ``"expectations"``; and ``"parts"`` and ``"local"``, which only structures do that
-        list their outputs: an output is then a part, and choosing it one decision.
+        ``"argmax"``, ``"kbest"``, ``"expectations"``; ``"parts"``, which structures do that list their outputs (an
+        output is then a part) or have ``marginals`` of parts; and ``"local"``, which only those do that list their
+        outputs: choosing one is one decision.
         """
+        if self.defines("parts"):
+            return ("argmax", "kbest", *(("expectations", "parts") if self.defines("marginals") else ()))
         if self.defines("outputs"):
             return (*_QUESTIONS, "parts", "local")
         defined = [question for question in _QUESTIONS if self.defines(question)]
@@ -165,6 +224,8 @@ class Structure:
             raise InvalidInput(f"class {name} must set n_features, the number of its features.")
         if checks.as_count(f"{name}.n_features", self.n_features) >= 2**32:
             raise InvalidInput(f"{name}.n_features is {self.n_features}; there may be fewer than 2**32.")
+        if self.defines("parts"):
+            return self._require_parts()
         if not self.defines("features"):
             raise InvalidInput(f"class {name} must define features(x, y).")
         own = [question for question in _QUESTIONS if self.defines(question)]
@@ -175,6 +236,15 @@ class Structure:
         if "argmax" not in self.answers:
             raise InvalidInput(
                 f"class {name} cannot find its best output: define outputs(x), or argmax(x, weights, gold, cost_scale)."
+            )
+
+    def _require_parts(self) -> None:
+        name, others = type(self).__name__, ("features", "cost", "outputs", *_QUESTIONS)
+        if not self.defines("decode"):
+            raise InvalidInput(f"class {name} defines parts(x), but not decode(scores), which finds the best output.")
+        if own := [method for method in others if self.defines(method)]:
+            raise InvalidInput(
+                f"class {name} defines parts, from which every answer follows, and {', '.join(own)}, too: keep one."
             )
 
     def oracle(self, X: Iterable[Any], Y: Iterable[Any], sample_weight: npt.ArrayLike | None = None) -> _core.Oracle:
@@ -211,7 +281,7 @@ class Structure:
         trelliswork.errors.InvalidInput: Sign.argmax(X[0]) returned an output of -0.73579, but Y[0] has -0.26421
         (score + -1 * cost): it is not the best. Set exact = False in the class if it searches approximately.
         """
-        Checked(self, X, Y).ask(np.random.default_rng(random_state))
+        checked_about(self, X, Y).ask(np.random.default_rng(random_state))
 
     def score(self, x: Any, y: Any, weights: FloatArray) -> float:
         """Return the score of an output, ``weights . features(x, y)``."""
@@ -219,12 +289,26 @@ class Structure:
         vector = vector_of(self.features(x, y), int(self.n_features), lambda: place)
         return vector.dot(np.asarray(weights, dtype=np.float64))[0]
 
-    # ---- by going through all outputs ----------------------------------------------------------------------------
+    # ---- by parts, or by going through all outputs ---------------------------------------------------------------
 
     def _best(self, x: Any, weights: FloatArray, k: int, gold: Any, cost_scale: float, question: str) -> list[Any]:
+        if self.defines("parts"):
+            inputs, scores, _ = self._part_scores(x, weights, gold, cost_scale)
+            return [inputs.output(numbers) for numbers in inputs.kbest(scores, k)]
         found, values = self._values(x, weights, gold, cost_scale, question)
         order = np.argsort(-values, kind="stable")[:k]
         return [found.outputs[place] for place in order.tolist()]
+
+    def _part_scores(
+        self, x: Any, weights: FloatArray, gold: Any, cost_scale: float
+    ) -> tuple[InputParts, FloatArray, float]:
+        """Return the parts of an input, what each is worth with the cost, and what all outputs have besides."""
+        inputs = InputParts(self, x, "x")
+        scores = inputs.scores(weights)
+        if cost_scale == 0.0:
+            return inputs, scores, 0.0
+        numbers = inputs.gold(gold, "gold")
+        return inputs, scores + cost_scale * inputs.costs(numbers), cost_scale * len(numbers)
 
     def _values(
         self, x: Any, weights: FloatArray, gold: Any, cost_scale: float, question: str
