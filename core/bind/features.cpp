@@ -3,6 +3,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 #include <tuple>
@@ -216,7 +217,7 @@ using ViewSpec = std::tuple<std::string, std::uint32_t, std::vector<StepSpec>, s
 using PartSpec = std::tuple<std::uint32_t, std::int32_t, std::string>;  // view, offset, mode
 using SpanPartSpec = std::tuple<std::uint32_t, std::int32_t, std::string, std::vector<std::uint32_t>>;
 using SpanTemplateSpec = std::tuple<std::string, std::vector<SpanPartSpec>>;  // text, parts: view, offset, kind, bins
-using TemplateSpec = std::tuple<std::string, bool, bool, std::vector<PartSpec>>;
+using TemplateSpec = std::tuple<std::string, std::vector<std::string>, std::vector<PartSpec>>;  // text, channels, parts
 
 template <class T>
 T named(const std::unordered_map<std::string, T>& names, const std::string& name) {
@@ -252,8 +253,10 @@ public:
     static Template make_template(const TemplateSpec& spec) {
         static const std::unordered_map<std::string, Part::Mode> modes{
             {"", Part::Mode::kRelative}, {"@", Part::Mode::kAbsolute}, {"*", Part::Mode::kIndirect}};
-        const auto& [text, label, pair, parts] = spec;
-        Template out{text, label, pair, {}};
+        const auto& [text, channels, parts] = spec;
+        Template out{text, {}, {}};
+        for (std::size_t i = 0; i < kTokenChannels.size(); ++i)
+            out.in[i] = std::ranges::find(channels, kTokenChannels[i]) != channels.end();
         for (const auto& [view, offset, mode] : parts) out.parts.push_back({view, offset, named(modes, mode)});
         return out;
     }
@@ -352,9 +355,7 @@ nb::list attribute_names(const Source& source, std::size_t sequence, const std::
 void bind_extractor(nb::module_& m) {
     nb::class_<Extractor>(m, "Extractor", "Compiled templates: from rows of columns to attributes.")
         .def(nb::new_(&make_extractor), nb::arg("views"), nb::arg("templates"), nb::arg("resources"))
-        .def_prop_ro("n_columns", &Extractor::n_columns, "How many columns the templates need.")
-        .def_prop_ro("n_label_templates", &Extractor::n_label_templates)
-        .def_prop_ro("n_pair_templates", &Extractor::n_pair_templates);
+        .def_prop_ro("n_columns", &Extractor::n_columns, "How many columns the templates need.");
     nb::class_<ColumnSource, Source>(m, "ColumnSource", "Rows of columns, seen through templates.")
         .def(nb::new_([](const Columns& columns, const Extractor& extractor) {
                  return std::make_unique<ColumnSource>(shared(columns), shared(extractor));

@@ -35,9 +35,9 @@ struct AttributeList {
 
 using Attributes = std::vector<AttributeList>;  // a list for each channel; all have the same sites
 
-// The names of channels that sequences of tokens have.
-inline constexpr std::string_view kTokenChannel = "token", kPairChannel = "pair";
-inline constexpr std::array<std::string_view, 2> kTokenChannels{kTokenChannel, kPairChannel};
+// The names of channels that sequences of tokens have: what meets a label, two neighbouring ones, the longest n-gram.
+inline constexpr std::string_view kTokenChannel = "token", kPairChannel = "pair", kNgramChannel = "ngram";
+inline constexpr std::array<std::string_view, 3> kTokenChannels{kTokenChannel, kPairChannel, kNgramChannel};
 inline constexpr std::string_view kSpanChannel = "span";  // the one of spans
 inline constexpr std::size_t kNoChannel = ~std::size_t{0};
 

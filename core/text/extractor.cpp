@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <limits>
 #include <stdexcept>
 #include <utility>
@@ -137,7 +138,7 @@ private:
 namespace {
 
 void check_template(const Template& t, std::size_t n_views) {
-    if (!t.label && !t.pair) throw std::invalid_argument("a template must give attributes of labels or of pairs");
+    if (std::ranges::none_of(t.in, std::identity())) throw std::invalid_argument("a template belongs to no channel");
     if (t.parts.size() > Extractor::kMaxParts)
         throw std::invalid_argument("a template joins more than " + std::to_string(Extractor::kMaxParts) + " parts");
     const auto n_places = static_cast<std::size_t>(std::ranges::count(t.text, kPlaceholder));
@@ -185,37 +186,35 @@ void Extractor::compile_templates() {
                 padding, relative ? static_cast<std::size_t>(std::abs(part.offset)) : ViewSet::kFarOutside);
             if (part.mode == Part::Mode::kIndirect) n_columns_ = std::max<std::size_t>(n_columns_, part.offset + 1);
         }
-        if (t.label) label_.push_back(compiled);
-        if (t.pair) pair_.push_back(compiled);
+        for (std::size_t channel = 0; channel < compiled_.size(); ++channel)
+            if (t.in[channel]) compiled_[channel].push_back(compiled);
     }
     views_.look_outside(padding);
 }
 
 void Extractor::extract(const Columns& columns, std::size_t first, std::size_t last, Attributes& out) const {
-    out.resize(kTokenChannels.size());
-    for (AttributeList& list : out) list.clear();
-    const std::size_t n_rows = columns.starts[last] - columns.starts[first];
+    const std::size_t n_rows = columns.starts[last] - columns.starts[first], n_channels = channels().size();
+    const bool valued = views_.has_numbers();
+    std::array<std::size_t, kTokenChannels.size()> n_keys{};
+    out.resize(n_channels);
+    for (std::size_t channel = 0; channel < n_channels; ++channel) {
+        // One place more than can be filled: leaving out writes behind the end.
+        const std::size_t most = n_rows * compiled_[channel].size() + 1;
+        out[channel].clear();
+        out[channel].keys.resize(most);
+        if (valued) out[channel].values.resize(most);
+        out[channel].starts.reserve(n_rows + 1);
+    }
     Runner runner(*this, columns);
-    std::size_t n_label = 0, n_pair = 0;
-    // One place more than can be filled: leaving out writes behind the end.
-    const auto prepare = [&](AttributeList& list, std::size_t n_templates) {
-        list.keys.resize(n_rows * n_templates + 1);
-        if (views_.has_numbers()) list.values.resize(n_rows * n_templates + 1);
-        list.starts.reserve(n_rows + 1);
-    };
-    const auto finish = [&](AttributeList& list, std::size_t n_keys) {
-        list.keys.resize(n_keys);
-        if (views_.has_numbers()) list.values.resize(n_keys);
-    };
-    prepare(out[0], label_.size());
-    prepare(out[1], pair_.size());
     for (std::size_t sequence = first; sequence < last; ++sequence) {
         runner.fill(sequence);
-        runner.run(label_, false, out[0], n_label);
-        runner.run(pair_, true, out[1], n_pair);
+        for (std::size_t channel = 0; channel < n_channels; ++channel)
+            runner.run(compiled_[channel], kTokenChannels[channel] == kPairChannel, out[channel], n_keys[channel]);
     }
-    finish(out[0], n_label);
-    finish(out[1], n_pair);
+    for (std::size_t channel = 0; channel < n_channels; ++channel) {
+        out[channel].keys.resize(n_keys[channel]);
+        if (valued) out[channel].values.resize(n_keys[channel]);
+    }
 }
 
 std::ptrdiff_t Extractor::position(const Part& part, const Columns& columns, std::size_t row, std::size_t token,
@@ -236,7 +235,7 @@ std::ptrdiff_t Extractor::position(const Part& part, const Columns& columns, std
 std::string Extractor::name(const Columns& columns, std::size_t sequence, std::size_t token, std::size_t i,
                             std::size_t channel) const {
     const std::size_t length = columns.starts[sequence + 1] - columns.starts[sequence];
-    for (const Compiled& compiled : channel == 0 ? label_ : pair_) {
+    for (const Compiled& compiled : compiled_[channel]) {
         const Template& t = *compiled.source;
         if (!gives(columns, sequence, token, t) || i-- > 0) continue;
         std::string out = t.text;

@@ -9,10 +9,13 @@
 // A view may give nothing, for a place outside the sequence above all; then the template gives no attribute there.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "attributes.hpp"
@@ -31,10 +34,9 @@ struct Part {
 };
 
 struct Template {
-    std::string text;         // what names begin with and the key's seed is made of
-    bool label = true;        // attributes that meet a label,
-    bool pair = false;        // that meet a pair of labels: none for the first token of a sequence
-    std::vector<Part> parts;  // none: the same attribute everywhere
+    std::string text;                                  // what names begin with and the key's seed is made of
+    std::array<bool, kTokenChannels.size()> in{true};  // channels that its attributes belong to
+    std::vector<Part> parts;                           // none: the same attribute everywhere
 };
 
 class Extractor {
@@ -53,8 +55,10 @@ public:
                      std::size_t channel) const;
 
     std::size_t n_columns() const { return n_columns_; }
-    std::size_t n_label_templates() const { return label_.size(); }
-    std::size_t n_pair_templates() const { return pair_.size(); }
+    // Tokens and pairs, and n-grams if there are any. The first token of a sequence has no pair.
+    std::span<const std::string_view> channels() const {
+        return std::span(kTokenChannels).first(compiled_.back().empty() ? 2 : 3);
+    }
 
 private:
     struct Compiled {  // a template, ready to run
@@ -73,7 +77,7 @@ private:
 
     ViewSet views_;
     std::vector<Template> templates_;
-    std::vector<Compiled> label_, pair_;
+    std::array<std::vector<Compiled>, kTokenChannels.size()> compiled_;  // by channel
     std::size_t n_columns_ = 0;
 };
 
@@ -85,7 +89,7 @@ public:
     std::size_t length(std::size_t sequence) const override {
         return columns_->starts[sequence + 1] - columns_->starts[sequence];
     }
-    std::span<const std::string_view> channels() const override { return kTokenChannels; }
+    std::span<const std::string_view> channels() const override { return extractor_->channels(); }
     void attributes(std::size_t first, std::size_t last, Attributes& out) const override {
         extractor_->extract(*columns_, first, last, out);
     }

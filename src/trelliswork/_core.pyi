@@ -204,17 +204,11 @@ def columns_from_lists(X: Iterable) -> Columns:
 class Extractor:
     """Compiled templates: from rows of columns to attributes."""
 
-    def __init__(self, views: Sequence[tuple[str, int, Sequence[tuple[str, int, str]], str, int]], templates: Sequence[tuple[str, bool, bool, Sequence[tuple[int, int, str]]]], resources: Sequence[str]) -> None: ...
+    def __init__(self, views: Sequence[tuple[str, int, Sequence[tuple[str, int, str]], str, int]], templates: Sequence[tuple[str, Sequence[str], Sequence[tuple[int, int, str]]]], resources: Sequence[str]) -> None: ...
 
     @property
     def n_columns(self) -> int:
         """How many columns the templates need."""
-
-    @property
-    def n_label_templates(self) -> int: ...
-
-    @property
-    def n_pair_templates(self) -> int: ...
 
 class ColumnSource(Source):
     """Rows of columns, seen through templates."""

@@ -67,6 +67,8 @@ OWN = [
     "bag(word[-2..2])",
     "pair: word",
     "pair: word & pos[-1]",
+    "ngram: pos[-1..0]",
+    "ngram: word & number(c2)",
     "both: lower(word[-1])",
     "number(column 2)",
     "number(column 2)[-1] & word",
@@ -108,22 +110,23 @@ def search(op, pattern, text):
     return found[0] if found else None
 
 
-def evaluated(templates, sequence, pair=False):
+def evaluated(templates, sequence, meets="label"):
     classes = {"brown": dict(line.split("\t") for line in CLASSES["brown"].split("\n"))}
     gazetteers = {
         name: [(line.split("\t")[0].split(), "".join(line.split("\t")[1:])) for line in text.split("\n")]
         for name, text in TOWNS.items()
     }
-    return reference.Evaluator(sequence, search, classes, gazetteers).attributes(templates._templates, pair)
+    return reference.Evaluator(sequence, search, classes, gazetteers).attributes(templates._templates, meets)
 
 
 def check(templates, X):
     source = _core.ColumnSource(TokenTable.from_lists(X).columns, templates.extractor())
-    for pair in (False, True):
-        expected = [token for sequence in X for token in evaluated(templates, sequence, pair)]
-        names = [token for i in range(len(X)) for token in source.attribute_names(i, "pair" if pair else "token")]
+    assert source.channels == ["token", "pair"] + ["ngram"] * ("ngram" in templates.meets)
+    for meets, channel in zip(("label", "pair", "ngram"), source.channels, strict=False):
+        expected = [token for sequence in X for token in evaluated(templates, sequence, meets)]
+        names = [token for i in range(len(X)) for token in source.attribute_names(i, channel)]
         assert names == [[name for name, _, _ in token] for token in expected]
-        starts, keys, values = source.attribute_arrays(0, len(X), "pair" if pair else "token")
+        starts, keys, values = source.attribute_arrays(0, len(X), channel)
         assert starts.tolist() == np.cumsum([0] + [len(token) for token in expected]).tolist()
         assert keys.tolist() == [key for token in expected for _, key, _ in token]
         if any(part.view.kind == "number" for template in templates._templates for part in template.parts):

@@ -84,6 +84,18 @@ def test_pairs_meet_two_labels_and_so_not_the_first_token():
     assert templates.names == ["word[0]", "pair: word[0]|word[-1]", "both: pos[0]"]
 
 
+def test_attributes_of_label_ngrams_are_asked_for_by_themselves():
+    templates = Templates("word\nngram: pos\nngram: word[-1]\npair: pos[1]")
+    assert templates.attributes(X, ngram=True)[0] == [
+        ["pos[0]=DT"],
+        *[[f"pos[0]={p}", f"word[-1]={w}"] for p, w in [("NN", "La"), ("VB", "Rochelle")]],
+    ]
+    assert templates.attributes(X, pair=True)[0] == [[], ["pos[1]=VB"], []]
+    assert Templates("word").attributes(X, ngram=True) == [[[], [], []]]
+    with pytest.raises(InvalidInput, match="pair and ngram"):
+        templates.attributes(X, pair=True, ngram=True)
+
+
 def test_a_set_says_what_its_attributes_meet():
     assert Templates("word").meets == ("label",)
     assert Templates("pair: word").meets == ("pair",)

@@ -147,13 +147,13 @@ class Evaluator:
         self.classes = classes or {}
         self.gazetteers = gazetteers or {}
 
-    def attributes(self, templates, pair=False):
-        """For every token: (name, key, value) of its attributes."""
+    def attributes(self, templates, meets="label"):
+        """For every token: (name, key, value) of its attributes. The first token has no label before it."""
         return [
             [
                 found
                 for template in templates
-                if ("pair" if pair else "label") in template.meets and not (pair and token == 0)
+                if meets in template.meets and not (meets == "pair" and token == 0)
                 for found in [self.attribute(template, token)]
                 if found is not None
             ]

@@ -24,6 +24,7 @@ _MET = {
     "ngram": ("meets label n-grams", ", or use SequenceLabeler(order=2)"),
     "span": ("is about whole spans", ", or use SegmentLabeler"),
 }
+_CHANNELS = {"label": "token", "pair": "pair", "ngram": "ngram"}  # by what attributes of tokens meet
 _PRESETS = ("words", "chunking", "ner", "pos", "thesis")
 
 
@@ -305,12 +306,11 @@ class Templates:
             templates = [
                 (
                     template.text,
-                    "label" in template.meets,
-                    "pair" in template.meets,
+                    [_CHANNELS[kind] for kind in template.meets],
                     [(views.number(part.view), part.offset, part.mode) for part in template.parts],
                 )
                 for template in self._templates
-                if {"label", "pair"} & set(template.meets)
+                if "span" not in template.meets
             ]
             with _refused():
                 self._extractor = _core.Extractor(views.specs(), templates, views.contents)
@@ -331,15 +331,15 @@ class Templates:
                 self._span_extractor = _core.SpanExtractor(views.specs(), templates, views.contents)
         return self._span_extractor
 
-    def attributes(self, X: Any, pair: bool = False) -> list[list[list[str]]]:
+    def attributes(self, X: Any, pair: bool = False, ngram: bool = False) -> list[list[list[str]]]:
         """Return the names of the attributes of every token: for looking at them, since nothing else needs the names.
 
         Parameters
         ----------
         X : list of sequences
             Sequences of words, or of tuples of columns.
-        pair : bool
-            The attributes that meet label pairs, instead of those that meet labels.
+        pair, ngram : bool
+            The attributes that meet label pairs, or label n-grams, instead of those that meet labels.
 
         Examples
         --------
@@ -349,10 +349,15 @@ class Templates:
         from trelliswork import _core
         from trelliswork.corpora.tables import TokenTable
 
+        if pair and ngram:
+            raise InvalidInput("pair and ngram: ask for one of them.")
         table = X if isinstance(X, TokenTable) else TokenTable.from_lists(X)
         try:
             source = _core.ColumnSource(table.columns, self.extractor())
-            return [source.attribute_names(i, "pair" if pair else "token") for i in range(len(table))]
+            channel = "ngram" if ngram else "pair" if pair else "token"
+            if channel not in source.channels:
+                return [[[] for _ in range(length)] for length in source.lengths().tolist()]
+            return [source.attribute_names(i, channel) for i in range(len(table))]
         except ValueError as error:
             raise InvalidInput(str(error)) from None
 
