@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     )
     from trelliswork.estimators.committee.committee import Committee
     from trelliswork.estimators.hmm.hmm import HMM
-    from trelliswork.estimators.labeler import SequenceLabeler
     from trelliswork.estimators.loading import load
-    from trelliswork.estimators.multiclass import MulticlassClassifier, MulticlassPerceptron
+    from trelliswork.estimators.multiclass.classifier import MulticlassClassifier
+    from trelliswork.estimators.multiclass.perceptron import MulticlassPerceptron
+    from trelliswork.estimators.sequence_labeler import SequenceLabeler
     from trelliswork.estimators.structured import StructuredPredictor
     from trelliswork.features.templates import Templates
     from trelliswork.labels.scheme_constraints import SchemeConstraints, scheme_constraints
@@ -82,8 +83,8 @@ _HOME = {
     "InvalidModel": "errors",
     "LaRank": "learners.dual",
     "Labeling": "structures.results",
-    "MulticlassClassifier": "estimators.multiclass",
-    "MulticlassPerceptron": "estimators.multiclass",
+    "MulticlassClassifier": "estimators.multiclass.classifier",
+    "MulticlassPerceptron": "estimators.multiclass.perceptron",
     "NGramChain": "structures.ngram",
     "PassiveAggressive": "learners.online",
     "Pegasos": "learners.primal",
@@ -93,7 +94,7 @@ _HOME = {
     "SegmentChain": "structures.segments",
     "Segmentation": "structures.results",
     "Semiring": "structures.semirings",
-    "SequenceLabeler": "estimators.labeler",
+    "SequenceLabeler": "estimators.sequence_labeler",
     "Structure": "structures.custom.structure",
     "StructuredPredictor": "estimators.structured",
     "Subgradient": "learners.primal",

@@ -17,7 +17,7 @@ import numpy, matplotlib.figure, sklearn.base
 import trelliswork as tw
 from trelliswork.cli import bench, compare, convert, cv, demo, eval, inspect, tag, train
 from trelliswork.cli.main import main
-import trelliswork.estimators.labeler
+import trelliswork.estimators.sequence_labeler
 
 few = tw.corpora.Corpus(*(part[:30] for part in tw.corpora.ingredients()))
 tw.corpora.ingredients = lambda: few  # what demo and bench train on

@@ -67,7 +67,7 @@ def values_of(kind):
         yield from ((name, value) for value in values if value is not None)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::trelliswork.ConvergenceWarning")
 @pytest.mark.parametrize("kind", KINDS)
 def test_numpy_scalars_give_the_same_bits(kind):
     looked_at = set()

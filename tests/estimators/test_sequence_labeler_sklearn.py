@@ -8,7 +8,7 @@ import threading
 import joblib
 import numpy as np
 import pytest
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cross_validate
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -29,7 +29,7 @@ EXPECTED_FAILURES = {
 }
 
 
-class OneTokenSequences(tw.SequenceLabeler):
+class OneTokenSequences(tw.SequenceLabeler, BaseEstimator):
     """Takes each row of a matrix for a sequence of one token: scikit-learn's checks know no other input."""
 
     def fit(self, X, y, sample_weight=None):
@@ -158,7 +158,7 @@ class TestSearches:
         assert tagger.learner == tw.PassiveAggressive(C=0.5)
 
     def test_an_unknown_parameter_is_refused(self):
-        with pytest.raises(ValueError, match="Invalid parameter 'depth'"):
+        with pytest.raises(ValueError, match="has no parameter 'depth'"):
             tw.SequenceLabeler().set_params(depth=3)
 
 

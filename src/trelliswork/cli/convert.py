@@ -115,7 +115,7 @@ def convert_model(
 
     data, name = models.contents(sys.stdin.buffer if source == "-" else source)
     tensors, settings = models.loads(data, name)
-    restored(tensors, settings, name, light=True)  # refuses what is no model
+    restored(tensors, settings, name)  # refuses what is no model
     if metadata:
         settings = models.with_metadata(settings, {**settings.get("metadata", {}), **metadata_from(metadata)})
     smaller = models.shrunk(tensors, settings, weights, prune, drop_names)

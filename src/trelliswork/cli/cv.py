@@ -141,7 +141,7 @@ def cross_validated(
     verbose : bool
         Whether to write a line for each run.
     """
-    from trelliswork.estimators.labeler import SequenceLabeler
+    from trelliswork.estimators.sequence_labeler import SequenceLabeler
     from trelliswork.evaluation import cross_validate, nested_cross_validate, validate
 
     grid = grid_from(learners, settings)

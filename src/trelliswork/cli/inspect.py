@@ -77,7 +77,7 @@ def described(model: str, top: int = 8, labels: tuple[str, ...] = (), mmap: bool
     from trelliswork.estimators.loading import restored
 
     data, name = models.contents(model, mmap)
-    estimator = restored(*models.loads(data, name), name, light=True)
+    estimator = restored(*models.loads(data, name), name)
     known = estimator.exported()[1]["labels"]
     for label in labels:
         if label not in known:
@@ -162,9 +162,9 @@ def explained(
         As for `trelliswork.load`.
     """
     from trelliswork.corpora.files import name_of
-    from trelliswork.estimators.loading import loaded
+    from trelliswork.estimators.loading import load
 
-    labeler = loaded(model, light=True, mmap=mmap)
+    labeler = load(model, mmap=mmap)
     if sentence is not None:
         width = labeler.n_columns_
         rows: list[Any] = [word.rsplit("/", width - 1) if width > 1 else [word] for word in sentence.split()]

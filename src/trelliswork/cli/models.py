@@ -47,8 +47,8 @@ def metadata_from(pairs: Iterable[str]) -> dict[str, str]:
 
 def loaded_model(model: str, jobs: int | None, mmap: bool = True) -> Any:
     """Return a saved model, ready to predict with so many threads; None is one for each processor."""
-    from trelliswork.estimators.loading import loaded
+    from trelliswork.estimators.loading import load
 
-    labeler = loaded(model, light=True, mmap=mmap)
+    labeler = load(model, mmap=mmap)
     labeler.n_jobs = jobs or -1
     return labeler

@@ -115,7 +115,7 @@ def tag_columns(
         return
     from trelliswork.estimators.loading import restored
 
-    labeler = restored(tensors, settings, model, light=True)
+    labeler = restored(tensors, settings, model)
     labeler.n_jobs = jobs or -1
     _tag_by_estimator(labeler, source, target, layout or Layout(), output)
 

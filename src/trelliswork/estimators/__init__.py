@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from trelliswork.estimators.committee.committee import Committee
     from trelliswork.estimators.hmm.hmm import HMM
-    from trelliswork.estimators.labeler import SequenceLabeler
     from trelliswork.estimators.loading import load
+    from trelliswork.estimators.sequence_labeler import SequenceLabeler
 
-# Loaded when first used: these need scikit-learn, and not all of the package does.
-_HOME = {"Committee": "committee.committee", "HMM": "hmm.hmm", "SequenceLabeler": "labeler", "load": "loading"}
+# Loaded when first used.
+_HOME = {"Committee": "committee.committee", "HMM": "hmm.hmm", "SequenceLabeler": "sequence_labeler", "load": "loading"}
 
 __all__ = ["HMM", "Committee", "SequenceLabeler", "load"]
 

@@ -1,21 +1,20 @@
-"""Model files as estimators: which class a file asks for, with scikit-learn's conventions or, sooner, without."""
+"""Model files as estimators: which class a file asks for."""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from trelliswork import models
 from trelliswork.errors import InvalidModel
 
-__all__ = ["load", "loaded", "restored"]
+__all__ = ["load", "restored"]
 
-# The kind that a file names -> the class that scikit-learn knows, and the one that does without.
+# The kind that a file names -> the class of its model, by module and name: imported when a file asks for it.
 _KINDS = {
-    "sequence-labeler": ("labeler.SequenceLabeler", "sequence_labeler.SequenceLabeler"),
-    "committee": ("committee.committee.Committee", "committee.two_models.Committee"),
+    "sequence-labeler": "sequence_labeler.SequenceLabeler",
+    "committee": "committee.committee.Committee",
 }
 
 
@@ -50,28 +49,23 @@ def load(path: Any, mmap: bool = True) -> Any:
     >>> tw.load(file.getvalue()).classes_.tolist()
     ['D', 'N']
     """
-    return loaded(path, mmap=mmap)
-
-
-def loaded(path: Any, light: bool = False, mmap: bool = True) -> Any:
-    """Return the model in a file; ``light`` for one that needs no scikit-learn, whose import takes 0.8 s and 84 MiB."""
     data, name = models.contents(path, mmap)
-    return restored(*models.loads(data, name), name, light)
+    return restored(*models.loads(data, name), name)
 
 
-def restored(tensors: Mapping[str, Any], settings: Mapping[str, Any], name: str, light: bool = False) -> Any:
+def restored(tensors: Mapping[str, Any], settings: Mapping[str, Any], name: str) -> Any:
     """Return the model of what `models.loads` returned, checked; ``name`` is what messages call its file."""
     try:
-        return _restored(tensors, settings, light)
+        return _restored(tensors, settings)
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError, OverflowError) as error:
         said = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
         raise InvalidModel(f"{name}: this is no sound model: {said[:200].rstrip('.')}. Save it again.") from error
 
 
-def _restored(tensors: Mapping[str, Any], settings: Mapping[str, Any], light: bool) -> Any:
+def _restored(tensors: Mapping[str, Any], settings: Mapping[str, Any]) -> Any:
     kind = settings.get("kind")
     if not isinstance(kind, str) or kind not in _KINDS:
         raise ValueError(f"the file has a model of the kind {kind!r}")
-    module, _, name = _KINDS[kind][light].rpartition(".")
+    module, _, name = _KINDS[kind].rpartition(".")
     home = getattr(importlib.import_module(f"trelliswork.estimators.{module}"), name)
-    return home.restored(tensors, settings, partial(_restored, light=light))
+    return home.restored(tensors, settings, _restored)

@@ -14,12 +14,12 @@ import numpy.typing as npt
 from trelliswork import _core, learners, models
 from trelliswork.arguments import callers_level, refuse_unordered
 from trelliswork.errors import InvalidInput, UnknownAttributes, Unsatisfiable
+from trelliswork.estimators.base import Estimator, sequence_tags
 from trelliswork.estimators.fitted import atomic, check_is_fitted, snapshot
 from trelliswork.features.inputs import head, inputs_of
 from trelliswork.labels.encoded import Gold, encoded, paired, require_paired, warn_of_unseen
 from trelliswork.labels.scheme_constraints import SchemeConstraints
 from trelliswork.labels.span_labels import SpanLabels
-from trelliswork.learners.parameters import PlainParameters
 from trelliswork.learners.training import FloatArray
 from trelliswork.models.calibration import Calibration, best_temperature, warn_unless_probabilities
 from trelliswork.models.decoding import PredictedSpan, least_risk, masks_of, spans_of
@@ -45,7 +45,7 @@ _SEQUENCES_ASKED = 2048  # whose scores are in memory at a time
 _STEP_BYTES = 1 << 26  # of scores of label pairs that are in memory at a time
 
 
-class SequenceLabeler(PlainParameters):
+class SequenceLabeler(Estimator):
     """Learns to label sequences, token by token, and labels new ones.
 
     Parameters
@@ -716,6 +716,9 @@ class SequenceLabeler(PlainParameters):
         return labeler
 
     # ---- helpers -------------------------------------------------------------------------------------------------
+
+    def __sklearn_tags__(self) -> Any:
+        return sequence_tags(super().__sklearn_tags__())
 
     def _check_parameters(self) -> None:
         checks.as_count("min_count", self.min_count)

@@ -8,13 +8,12 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 
-from trelliswork import _core, learners
+from trelliswork import _core
 from trelliswork.arguments import shown
 from trelliswork.errors import InvalidInput
+from trelliswork.estimators.base import Estimator
 from trelliswork.estimators.fitted import atomic, check_is_fitted, snapshot
-from trelliswork.learners.parameters import PlainParameters
 from trelliswork.learners.training import FloatArray
 from trelliswork.questions import require_answers
 from trelliswork.structures.custom import adapter
@@ -33,7 +32,7 @@ _LOSSES: dict[str, Callable[[adapter.Asked, int, Any], float]] = {
 }
 
 
-class StructuredPredictor(PlainParameters, BaseEstimator):  # type: ignore[misc]
+class StructuredPredictor(Estimator):
     """Learns to predict outputs of a structure of your own.
 
     Parameters
@@ -193,13 +192,6 @@ class StructuredPredictor(PlainParameters, BaseEstimator):  # type: ignore[misc]
             return float(measure(asked.Y, found))
         losses = [_LOSSES[measure](asked, i, y) for i, y in enumerate(found)]
         return _as_score(measure, float(np.average(losses, weights=weights)))
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters by name; ``learner__C=0.5`` also where the learner is given by its name."""
-        if isinstance(self.learner, str) and "learner" not in params and any(p.startswith("learner__") for p in params):
-            self.learner = learners.by_name(self.learner)
-        estimator: Self = super().set_params(**params)
-        return estimator
 
     def _learn(
         self,

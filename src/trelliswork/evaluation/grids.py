@@ -11,6 +11,7 @@ import numpy as np
 
 from trelliswork.errors import InvalidInput
 from trelliswork.evaluation.pairs import shown
+from trelliswork.training.cloning import cloned
 
 __all__ = ["Grid", "Setting", "settings_of", "text_of_value"]
 
@@ -54,8 +55,6 @@ def settings_of(estimator: Any, grid: Grid) -> list[Setting]:
     >>> [setting.params for setting in settings_of(tw.SequenceLabeler("pa"), grid)]
     [{'learner__C': 0.1, 'learner__k': 5}, {'learner__C': 1.0, 'learner__k': 5}]
     """
-    from sklearn.base import clone
-
     several = isinstance(estimator, Mapping)
     estimators: dict[str, Any] = dict(estimator) if several else {"": estimator}
     if not estimators:
@@ -69,7 +68,7 @@ def settings_of(estimator: Any, grid: Grid) -> list[Setting]:
                 parameter: options[place] for (parameter, options), place in zip(values.items(), places, strict=True)
             }
             try:
-                made = clone(base).set_params(**{key: _own(value) for key, value in params.items()})
+                made = cloned(base).set_params(**{key: _own(value) for key, value in params.items()})
             except (ValueError, TypeError) as error:
                 raise InvalidInput(f"grid: {error}") from error
             place: dict[str, Hashable] = {"": (name, number), **dict(zip(values, places, strict=True))}
@@ -93,9 +92,7 @@ def text_of_value(value: Any) -> str:
 
 def _own(value: Any) -> Any:
     """A learner of a grid is copied for each setting, which may then change its parameters."""
-    from sklearn.base import clone
-
-    return clone(value) if hasattr(value, "get_params") and not isinstance(value, type) else value
+    return cloned(value) if hasattr(value, "get_params") and not isinstance(value, type) else value
 
 
 def _checked_grids(grid: Any) -> list[dict[str, list[Any]]]:

@@ -22,6 +22,7 @@ from trelliswork.evaluation.grids import Setting, text_of_value
 from trelliswork.evaluation.pairs import shown
 from trelliswork.labels.ragged import numbered_in_whole
 from trelliswork.log import tell
+from trelliswork.training.cloning import cloned
 from trelliswork.training.snapshots import Snapshot, Stopwatch
 
 __all__ = ["Corpus", "Outcome", "run_all"]
@@ -132,11 +133,9 @@ class _Plain:
         see: Callable[[Snapshot], None],
         stop: Callable[[], bool],
     ) -> Snapshot:
-        from sklearn.base import clone
-
         watch = Stopwatch()
         with numbered_in_whole(train):
-            fitted = clone(estimator).fit(*self._corpus.some(train))
+            fitted = cloned(estimator).fit(*self._corpus.some(train))
         spent = watch.read()
         found = fitted.predict(self._corpus.some(test)[0])
         guess = coded(_nested(found) if self._corpus.flat else found, "the prediction")

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
+import numpy.typing as npt
 
 from trelliswork.arguments import shown
 from trelliswork.errors import InvalidInput
 
+if TYPE_CHECKING:
+    from scipy import sparse
+
 __all__ = ["DictColumns", "are_dicts"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 
 def are_dicts(X: Any) -> bool:
@@ -48,7 +54,31 @@ class DictColumns:
         """Return the rows as a matrix; features that are not known are left out."""
         return self._matrix(X, grow=False)
 
+    def products(self, X: Iterable[Any], weights: Floats) -> Floats:
+        """Return the products of the rows with a matrix that has a row for each column; needs no SciPy.
+
+        Examples
+        --------
+        >>> columns = DictColumns()
+        >>> rows = columns.extended([{"word": "dog", "length": 3}])
+        >>> columns.products([{"word": "dog", "length": 2}], np.array([[1.0, 10.0], [2.0, 20.0]])).tolist()
+        [[5.0, 50.0]]
+        """
+        starts, indices, values = self._parts(X, grow=False)
+        found = np.zeros((len(starts) - 1, weights.shape[1]))
+        np.add.at(found, np.repeat(np.arange(len(found)), np.diff(starts)), values[:, None] * weights[indices])
+        return found
+
     def _matrix(self, X: Iterable[Any], grow: bool) -> sparse.csr_array:
+        from scipy import sparse
+
+        starts, indices, values = self._parts(X, grow)
+        matrix = sparse.csr_array((values, indices, starts), shape=(len(starts) - 1, len(self.names)))
+        matrix.sum_duplicates()
+        return matrix
+
+    def _parts(self, X: Iterable[Any], grow: bool) -> tuple[Ints, Ints, Floats]:
+        """Return where each row starts, and the columns and values of all entries."""
         if isinstance(X, (str, bytes, Mapping)) or not isinstance(X, Iterable):
             raise InvalidInput(f"X is {shown(X)}; expected a list of dicts.")
         starts, indices, values = [0], [], []
@@ -59,10 +89,7 @@ class DictColumns:
                     indices.append(column)
                     values.append(value)
             starts.append(len(indices))
-        parts = (np.array(values, dtype=np.float64), np.array(indices, dtype=np.int64), np.array(starts))
-        matrix = sparse.csr_array(parts, shape=(len(starts) - 1, len(self.names)))
-        matrix.sum_duplicates()
-        return matrix
+        return np.array(starts), np.array(indices, dtype=np.int64), np.array(values, dtype=np.float64)
 
     def _entries(self, row: Any, i: int) -> Iterable[tuple[str, float]]:
         if not isinstance(row, Mapping):

@@ -28,6 +28,7 @@ from trelliswork.arguments import listed
 from trelliswork.errors import InvalidInput
 from trelliswork.models.confidence import ranked_by_probability
 from trelliswork.structures import checks
+from trelliswork.training.cloning import cloned
 
 __all__ = ["STRATEGIES", "Round", "choose", "scores", "simulate"]
 
@@ -178,8 +179,6 @@ def simulate(
     >>> [step.sequences for step in steps][0], len(steps)
     (30, 3)
     """
-    from sklearn.base import clone
-
     X, y = listed(X), list(y)
     if len(X) != len(y):
         raise InvalidInput(f"y has {len(y)} label lists but X has {len(X)} sequences. Each sequence needs its own.")
@@ -188,7 +187,7 @@ def simulate(
     labelled = rng.permutation(len(X))[:start].tolist()
     done: list[Round] = []
     for number in range(checks.as_count("rounds", rounds, least=0) + 1):
-        model = clone(estimator).fit([X[i] for i in labelled], [y[i] for i in labelled])
+        model = cloned(estimator).fit([X[i] for i in labelled], [y[i] for i in labelled])
         tokens = sum(_length(X[i]) for i in labelled)
         done.append(Round(len(labelled), tokens, float(model.score(X_test, y_test))))
         pool = np.setdiff1d(np.arange(len(X)), labelled).tolist()

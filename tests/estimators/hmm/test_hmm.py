@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import trelliswork as tw
-from trelliswork.errors import InvalidInput, Unsatisfiable
+from trelliswork.errors import ConvergenceWarning, InvalidInput, Unsatisfiable
 from trelliswork.estimators.hmm.baum_welch import baum_welch, expected_counts, random_guess
 from trelliswork.estimators.hmm.counts import Corpus, PseudoCounts, hard_counts
 

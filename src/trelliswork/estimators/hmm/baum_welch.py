@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from trelliswork.estimators.hmm.counts import (
     UNLABELLED,
@@ -92,6 +91,8 @@ def _clamped(corpus: Corpus, parameters: LogParameters, n_jobs: int | None) -> C
 
 def _rows_by_token(tokens: Ints, rows: Array, V: int) -> Array:
     """Return the sum of the rows of each token, shape (V, K)."""
+    from scipy import sparse
+
     N = len(tokens)
     belongs = sparse.csr_array((np.ones(N), tokens, np.arange(N + 1)), shape=(N, V))
     summed: Array = belongs.T @ rows

@@ -16,8 +16,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 
 from trelliswork.arguments import (
     callers_level,
@@ -26,7 +24,8 @@ from trelliswork.arguments import (
     checked_sequences,
     sorted_labels,
 )
-from trelliswork.errors import InvalidInput, Unsatisfiable
+from trelliswork.errors import ConvergenceWarning, InvalidInput, Unsatisfiable
+from trelliswork.estimators.base import Estimator
 from trelliswork.estimators.fitted import atomic, check_is_fitted, snapshot
 from trelliswork.estimators.hmm.baum_welch import Learned, baum_welch, random_guess
 from trelliswork.estimators.hmm.counts import (
@@ -43,7 +42,6 @@ from trelliswork.estimators.hmm.counts import (
     split,
 )
 from trelliswork.estimators.hmm.unknown_words import UnseenTokens, lexicon
-from trelliswork.learners.parameters import PlainParameters
 from trelliswork.structures.batch import ChainBatch
 from trelliswork.structures.chain import Chain
 
@@ -56,7 +54,7 @@ _FIRST_GUESS = 0.1  # pseudo-count of the first guess of EM when the model itsel
 _ROUNDING = 1e-6  # how far from one a sum of probabilities may be: they are often typed
 
 
-class HMM(PlainParameters, BaseEstimator):  # type: ignore[misc]
+class HMM(Estimator):
     """A hidden Markov model of the first order over tokens of any hashable kind.
 
     Parameters

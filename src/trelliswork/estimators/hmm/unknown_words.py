@@ -10,12 +10,13 @@ trusted in proportion to the number of words in it, not by one weight for all; a
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from trelliswork.estimators.hmm.counts import Array, blocks, log_of
+from trelliswork.labels.ragged import positions
 
 __all__ = ["UnseenTokens", "WordClasses", "lexicon", "word_classes", "word_shape"]
 
@@ -149,7 +150,7 @@ class WordClasses:
         paths = [word_classes(token, self.max_suffix) if isinstance(token, str) else [] for token in tokens]
         for depth in range(self.max_suffix + 1):
             rows, ids = _found(self._class_ids, [path[depth] if depth < len(path) else None for path in paths])
-            counts = self._classes[ids].toarray()
+            counts = self._classes.dense(ids)
             posterior[rows] = _abstracted(counts, posterior[rows], _WORDS_OF_TRUST)
             share[rows] = counts.sum(axis=1) / self._n_rare
         return posterior, share
@@ -158,7 +159,7 @@ class WordClasses:
         """Return log p(c | y) of each token's class, shape (n, K); the narrowest is that word in another case."""
         posterior, share = self.posterior(tokens)
         rows, ids = _found(self._case_ids, [token.lower() if isinstance(token, str) else None for token in tokens])
-        posterior[rows] = _abstracted(self._cases[ids].toarray(), posterior[rows], _CASE_TRUST)
+        posterior[rows] = _abstracted(self._cases.dense(ids), posterior[rows], _CASE_TRUST)
         likelihood = share[:, None] * posterior / self._prior
         # Rare words do not tell the share of words in another case; it is taken small enough for a probability.
         likelihood /= np.maximum(likelihood.max(axis=1, keepdims=True, initial=0.0), 1.0)
@@ -182,13 +183,37 @@ def _abstracted(counts: Array, wider: Array, trust: float) -> Array:
     return smoothed
 
 
-def _grouped(groups: list[list[str]], rows: Array) -> tuple[dict[str, int], sparse.csr_array]:
+class SparseRows(NamedTuple):
+    """Rows of K numbers, most of them zero: where each row starts, and the columns and values of what is not."""
+
+    starts: npt.NDArray[np.int64]
+    columns: npt.NDArray[np.int32]
+    values: Array
+    n_columns: int
+
+    def dense(self, rows: npt.NDArray[np.intp]) -> Array:
+        """Return some rows with their zeros."""
+        found = np.zeros((len(rows), self.n_columns))
+        kept = positions(self.starts, rows)
+        owners = np.repeat(np.arange(len(rows)), np.diff(self.starts)[rows])
+        found[owners, self.columns[kept]] = self.values[kept]
+        return found
+
+
+def _grouped(groups: list[list[str]], rows: Array) -> tuple[dict[str, int], SparseRows]:
     """Return an index of the groups' names and, for each name, the sum of the rows that are in it."""
     index: dict[str, int] = {}
-    members = [index.setdefault(name, len(index)) for names in groups for name in names]
+    members = np.array([index.setdefault(name, len(index)) for names in groups for name in names], dtype=np.int64)
     owners = np.repeat(np.arange(len(groups)), [len(names) for names in groups])
-    belongs = sparse.csr_array((np.ones(len(members)), (members, owners)), shape=(len(index), len(groups)))
-    return index, sparse.csr_array(belongs @ sparse.csr_array(rows))
+    K = rows.shape[1]
+    of_row, columns = np.nonzero(rows)
+    offsets = np.searchsorted(of_row, np.arange(len(rows) + 1)).astype(np.int64)
+    kept = positions(offsets, owners)
+    keys = np.repeat(members, np.diff(offsets)[owners]) * K + columns[kept]
+    cells, place = np.unique(keys, return_inverse=True)
+    values: Array = np.bincount(place, rows[of_row[kept], columns[kept]], minlength=len(cells)).astype(np.float64)
+    starts = np.searchsorted(cells, np.arange(len(index) + 1) * K).astype(np.int64)
+    return index, SparseRows(starts, (cells % K).astype(np.int32), values, K)
 
 
 def _found(index: dict[str, int], names: list[str | None]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:

@@ -10,35 +10,30 @@ root.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.multiclass import check_classification_targets, unique_labels
-from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from trelliswork import _core, learners
+from trelliswork import _core
 from trelliswork.arguments import shown
 from trelliswork.errors import InvalidInput
+from trelliswork.estimators.base import Estimator
 from trelliswork.estimators.fitted import atomic, check_is_fitted, snapshot
+from trelliswork.estimators.multiclass.groups import groups_of
 from trelliswork.features.dict_columns import DictColumns, are_dicts
-from trelliswork.learners.online import Perceptron
-from trelliswork.learners.parameters import PlainParameters
 from trelliswork.learners.training import FloatArray, Learner
 from trelliswork.structures import checks
-from trelliswork.training.loop import Problem, checked_learner, learn, require_dev
+from trelliswork.training.loop import Problem, learn, require_dev
 from trelliswork.training.monitor import Callback
 from trelliswork.training.same_run import SameRun, checksum_of_array
 
-__all__ = ["MulticlassClassifier", "MulticlassPerceptron"]
+__all__ = ["Multiclass"]
 
 
-class _Multiclass(PlainParameters, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class Multiclass(Estimator):
     """What the two classifiers have in common: everything but their parameters."""
 
     classes_: npt.NDArray[Any]
@@ -131,8 +126,21 @@ class _Multiclass(PlainParameters, ClassifierMixin, BaseEstimator):  # type: ign
         found: npt.NDArray[Any] = self.classes_[best]
         return found
 
+    @snapshot
+    def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
+        """Return the share of rows whose predicted class is the one in ``y``."""
+        right = self.predict(X) == np.asarray(y)
+        return float(np.average(right, weights=None if sample_weight is None else np.asarray(sample_weight)))
+
+    _estimator_type = "classifier"
+
     def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags
+
         tags = super().__sklearn_tags__()
+        tags.estimator_type = "classifier"
+        tags.classifier_tags = ClassifierTags()
+        tags.target_tags.required = True
         tags.input_tags.sparse = True
         return tags
 
@@ -157,6 +165,10 @@ class _Multiclass(PlainParameters, ClassifierMixin, BaseEstimator):  # type: ign
         earlier: _Shape | None,
         resume: Mapping[str, npt.NDArray[Any]] | None = None,
     ) -> Self:
+        from sklearn.utils.class_weight import compute_sample_weight
+        from sklearn.utils.multiclass import check_classification_targets
+        from sklearn.utils.validation import _check_sample_weight, validate_data
+
         learner = self._make_learner()
         checks.as_jobs(self.n_jobs)
         has_dev = require_dev(X_dev, y_dev, self.patience)
@@ -202,9 +214,11 @@ class _Multiclass(PlainParameters, ClassifierMixin, BaseEstimator):  # type: ign
         return SameRun(*rows, data, dev, settings, units=("rows", "columns"))
 
     def _shaped(self, y: npt.NDArray[Any], classes: Any, columns: DictColumns | None) -> _Shape:
+        from sklearn.utils.multiclass import unique_labels
+
         known = unique_labels(y if classes is None else classes)
         _require_known(y, None, known)
-        groups, shares = _groups(known.tolist(), self.hierarchy, self.expansion)
+        groups, shares = groups_of(known.tolist(), self.hierarchy, self.expansion)
         return _Shape(known, groups, shares, bool(self.fit_intercept), columns)
 
     def _oracle(self, shape: _Shape, X: Any, y: npt.NDArray[Any], weights: FloatArray) -> _core.LabelOracle:
@@ -214,10 +228,13 @@ class _Multiclass(PlainParameters, ClassifierMixin, BaseEstimator):  # type: ign
         cost = self._cost(n_labels)
         ones = np.ones((X.shape[0], int(shape.has_intercept)))
         try:
-            if not sparse.issparse(X):
+            if not _is_sparse(X):
                 rows = np.ascontiguousarray(np.hstack([X, ones]))
                 return _core.LabelOracle.dense(rows, gold, n_labels, weights, cost, shares)
-            X = sparse.hstack([X, ones], format="csr") if shape.has_intercept else X
+            if shape.has_intercept:
+                from scipy.sparse import hstack
+
+                X = hstack([X, ones], format="csr")
             indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int64)
             return _core.LabelOracle.sparse(indptr, indices, X.data, X.shape[1], gold, n_labels, weights, cost, shares)
         except ValueError as error:
@@ -238,11 +255,30 @@ class _Multiclass(PlainParameters, ClassifierMixin, BaseEstimator):  # type: ign
     def _rows(self, X: Any, columns: DictColumns | None) -> Any:
         if columns is not None:
             return columns.rows(X)
+        plain = self._plain_rows(X)
+        if plain is not None:
+            return plain
+        from sklearn.utils.validation import validate_data
+
         return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+
+    def _plain_rows(self, X: Any) -> FloatArray | None:
+        """Return rows that are as they must be; None for what scikit-learn has to look at, or refuse."""
+        if not isinstance(X, np.ndarray | list) or hasattr(self, "feature_names_in_"):
+            return None
+        try:
+            rows = np.asarray(X)
+        except ValueError:
+            return None
+        fits = rows.dtype.kind in "fiu" and rows.ndim == 2 and rows.shape[1] == self.n_features_in_ and len(rows) > 0
+        return rows.astype(np.float64, copy=False) if fits and np.isfinite(rows).all() else None
 
     def _scores(self, X: Any) -> FloatArray:
         check_is_fitted(self, "coef_")
-        scores: FloatArray = np.asarray(self._rows(X, self._shape.columns) @ self.coef_.T) + self.intercept_
+        columns = self._shape.columns
+        if columns is not None:
+            return columns.products(X, self.coef_.T) + self.intercept_
+        scores: FloatArray = np.asarray(self._rows(X, None) @ self.coef_.T) + self.intercept_
         return scores
 
 
@@ -274,7 +310,11 @@ class _Shape(NamedTuple):
 
 def _arrays(X: Any) -> tuple[npt.NDArray[Any], ...]:
     """The arrays that hold the rows."""
-    return (X.indptr, X.indices, X.data) if sparse.issparse(X) else (X,)
+    return (X.indptr, X.indices, X.data) if _is_sparse(X) else (X,)
+
+
+def _is_sparse(X: Any) -> bool:
+    return hasattr(X, "tocsr")
 
 
 def _columns_of(X: Any, earlier: _Shape | None) -> DictColumns | None:
@@ -297,235 +337,3 @@ def _require_known(y: npt.NDArray[Any], classes: Any, known: npt.NDArray[Any]) -
             f"y has the class {unknown[0]!r}, which is not among the classes {shown(known.tolist())}. Pass all classes "
             "in the first call of partial_fit, or call fit with warm_start=False."
         )
-
-
-class MulticlassClassifier(_Multiclass):
-    """Classifies by any learner; classes may share weights.
-
-    Parameters
-    ----------
-    learner : learner or str, default "perceptron"
-        The training algorithm, such as ``tw.PassiveAggressive(C=0.1)``, or its name.
-    hierarchy : dict, optional
-        From classes to lists of their ancestors: classes with a common ancestor share a copy of the features. A class
-        that is not named has none.
-    expansion : callable or (K, G) array, optional
-        More freely, which groups the classes belong to: ``expansion(class)`` returns a list of groups, or a dict from
-        groups to shares; or ``expansion[i, g]`` is the share of class ``classes_[i]`` in group ``g``.
-    cost : "zero-one" or (K, K) array, default "zero-one"
-        ``cost[gold, class]`` of a wrong class, in the order of ``classes_``, for learners that look at it.
-    class_weight : "balanced" or dict, optional
-        Weights of rows by their class, as in scikit-learn.
-    fit_intercept : bool, default True
-        Whether every group has a constant, too.
-    patience : int, optional
-        Stop when so many passes in a row brought no better score on the development data.
-    n_jobs : int, optional
-        Threads, as in scikit-learn; the result is the same for any number.
-    random_state : int or RandomState, optional
-        Seed of the order in which the rows are visited.
-    warm_start : bool, default False
-        Whether `fit` starts from the weights that are there, if any.
-    verbose : int, default 0
-        Whether to print a line for each pass, to the standard error.
-
-    Attributes
-    ----------
-    classes_ : array (K,)
-        The classes, sorted.
-    coef_, intercept_ : arrays (K, d) and (K,)
-        The weights of each class: the sums of those of its groups.
-    groups_ : list
-        What the groups are: the classes, and then the ancestors.
-    n_iter_, best_iteration_, converged_, interrupted_, message_, history_
-        How training went.
-
-    Examples
-    --------
-    >>> import trelliswork as tw
-    >>> X = [[0.0, 1.0], [0.2, 0.9], [1.0, 0.1], [0.9, 0.0], [-1.0, -1.0]]
-    >>> y = ["up", "up", "right", "right", "down"]
-    >>> tw.MulticlassClassifier(tw.PassiveAggressive(C=0.5)).fit(X, y).predict([[0.1, 2.0]]).tolist()
-    ['up']
-    """
-
-    def __init__(
-        self,
-        learner: Any = "perceptron",
-        *,
-        hierarchy: Any = None,
-        expansion: Any = None,
-        cost: Any = "zero-one",
-        class_weight: Any = None,
-        fit_intercept: bool = True,
-        patience: int | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-    ) -> None:
-        self.learner = learner
-        self.hierarchy = hierarchy
-        self.expansion = expansion
-        self.cost = cost
-        self.class_weight = class_weight
-        self.fit_intercept = fit_intercept
-        self.patience = patience
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters by name; ``learner__C=0.5`` also where the learner is given by its name."""
-        if isinstance(self.learner, str) and "learner" not in params and any(p.startswith("learner__") for p in params):
-            self.learner = learners.by_name(self.learner)
-        estimator: Self = super().set_params(**params)
-        return estimator
-
-    def _make_learner(self) -> Learner:
-        return checked_learner(self.learner)
-
-    def _cost(self, n_labels: int) -> FloatArray:
-        if isinstance(self.cost, str):
-            if self.cost != "zero-one":
-                raise InvalidInput(f'cost is {self.cost!r}; expected "zero-one" or a ({n_labels}, {n_labels}) array.')
-            return np.zeros((0, 0))
-        return checks.as_cost(self.cost, n_labels)
-
-
-class MulticlassPerceptron(_Multiclass):
-    """The multiclass perceptron, averaged; classes may share weights (000, 17.1; 004, algorithm 5).
-
-    Parameters
-    ----------
-    epochs : int, default 10
-        Passes over the rows.
-    k : int, default 1
-        How many of the best classes are looked at for each row.
-    averaged : bool, default True
-        Whether to keep the mean of the weights after every row, which generalises better than the last ones.
-    shuffle : bool, default True
-        Whether to visit the rows in a new random order in each pass.
-    hierarchy, expansion, class_weight, fit_intercept, patience, n_jobs, random_state, warm_start, verbose
-        As for `MulticlassClassifier`.
-
-    Attributes
-    ----------
-    classes_, coef_, intercept_, groups_, n_iter_, best_iteration_, converged_, interrupted_, message_, history_
-        As for `MulticlassClassifier`.
-
-    Examples
-    --------
-    The classes of 000, 17.1: music and movies are related, and share a copy of the features.
-
-    >>> import trelliswork as tw
-    >>> X = [{"stage": 1, "song": 1}, {"stage": 1, "scene": 1}, {"cell": 1}, {"cell": 1, "stage": 1}]
-    >>> y = ["music", "movies", "oncology", "oncology"]
-    >>> perceptron = tw.MulticlassPerceptron(hierarchy={"music": ["arts"], "movies": ["arts"]}).fit(X, y)
-    >>> perceptron.groups_
-    ['movies', 'music', 'oncology', 'arts']
-    >>> perceptron.predict([{"song": 1}, {"cell": 1}]).tolist()
-    ['music', 'oncology']
-    """
-
-    def __init__(
-        self,
-        epochs: int = 10,
-        *,
-        k: int = 1,
-        averaged: bool = True,
-        shuffle: bool = True,
-        hierarchy: Any = None,
-        expansion: Any = None,
-        class_weight: Any = None,
-        fit_intercept: bool = True,
-        patience: int | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-    ) -> None:
-        self.epochs = epochs
-        self.k = k
-        self.averaged = averaged
-        self.shuffle = shuffle
-        self.hierarchy = hierarchy
-        self.expansion = expansion
-        self.class_weight = class_weight
-        self.fit_intercept = fit_intercept
-        self.patience = patience
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
-
-    def _make_learner(self) -> Learner:
-        return Perceptron(self.epochs, k=self.k, averaged=self.averaged, shuffle=self.shuffle)
-
-
-def _groups(classes: list[Any], hierarchy: Any, expansion: Any) -> tuple[list[Hashable], FloatArray]:
-    """Return the groups and the share of each class in each of them (K, G).
-
-    Examples
-    --------
-    >>> groups, shares = _groups(["a", "b"], {"a": ["top"], "b": ["top"]}, None)
-    >>> groups
-    ['a', 'b', 'top']
-    >>> shares.tolist()
-    [[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]]
-    """
-    if hierarchy is not None and expansion is not None:
-        raise InvalidInput("hierarchy and expansion both say which classes share weights: pass one of them.")
-    if hierarchy is not None:
-        return _of_named(_path_groups(classes, hierarchy), classes)
-    if callable(expansion):
-        return _of_named([_named(expansion(label), f"expansion({label!r})") for label in classes], [])
-    if expansion is not None:
-        return _of_matrix(expansion, len(classes))
-    return list(classes), np.eye(len(classes))
-
-
-def _path_groups(classes: list[Any], hierarchy: Any) -> list[dict[Hashable, float]]:
-    """Return, for each class, a group for every node on its way to the root."""
-    if not isinstance(hierarchy, Mapping):
-        raise InvalidInput(
-            f"hierarchy is {shown(hierarchy)}; expected a dict from classes to lists of their ancestors."
-        )
-    if hierarchy and not any(label in hierarchy for label in classes):
-        raise InvalidInput(f"hierarchy names none of the classes of y; they are {shown(classes)}.")
-    return [{label: 1.0} | _named(hierarchy.get(label, ()), f"hierarchy[{label!r}]") for label in classes]
-
-
-def _named(groups: Any, place: str) -> dict[Hashable, float]:
-    if isinstance(groups, (str, bytes)) or not isinstance(groups, Iterable):
-        raise InvalidInput(f"{place} is {shown(groups)}; expected a list of groups.")
-    shares = groups if isinstance(groups, Mapping) else dict.fromkeys(groups, 1.0)
-    for group, share in shares.items():
-        if not isinstance(share, (int, float, np.number)) or not np.isfinite(share):
-            raise InvalidInput(f"{place} has the share {share!r} in {group!r}; expected a finite number.")
-    return {group: float(share) for group, share in shares.items()}
-
-
-def _of_named(of_classes: Sequence[dict[Hashable, float]], first: list[Any]) -> tuple[list[Hashable], FloatArray]:
-    groups = list(dict.fromkeys([*first, *(group for named in of_classes for group in named)]))
-    if not groups:
-        raise InvalidInput("expansion gives no class any group: there would be no weights.")
-    places = {group: place for place, group in enumerate(groups)}
-    shares = np.zeros((len(of_classes), len(groups)))
-    for k, named in enumerate(of_classes):
-        for group, share in named.items():
-            shares[k, places[group]] = share
-    return groups, shares
-
-
-def _of_matrix(expansion: Any, n_labels: int) -> tuple[list[Hashable], FloatArray]:
-    shares = checks.as_numbers("expansion", expansion)
-    if shares.ndim != 2 or shares.shape[0] != n_labels or not shares.shape[1]:
-        raise InvalidInput(
-            f"expansion has the shape {shares.shape}; expected a row for each of the {n_labels} classes, and a column "
-            "for each group."
-        )
-    if not np.isfinite(shares).all():
-        raise InvalidInput("expansion must hold finite numbers.")
-    return list(range(shares.shape[1])), shares

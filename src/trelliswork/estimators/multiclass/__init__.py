@@ -1,0 +1,1 @@
+"""Multiclass classification: the classifiers, and groups of weights that classes share."""

@@ -1,0 +1,103 @@
+"""One label of several for each input, by any learner."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from trelliswork.errors import InvalidInput
+from trelliswork.estimators.multiclass.base import Multiclass
+from trelliswork.learners.training import FloatArray, Learner
+from trelliswork.structures import checks
+from trelliswork.training.loop import checked_learner
+
+__all__ = ["MulticlassClassifier"]
+
+
+class MulticlassClassifier(Multiclass):
+    """Classifies by any learner; classes may share weights.
+
+    Parameters
+    ----------
+    learner : learner or str, default "perceptron"
+        The training algorithm, such as ``tw.PassiveAggressive(C=0.1)``, or its name.
+    hierarchy : dict, optional
+        From classes to lists of their ancestors: classes with a common ancestor share a copy of the features. A class
+        that is not named has none.
+    expansion : callable or (K, G) array, optional
+        More freely, which groups the classes belong to: ``expansion(class)`` returns a list of groups, or a dict from
+        groups to shares; or ``expansion[i, g]`` is the share of class ``classes_[i]`` in group ``g``.
+    cost : "zero-one" or (K, K) array, default "zero-one"
+        ``cost[gold, class]`` of a wrong class, in the order of ``classes_``, for learners that look at it.
+    class_weight : "balanced" or dict, optional
+        Weights of rows by their class, as in scikit-learn.
+    fit_intercept : bool, default True
+        Whether every group has a constant, too.
+    patience : int, optional
+        Stop when so many passes in a row brought no better score on the development data.
+    n_jobs : int, optional
+        Threads, as in scikit-learn; the result is the same for any number.
+    random_state : int or RandomState, optional
+        Seed of the order in which the rows are visited.
+    warm_start : bool, default False
+        Whether `fit` starts from the weights that are there, if any.
+    verbose : int, default 0
+        Whether to print a line for each pass, to the standard error.
+
+    Attributes
+    ----------
+    classes_ : array (K,)
+        The classes, sorted.
+    coef_, intercept_ : arrays (K, d) and (K,)
+        The weights of each class: the sums of those of its groups.
+    groups_ : list
+        What the groups are: the classes, and then the ancestors.
+    n_iter_, best_iteration_, converged_, interrupted_, message_, history_
+        How training went.
+
+    Examples
+    --------
+    >>> import trelliswork as tw
+    >>> X = [[0.0, 1.0], [0.2, 0.9], [1.0, 0.1], [0.9, 0.0], [-1.0, -1.0]]
+    >>> y = ["up", "up", "right", "right", "down"]
+    >>> tw.MulticlassClassifier(tw.PassiveAggressive(C=0.5)).fit(X, y).predict([[0.1, 2.0]]).tolist()
+    ['up']
+    """
+
+    def __init__(
+        self,
+        learner: Any = "perceptron",
+        *,
+        hierarchy: Any = None,
+        expansion: Any = None,
+        cost: Any = "zero-one",
+        class_weight: Any = None,
+        fit_intercept: bool = True,
+        patience: int | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        self.learner = learner
+        self.hierarchy = hierarchy
+        self.expansion = expansion
+        self.cost = cost
+        self.class_weight = class_weight
+        self.fit_intercept = fit_intercept
+        self.patience = patience
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    def _make_learner(self) -> Learner:
+        return checked_learner(self.learner)
+
+    def _cost(self, n_labels: int) -> FloatArray:
+        if isinstance(self.cost, str):
+            if self.cost != "zero-one":
+                raise InvalidInput(f'cost is {self.cost!r}; expected "zero-one" or a ({n_labels}, {n_labels}) array.')
+            return np.zeros((0, 0))
+        return checks.as_cost(self.cost, n_labels)

@@ -1,0 +1,81 @@
+"""The multiclass perceptron: a classifier whose parameters are those of one learner."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trelliswork.estimators.multiclass.base import Multiclass
+from trelliswork.learners.online import Perceptron
+from trelliswork.learners.training import Learner
+
+__all__ = ["MulticlassPerceptron"]
+
+
+class MulticlassPerceptron(Multiclass):
+    """The multiclass perceptron, averaged; classes may share weights (000, 17.1; 004, algorithm 5).
+
+    Parameters
+    ----------
+    epochs : int, default 10
+        Passes over the rows.
+    k : int, default 1
+        How many of the best classes are looked at for each row.
+    averaged : bool, default True
+        Whether to keep the mean of the weights after every row, which generalises better than the last ones.
+    shuffle : bool, default True
+        Whether to visit the rows in a new random order in each pass.
+    hierarchy, expansion, class_weight, fit_intercept, patience, n_jobs, random_state, warm_start, verbose
+        As for `MulticlassClassifier`.
+
+    Attributes
+    ----------
+    classes_, coef_, intercept_, groups_, n_iter_, best_iteration_, converged_, interrupted_, message_, history_
+        As for `MulticlassClassifier`.
+
+    Examples
+    --------
+    The classes of 000, 17.1: music and movies are related, and share a copy of the features.
+
+    >>> import trelliswork as tw
+    >>> X = [{"stage": 1, "song": 1}, {"stage": 1, "scene": 1}, {"cell": 1}, {"cell": 1, "stage": 1}]
+    >>> y = ["music", "movies", "oncology", "oncology"]
+    >>> perceptron = tw.MulticlassPerceptron(hierarchy={"music": ["arts"], "movies": ["arts"]}).fit(X, y)
+    >>> perceptron.groups_
+    ['movies', 'music', 'oncology', 'arts']
+    >>> perceptron.predict([{"song": 1}, {"cell": 1}]).tolist()
+    ['music', 'oncology']
+    """
+
+    def __init__(
+        self,
+        epochs: int = 10,
+        *,
+        k: int = 1,
+        averaged: bool = True,
+        shuffle: bool = True,
+        hierarchy: Any = None,
+        expansion: Any = None,
+        class_weight: Any = None,
+        fit_intercept: bool = True,
+        patience: int | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        self.epochs = epochs
+        self.k = k
+        self.averaged = averaged
+        self.shuffle = shuffle
+        self.hierarchy = hierarchy
+        self.expansion = expansion
+        self.class_weight = class_weight
+        self.fit_intercept = fit_intercept
+        self.patience = patience
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    def _make_learner(self) -> Learner:
+        return Perceptron(self.epochs, k=self.k, averaged=self.averaged, shuffle=self.shuffle)
