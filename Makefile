@@ -45,6 +45,7 @@ lint: $(VENV)/.lint
 
 stubs: $(VENV)/.built
 	$(BIN)/python -m nanobind.stubgen -q -m trelliswork._core -o src/trelliswork/_core.pyi
+	$(BIN)/python -c "from trelliswork.lazy import write_stubs; write_stubs()"
 
 format: $(VENV)/.lint
 	$(BIN)/ruff check --fix .

@@ -1,10 +1,11 @@
-"""What a person hands to an estimator, checked once: `X`, a list of sequences of tokens, and `y`, their labels.
+"""What a person hands over, checked once and shown in errors: above all `X`, a list of sequences of tokens, and `y`.
 
 Both arrive as lists, tuples, arrays or generators and leave as lists of lists. An error names the sequence.
 """
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Hashable, Iterable, Iterator, Set
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 from trelliswork.errors import InvalidInput
 
 __all__ = [
+    "as_count",
     "callers_level",
     "checked_labels",
     "checked_sequence",
@@ -23,6 +25,7 @@ __all__ = [
     "refuse_unordered",
     "shown",
     "sorted_labels",
+    "text_of_value",
 ]
 
 
@@ -138,6 +141,19 @@ def listed(X: Any) -> Any:
     return [list(x) if isinstance(x, Iterator) else x for x in X]
 
 
+def as_count(name: str, value: Any, least: int = 1) -> int:
+    """Return ``value`` as an int of at least ``least``."""
+    if isinstance(value, (bool, np.bool_)):
+        raise InvalidInput(f"{name} must be an integer of at least {least}, found {value!r}.")
+    try:
+        count = operator.index(value)
+    except TypeError:
+        raise InvalidInput(f"{name} must be an integer of at least {least}, found {value!r}.") from None
+    if count < least:
+        raise InvalidInput(f"{name} must be at least {least}, found {count}.")
+    return count
+
+
 def callers_level() -> int:
     """Return the ``stacklevel`` with which a warning points at the first caller outside of this library."""
     frame, level = sys._getframe(1), 1
@@ -150,3 +166,17 @@ def shown(value: Any) -> str:
     """Return a value and its type for an error message, cut to a line."""
     text = repr(value)
     return f"{text if len(text) <= 40 else text[:37] + '...'} ({type(value).__name__})"
+
+
+def text_of_value(value: Any) -> str:
+    """Return a parameter's value as a table shows it.
+
+    Examples
+    --------
+    >>> [text_of_value(value) for value in (0.01, 1e-05, True, "crf")]
+    ['0.01', '1e-05', 'True', 'crf']
+    """
+    if isinstance(value, float | np.floating):
+        return f"{value:g}"
+    text = str(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."

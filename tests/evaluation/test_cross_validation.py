@@ -160,7 +160,7 @@ def test_a_label_of_the_sequences_held_out_alone_is_unknown_to_the_model():
     y = [["RARE"] * len(labels) if i == 0 else labels for i, labels in enumerate(Y)]
     train, test = np.arange(1, 100), np.array([0])
     tagger = tw.SequenceLabeler(tw.CRF())
-    prepared = tagger._prepared(X, y)
+    prepared = tagger.feature_cache(X, y)
     end = prepared.run(tagger, train, test, lambda number: False, lambda snapshot: None, lambda: False)
     assert end.classes == clone(tagger).fit(some(X, train), some(y, train)).classes_.tolist()
     assert "RARE" not in end.classes

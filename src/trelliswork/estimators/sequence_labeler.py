@@ -37,7 +37,7 @@ from trelliswork.training.sequence_examples import SequenceExamples
 from trelliswork.training.weighting import Weighting
 
 if TYPE_CHECKING:
-    from trelliswork.training.feature_cache import PreparedSequences
+    from trelliswork.training.feature_cache import FeatureCache
 
 __all__ = ["PredictedSpan", "SequenceLabeler"]
 
@@ -317,6 +317,18 @@ class SequenceLabeler(Estimator):
         scoring = self.scoring if isinstance(self.scoring, str) else "auto"
         constraints = self.constraints if self.constraints is None or isinstance(self.constraints, str) else "array"
         return {**simple, "cost": cost, "scoring": scoring, "constraints": constraints}
+
+    def feature_cache(self, X: Any, y: Any) -> FeatureCache | None:
+        """Return features and labels, extracted once, for cross-validation to train on parts of; None if it cannot.
+
+        Parameters
+        ----------
+        X, y
+            As for `fit`; every token needs one label.
+        """
+        from trelliswork.training.feature_cache import FeatureCache
+
+        return FeatureCache(self, X, y) if FeatureCache.possible(self) else None
 
     # ---- answers -------------------------------------------------------------------------------------------------
 
@@ -736,12 +748,6 @@ class SequenceLabeler(Estimator):
                 raise InvalidInput(f"{name} is {value!r}; expected one of {', '.join(map(repr, choices))}.")
         if self.random_state is not None:
             checks.as_count("random_state", self.random_state, least=0)
-
-    def _prepared(self, X: Any, y: Any) -> PreparedSequences | None:
-        """Return features and labels, extracted once, to train on parts of them, for cross-validation; None if not."""
-        from trelliswork.training.feature_cache import PreparedSequences
-
-        return PreparedSequences(self, X, y) if PreparedSequences.possible(self) else None
 
     def _require_probabilities(self) -> None:
         """Warn, once for a model, of scores that are about to be read as log-probabilities and are none."""

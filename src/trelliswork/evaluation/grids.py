@@ -13,7 +13,7 @@ from trelliswork.errors import InvalidInput
 from trelliswork.evaluation.pairs import shown
 from trelliswork.training.cloning import cloned
 
-__all__ = ["Grid", "Setting", "settings_of", "text_of_value"]
+__all__ = ["Grid", "Setting", "settings_of"]
 
 Grid = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
 
@@ -74,20 +74,6 @@ def settings_of(estimator: Any, grid: Grid) -> list[Setting]:
             place: dict[str, Hashable] = {"": (name, number), **dict(zip(values, places, strict=True))}
             settings.append(Setting({"estimator": name, **params} if several else params, made, place))
     return settings
-
-
-def text_of_value(value: Any) -> str:
-    """Return a parameter's value as a table shows it.
-
-    Examples
-    --------
-    >>> [text_of_value(value) for value in (0.01, 1e-05, True, "crf")]
-    ['0.01', '1e-05', 'True', 'crf']
-    """
-    if isinstance(value, float | np.floating):
-        return f"{value:g}"
-    text = str(value)
-    return text if len(text) <= 40 else f"{text[:37]}..."
 
 
 def _own(value: Any) -> Any:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from trelliswork.arguments import text_of_value
 from trelliswork.evaluation.coding import CodedLabels
 from trelliswork.evaluation.folds import Split
-from trelliswork.evaluation.grids import text_of_value
 from trelliswork.evaluation.mcnemar import McNemar, mcnemar
 from trelliswork.evaluation.runs import Outcome
 from trelliswork.evaluation.text import aligned

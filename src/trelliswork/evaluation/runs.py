@@ -15,14 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from trelliswork import _core
+from trelliswork.arguments import text_of_value
 from trelliswork.errors import InvalidInput
 from trelliswork.evaluation.coding import CodedLabels, coded
 from trelliswork.evaluation.folds import Split, splits_of
-from trelliswork.evaluation.grids import Setting, text_of_value
+from trelliswork.evaluation.grids import Setting
 from trelliswork.evaluation.pairs import shown
 from trelliswork.labels.ragged import numbered_in_whole
 from trelliswork.log import tell
 from trelliswork.training.cloning import cloned
+from trelliswork.training.feature_cache import SharesFeatures
 from trelliswork.training.snapshots import Snapshot, Stopwatch
 
 __all__ = ["Corpus", "Outcome", "run_all"]
@@ -103,8 +105,7 @@ class Corpus:
         for ready in self._prepared:
             if ready.serves(estimator):
                 return ready
-        prepare = getattr(estimator, "_prepared", None)
-        made = None if prepare is None else prepare(self.X, self.y)
+        made = estimator.feature_cache(self.X, self.y) if isinstance(estimator, SharesFeatures) else None
         if made is None:
             return _Plain(self)
         self._prepared.append(made)

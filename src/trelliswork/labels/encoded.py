@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from trelliswork.arguments import callers_level, refuse_unordered, shown
-from trelliswork.corpora.tables import LabelTable
 from trelliswork.errors import InvalidInput
+from trelliswork.labels.tables import LabelTable
 
 __all__ = ["Gold", "encoded", "paired", "require_paired", "warn_of_unseen"]
 

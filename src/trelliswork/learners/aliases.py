@@ -47,6 +47,27 @@ _ELSEWHERE: dict[str, dict[str, str]] = {
 }
 
 
+# The parameters of `SequenceLabeler`, for whoever gives one of them to a learner. Learners know no estimator; a test
+# compares.
+OF_THE_LABELER = [
+    "learner",
+    "features",
+    "min_count",
+    "hash_bits",
+    "combinations",
+    "constraints",
+    "class_weight",
+    "cost",
+    "decoder",
+    "scoring",
+    "patience",
+    "n_jobs",
+    "random_state",
+    "warm_start",
+    "verbose",
+]
+
+
 def unknown_parameter(kind: str, name: str, known: Sequence[str]) -> UnknownParameter:
     """Return the error for a parameter that a class does not have.
 
@@ -70,7 +91,7 @@ def unknown_parameter(kind: str, name: str, known: Sequence[str]) -> UnknownPara
 def _advice(kind: str, name: str, known: Sequence[str]) -> str:
     if own := _said(name, known):
         return f": say {own}"
-    others = _of_learners() if "learner" in known else {"SequenceLabeler": _of_the_labeler()}
+    others = _of_learners() if "learner" in known else {"SequenceLabeler": OF_THE_LABELER}
     for other, parameters in others.items():
         if said := _said(name, parameters):
             owner = "its learner" if "learner" in known else "the estimator"
@@ -92,9 +113,3 @@ def _of_learners() -> dict[str, list[str]]:
 
     kinds = [type(learners.by_name(name)) for name in learners.names()]
     return {kind.__name__: list(inspect.signature(kind).parameters) for kind in kinds}
-
-
-def _of_the_labeler() -> list[str]:
-    from trelliswork.estimators.sequence_labeler import SequenceLabeler
-
-    return list(inspect.signature(SequenceLabeler).parameters)

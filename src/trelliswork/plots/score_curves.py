@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from trelliswork.arguments import text_of_value
 from trelliswork.errors import InvalidInput
-from trelliswork.evaluation.grids import text_of_value
 from trelliswork.plots.figures import new_axes
 
 if TYPE_CHECKING:

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from trelliswork import _core
+from trelliswork.arguments import as_count
 from trelliswork.errors import InvalidInput
 from trelliswork.plots.figures import new_axes
 from trelliswork.plots.score_curves import COLOURS, MARKERS
 from trelliswork.plots.trellis import FAINT, INK, LETTER, PATH_COLOUR, SECOND_COLOUR, label_positions, texts_of
-from trelliswork.structures.checks import as_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -125,8 +126,8 @@ def decoding_cost(
         The lengths T.
     measured : bool
         Measure both on this machine, and draw points: seconds of listing all labellings as long as there are at most
-        two million of them, and of ``Chain.argmax`` for all lengths. The lines of the theory are then in seconds, too:
-        each passes through the last of its points. Without measurements, the lines count labellings and sums.
+        two million of them, and of the core's Viterbi for all lengths. The lines of the theory are then in seconds,
+        too: each passes through the last of its points. Without measurements, the lines count labellings and sums.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure that pyplot does not know about.
     title : str, optional
@@ -268,20 +269,25 @@ def _apart(wanted: FloatArray, room: float) -> FloatArray:
 
 def _measured(K: int, T: npt.NDArray[np.int64], random_state: int) -> dict[str, tuple[FloatArray, FloatArray]]:
     """Lengths and seconds of both ways to decode random chains."""
-    from trelliswork.structures.chain import Chain
-
     rng = np.random.default_rng(random_state)
     found: dict[str, list[tuple[int, float]]] = {"listing": [], "viterbi": []}
     for length in T.tolist():
         unary, transitions = rng.normal(size=(length, K)), rng.normal(size=(K, K))
-        chain = Chain(unary, transitions)
-        found["viterbi"].append((length, min(_seconds(chain.argmax) for _ in range(REPEATS))))
+        found["viterbi"].append((length, min(_seconds(_viterbi, unary, transitions) for _ in range(REPEATS))))
         if length * np.log(K) <= np.log(MOST_LABELLINGS) or not found["listing"]:
             times = [_seconds(_best_of_all, unary, transitions) for _ in range(REPEATS)]
             found["listing"].append((length, min(times)))
     return {
         name: (np.array([p[0] for p in points]), np.array([p[1] for p in points])) for name, points in found.items()
     }
+
+
+def _viterbi(unary: FloatArray, transitions: FloatArray) -> None:
+    """Decode as `Chain.argmax` does: by the core, checks and copies left out."""
+    length, K = unary.shape
+    ends = np.zeros(K)
+    batch = _core.ChainBatch(unary, np.array([0]), np.array([length]), transitions, ends, ends, 1)
+    batch.argmax(np.empty(length, dtype=np.int32), np.empty(1))
 
 
 def _best_of_all(unary: FloatArray, transitions: FloatArray) -> float:

@@ -1,0 +1,1 @@
+"""Structures: scores of parts in, exact answers out."""

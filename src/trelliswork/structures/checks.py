@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trelliswork import _core
+from trelliswork.arguments import as_count as as_count
 from trelliswork.errors import InvalidInput
 
 FloatArray = npt.NDArray[np.float64]
@@ -76,19 +77,6 @@ def invalid_score(place: str, value: float) -> str:
     if np.isinf(value):
         return f"{place} is +inf. Scores must be below infinity; to force a label, forbid the others with -inf."
     return f"{place} is {value!r}: scores beyond {_LARGEST:g} would overflow. Use -inf to forbid a label."
-
-
-def as_count(name: str, value: Any, least: int = 1) -> int:
-    """Return ``value`` as an int of at least ``least``."""
-    if isinstance(value, (bool, np.bool_)):
-        raise InvalidInput(f"{name} must be an integer of at least {least}, found {value!r}.")
-    try:
-        count = operator.index(value)
-    except TypeError:
-        raise InvalidInput(f"{name} must be an integer of at least {least}, found {value!r}.") from None
-    if count < least:
-        raise InvalidInput(f"{name} must be at least {least}, found {count}.")
-    return count
 
 
 def as_span(labels: Any) -> list[Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -29,13 +29,13 @@ from trelliswork.training.weighting import Weighting
 if TYPE_CHECKING:
     from trelliswork.estimators.sequence_labeler import SequenceLabeler
 
-__all__ = ["PreparedSequences"]
+__all__ = ["FeatureCache", "SharesFeatures"]
 
 Ints = npt.NDArray[np.int64]
 Indices = npt.NDArray[np.intp]
 
 
-class PreparedSequences:
+class FeatureCache:
     """Features and labels of a corpus, for training on parts of it.
 
     Parameters
@@ -71,8 +71,10 @@ class PreparedSequences:
 
     def serves(self, estimator: Any) -> bool:
         """Whether an estimator is a labeler that sees in a token what was extracted here."""
-        same = hasattr(estimator, "_prepared") and estimator.features == self._features
-        return same and self.possible(estimator)
+        if not isinstance(estimator, SharesFeatures):
+            return False
+        labeler: Any = estimator
+        return bool(labeler.features == self._features) and self.possible(labeler)
 
     def duration(self, labeler: SequenceLabeler) -> str | None:
         """Return the parameter of a labeler that only says how long training goes on, or None."""
@@ -140,6 +142,15 @@ class PreparedSequences:
             on_iteration=on_iteration,
         )
         return snapshot(trained.n_iter, trained.objective, trained.weights)
+
+
+@runtime_checkable
+class SharesFeatures(Protocol):
+    """An estimator whose features can be extracted once for many runs."""
+
+    def feature_cache(self, X: Any, y: Any) -> FeatureCache | None:
+        """Return features and labels to train on parts of them; None if runs would not do what `fit` does."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,39 @@
+# Written by `make stubs` from __init__.py.
+from trelliswork.corpora.columns import Sentence as Sentence
+from trelliswork.corpora.columns import read_columns as read_columns
+from trelliswork.corpora.columns import write_columns as write_columns
+from trelliswork.corpora.conllu import ConlluSentence as ConlluSentence
+from trelliswork.corpora.conllu import EmptyNode as EmptyNode
+from trelliswork.corpora.conllu import FusedToken as FusedToken
+from trelliswork.corpora.conllu import Word as Word
+from trelliswork.corpora.conllu import read_conllu as read_conllu
+from trelliswork.corpora.conllu import write_conllu as write_conllu
+from trelliswork.corpora.ingredients import Corpus as Corpus
+from trelliswork.corpora.ingredients import ingredients as ingredients
+from trelliswork.corpora.jsonlines import Example as Example
+from trelliswork.corpora.jsonlines import read_jsonl as read_jsonl
+from trelliswork.corpora.jsonlines import write_jsonl as write_jsonl
+from trelliswork.corpora.spreadsheets import read_csv as read_csv
+from trelliswork.corpora.spreadsheets import write_csv as write_csv
+from trelliswork.corpora.tables import LabelTable as LabelTable
+from trelliswork.corpora.tables import TokenTable as TokenTable
+from trelliswork.corpora.tables import read_blocks as read_blocks
+from trelliswork.corpora.tables import read_table as read_table
+from trelliswork.corpora.tables import read_table_blocks as read_table_blocks
+from trelliswork.corpora.text import Alignment as Alignment
+from trelliswork.corpora.text import Misaligned as Misaligned
+from trelliswork.corpora.text import TextLine as TextLine
+from trelliswork.corpora.text import align_spans as align_spans
+from trelliswork.corpora.text import find_offsets as find_offsets
+from trelliswork.corpora.text import read_text as read_text
+from trelliswork.corpora.text import spans_from_labels as spans_from_labels
+from trelliswork.corpora.text import token_offsets as token_offsets
+from trelliswork.labels.spans import LabelProblem as LabelProblem
+from trelliswork.labels.spans import Span as Span
+from trelliswork.labels.spans import convert_labels as convert_labels
+from trelliswork.labels.spans import labels_from_spans as labels_from_spans
+from trelliswork.labels.spans import spans as spans
+from trelliswork.labels.spans import suggest_scheme as suggest_scheme
+from trelliswork.labels.spans import validate_labels as validate_labels
+
+__all__ = ["Alignment", "ConlluSentence", "Corpus", "EmptyNode", "Example", "FusedToken", "LabelProblem", "LabelTable", "Misaligned", "Sentence", "Span", "TextLine", "TokenTable", "Word", "align_spans", "convert_labels", "find_offsets", "ingredients", "labels_from_spans", "read_blocks", "read_columns", "read_conllu", "read_csv", "read_jsonl", "read_table", "read_table_blocks", "read_text", "spans", "spans_from_labels", "suggest_scheme", "token_offsets", "validate_labels", "write_columns", "write_conllu", "write_csv", "write_jsonl"]
