@@ -4,6 +4,7 @@
 //        best()    BestOutputs       the k best outputs of an example, and their difference to gold
 //        sums()    Sums              loss, gradient, curvature and stochastic steps, over all outputs
 //        parts()   PartMarginals     the inside of an example: scores of its parts, and marginals under any scores
+//        partial() PartialGold       the best of the outputs that are allowed, where gold is known only in part
 //        local()   another Oracle    the same examples as single decisions
 //        hints()   Hints             what is faster if it is known beforehand
 //        growth()  GrowingWeights    weights that are added while learning goes on
@@ -103,8 +104,8 @@ public:
                                       double nu) const = 0;
     virtual bool lists() const { return true; }  // whether k may be more than 1
 
-    // f(x, gold) - f(x, y) of an output that kbest() or gold() found for this example; may add weights, so one thread
-    // only.
+    // f(x, gold) - f(x, y) of an output that kbest() found for this example; may add weights, so one thread only. Not
+    // to be asked where gold is known only in part.
     virtual void difference(std::size_t example, const Output& output, SparseVector& out) = 0;
 
     // The score of gold less that of an output that kbest() found for this example, where that is quicker to have
@@ -116,11 +117,18 @@ public:
     // The output that maximises  cost * (1 + score - score of gold):  the hinge with rescaled slack. False where the
     // structure has no exact way to find it; learners then search with kbest() over nu.
     virtual bool slack_argmax(const ScaledWeights&, std::size_t /*example*/, Output&) const { return false; }
+};
 
-    // Whether gold is known only in part. Several outputs of an example are then allowed, which cost nothing; gold()
-    // is the best of them, and difference() compares with one of them, always the same.
-    virtual bool completes() const { return false; }
-    virtual Output gold(const ScaledWeights&, std::size_t /*example*/) const { return {}; }
+// Of examples whose gold is known only in part: several outputs are allowed, none of which costs anything.
+class PartialGold {
+public:
+    virtual ~PartialGold() = default;
+
+    // The allowed output with the highest score; several threads may ask at the same time.
+    virtual Output best_allowed(const ScaledWeights& weights, std::size_t example) const = 0;
+
+    // f(x, gold) - f(x, y) of two outputs of this example; may add weights, so one thread only.
+    virtual void difference_to(std::size_t example, const Output& gold, const Output& output, SparseVector& out) = 0;
 };
 
 // Sums over all outputs. `nu` is the factor of the cost that is added to the score of a wrong output (softmax-margin,
@@ -200,6 +208,7 @@ public:
     virtual BestOutputs* best() { return nullptr; }
     virtual Sums* sums() { return nullptr; }
     virtual PartMarginals* parts() { return nullptr; }
+    virtual PartialGold* partial() { return nullptr; }
     virtual Hints* hints() { return nullptr; }
     virtual GrowingWeights* growth() { return nullptr; }
 

@@ -26,6 +26,31 @@ std::vector<std::uint8_t> bytes(const std::optional<Bytes>& array, std::size_t s
     return {array->data(), array->data() + size};
 }
 
+// The parts that an output may have: starts and codes list the codes of each site of the first block, any where there
+// are none.
+std::vector<std::vector<std::uint8_t>> allowed_parts(const DerivationStructure& structure,
+                                                     const std::vector<std::vector<std::uint32_t>>& shapes,
+                                                     const Numbers& starts, const Numbers& codes) {
+    std::vector<std::vector<std::uint8_t>> out;
+    std::size_t site = 0;
+    for (const auto& shape : shapes) {
+        const Block block = structure.blocks(shape).at(0);
+        std::uint8_t* row = out.emplace_back(structure.n_parts(shape), std::uint8_t{1}).data();
+        for (std::size_t s = 0; s < block.n_sites; ++s, ++site, row += block.n_codes) {
+            require(site + 1 < starts.size(), "allowed must say which codes each site may have");
+            const std::uint32_t begin = starts.data()[site], end = starts.data()[site + 1];
+            require(begin <= end && end <= codes.size(), "starts of allowed codes must rise");
+            if (begin == end) continue;
+            std::fill_n(row, block.n_codes, std::uint8_t{0});
+            for (std::uint32_t i = begin; i < end; ++i) {
+                require(codes.data()[i] < block.n_codes, "an allowed code is out of range");
+                row[codes.data()[i]] = 1;
+            }
+        }
+    }
+    return out;
+}
+
 LabelRules rules(std::size_t K, const std::optional<Bytes>& moves, const std::optional<Bytes>& start,
                  const std::optional<Bytes>& end) {
     return {bytes(moves, K * K, "transitions must have one entry per pair of labels"),
@@ -295,7 +320,7 @@ void bind_linear(nb::module_& m) {
             "__init__",
             [](linear::LinearOracle* self, const DerivationStructure& structure, const nb::list& shapes,
                const nb::list& outputs, const Vector& weights, const nb::list& channels,
-               const std::string& combinations) {
+               const std::string& combinations, const std::optional<nb::tuple>& allowed) {
                 linear::Examples examples;
                 const auto numbers = [](nb::handle from) {
                     const auto array = nb::cast<Numbers>(from);
@@ -308,11 +333,16 @@ void bind_linear(nb::module_& m) {
                     require(std::isfinite(w) && w >= 0.0, "weights of examples must be finite numbers >= 0");
                 for (const nb::handle channel : channels)
                     examples.channels.push_back(channel_of(nb::cast<nb::tuple>(channel)));
+                if (allowed)
+                    examples.allowed = allowed_parts(structure, examples.shapes, nb::cast<Numbers>((*allowed)[0]),
+                                                     nb::cast<Numbers>((*allowed)[1]));
                 new (self)
                     linear::LinearOracle(shared(structure), std::move(examples), combinations_named(combinations));
             },
             nb::arg("structure"), nb::arg("shapes"), nb::arg("outputs"), nb::arg("weights"), nb::arg("channels"),
-            nb::arg("combinations") = "seen")
+            nb::arg("combinations") = "seen", nb::arg("allowed") = nb::none(),
+            "`allowed`, in place of outputs that are known only in part: starts and codes of the codes that each site "
+            "of the first block may have; any where there are none.")
         .def(
             "weight",
             [](const linear::LinearOracle& self, std::size_t channel, std::uint32_t unit, std::uint32_t code) {

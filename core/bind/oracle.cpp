@@ -31,7 +31,10 @@ nb::list kbest(Oracle& oracle, const Vector& weights, std::size_t example, std::
     nb::list out;
     SparseVector difference;
     for (const tw::Output& found : required(oracle.best(), "argmax").kbest(w, example, k, nu)) {
-        oracle.best()->difference(example, found, difference);
+        if (PartialGold* partial = oracle.partial())
+            partial->difference_to(example, partial->best_allowed(w, example), found, difference);
+        else
+            oracle.best()->difference(example, found, difference);
         const nb::tuple vector = sparse(difference);
         out.append(nb::make_tuple(found.code, found.score, found.cost, vector[0], vector[1]));
     }

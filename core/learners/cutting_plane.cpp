@@ -45,16 +45,33 @@ double CuttingPlane::gradient_norm() const { return std::numeric_limits<double>:
 
 void CuttingPlane::step(std::size_t n_jobs) {
     if (outcome_ != Outcome::kRunning) return;
-    if (passes_ == 0) keep_best(find_plane(n_jobs));
+    if (round_is_over_) begin_round();
+    if (planes_.empty()) keep_best(find_plane(n_jobs));
     const double dual = dual_, objective = objective_;
     solve();
     keep_best(find_plane(n_jobs));
     ++iterations_;
     drop_idle();
+    Outcome end = Outcome::kRunning;
     if (objective_ - dual_ <= C_ * epsilon_)
-        outcome_ = Outcome::kConverged;
+        end = Outcome::kConverged;
     else if (dual_ <= dual && objective_ >= objective && iterations_ > 1)
-        outcome_ = Outcome::kRounding;
+        end = Outcome::kRounding;
+    if (end == Outcome::kRunning) return;
+    round_is_over_ = !examples_.stale(AveragedWeights(best_), n_jobs).empty();
+    if (!round_is_over_) outcome_ = end;
+}
+
+void CuttingPlane::begin_round() {
+    w_ = AveragedWeights(best_);
+    for (std::size_t i = 0; i < oracle_.n_examples(); ++i)
+        if (oracle_.example_weight(i) != 0.0) examples_.complete(w_, i);
+    planes_.clear();
+    gram_.clear();
+    alpha_.clear();
+    objective_ = std::numeric_limits<double>::infinity();
+    dual_ = 0.0;
+    round_is_over_ = false;
 }
 
 void CuttingPlane::keep_best(double loss) {
@@ -170,18 +187,21 @@ State CuttingPlane::state() const {
         idle.push_back(static_cast<double>(plane.idle));
         slopes.insert(slopes.end(), plane.slope.begin(), plane.slope.end());
     }
-    return {{"weights", w_.state()},
-            {"grown", grown(oracle_)},
-            {"centre", centre_.values()},
-            {"best", best_},
-            {"plane_sizes", std::move(sizes)},
-            {"plane_offsets", std::move(offsets)},
-            {"plane_idle", std::move(idle)},
-            {"plane_slopes", std::move(slopes)},
-            {"gram", gram_},
-            {"alpha", alpha_},
-            {"run", std::vector<double>{objective_, dual_, static_cast<double>(iterations_),
-                                        static_cast<double>(passes_), static_cast<double>(outcome_)}}};
+    State out{{"weights", w_.state()},
+              {"grown", grown(oracle_)},
+              {"centre", centre_.values()},
+              {"best", best_},
+              {"plane_sizes", std::move(sizes)},
+              {"plane_offsets", std::move(offsets)},
+              {"plane_idle", std::move(idle)},
+              {"plane_slopes", std::move(slopes)},
+              {"gram", gram_},
+              {"alpha", alpha_},
+              {"run", std::vector<double>{objective_, dual_, static_cast<double>(iterations_),
+                                          static_cast<double>(passes_), static_cast<double>(outcome_)}}};
+    examples_.save(out);
+    if (examples_.partly_known()) out["round_is_over"] = std::vector<double>{round_is_over_ ? 1.0 : 0.0};
+    return out;
 }
 
 void CuttingPlane::restore(const State& state) {
@@ -193,6 +213,8 @@ void CuttingPlane::restore(const State& state) {
     centre_.restore(state, w_.size());
     best_ = any_numbers(state, "best");
     if (best_.size() > w_.size()) throw std::invalid_argument("state is of another training set");
+    examples_.load(state);
+    if (examples_.partly_known()) round_is_over_ = numbers(state, "round_is_over", 1)[0] != 0.0;
     const auto& sizes = any_numbers(state, "plane_sizes");
     const std::size_t n = sizes.size();
     const auto& offsets = numbers(state, "plane_offsets", n);

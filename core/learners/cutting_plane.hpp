@@ -6,6 +6,9 @@
 // a and b the sums of their differences and costs. The planes found so far make a small quadratic program, whose
 // solution is the next w and whose value is below the minimum; what the best w so far has above that value is a certain
 // bound on its distance from the minimum.
+//
+// Where gold is known only in part, that is a round: the best allowed outputs at the best w become gold, and as planes
+// of an earlier gold say nothing about R, the next round begins without any.
 #pragma once
 
 #include <algorithm>
@@ -46,6 +49,7 @@ private:
     double find_plane(std::size_t n_jobs);  // at w_; returns R(w_)
     void keep_best(double loss);
     void drop_idle();
+    void begin_round();  // with the gold of the best weights so far
     std::size_t memory_bytes() const;
 
     Oracle& oracle_;
@@ -60,6 +64,7 @@ private:
     double objective_, dual_;
     std::size_t iterations_ = 0, passes_ = 0;
     Outcome outcome_ = Outcome::kRunning;
+    bool round_is_over_ = false;  // the next begins with the next step, so that no one sees it without a plane
 };
 
 }  // namespace tw::learners

@@ -78,6 +78,20 @@ DualMethod::Processed DualMethod::process(std::size_t example, std::size_t k) {
     return done;
 }
 
+void DualMethod::gold_changed(std::size_t example) {
+    WorkingSet& set = sets_[example];
+    for (const Member& member : set.members) {
+        if (member.lambda == 0.0) continue;
+        member.difference.unpack(unpacked_);
+        w_.add(unpacked_, -member.lambda);
+    }
+    set.members.clear();
+    set.gold = C_of(example);
+    due_[example] = 0;
+    quiet_[example] = 0;
+    changed();
+}
+
 const std::vector<Rival>& DualMethod::violators(std::size_t example, std::size_t k) {
     if (dual_settings_.rescaling == Rescaling::kMargin) return rivals(example, k, 1.0);
     with_slack_.resize(1);

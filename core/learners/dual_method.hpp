@@ -55,7 +55,8 @@ protected:
     // Sets objective_ and gap_ from a look at all examples; dual_ is known.
     virtual void measure(std::size_t n_jobs);
     // Called when the convex problem is solved: whether that is the end, or another one follows.
-    virtual bool finished(std::size_t) { return true; }
+    virtual bool finished(std::size_t n_jobs) { return examples_.stale(w_, n_jobs).empty(); }
+    void gold_changed(std::size_t example) override;  // empties its working set
 
     double C_of(std::size_t example) const { return dual_settings_.C * oracle_.example_weight(example); }
     virtual double dual() const;

@@ -47,6 +47,13 @@ void FrankWolfe::visit(std::size_t example) {
     if (how_.averaging == Averaging::kWeighted) w_.count(visits_);
 }
 
+void FrankWolfe::gold_changed(std::size_t example) {
+    Block& block = blocks_[example];
+    w_.add(block.stored, -block.scale);
+    block = {};
+    changed();
+}
+
 double FrankWolfe::step_size(const Block& block, double C, double slope) {
     if (!how_.line_search) {
         const auto n = static_cast<double>(oracle_.n_examples());
@@ -78,7 +85,8 @@ void FrankWolfe::after_pass(std::size_t n_jobs) {
     objective_ = dual_ + estimate_;
     if (epochs_ % how_.gap_every == 0 || estimate_ <= how_.tol * objective_) evaluate(n_jobs);
     // No block can rise: only an average that still remembers where it came from is away from the optimum.
-    if (updates_ == 0 && how_.averaging == Averaging::kNone) outcome_ = Outcome::kConverged;
+    if (updates_ == 0 && how_.averaging == Averaging::kNone && examples_.stale(w_, n_jobs).empty())
+        outcome_ = Outcome::kConverged;
 }
 
 void FrankWolfe::evaluate(std::size_t n_jobs) {
@@ -90,7 +98,7 @@ void FrankWolfe::evaluate(std::size_t n_jobs) {
     w_.grow(oracle_.n_weights());
     gap_ = std::max(0.0, objective_ - dual_);
     exact_ = true;
-    if (gap_ <= how_.tol * objective_) outcome_ = Outcome::kConverged;
+    if (gap_ <= how_.tol * objective_ && examples_.stale(w_, n_jobs).empty()) outcome_ = Outcome::kConverged;
 }
 
 double FrankWolfe::dual() const {

@@ -42,6 +42,7 @@ public:
 
 protected:
     void visit(std::size_t example) override;
+    void gold_changed(std::size_t example) override;  // empties its block
     void before_pass(std::size_t n_jobs) override;
     void after_pass(std::size_t n_jobs) override;
     void save(State& state) const override;

@@ -51,6 +51,8 @@ public:
     // The loss at the weights of seek(); minus its subgradient times `factor` is added to `pushes`.
     virtual double settle(RankedExamples& examples, AveragedWeights& w, std::size_t example, const Sought& sought,
                           double factor, Pushes& pushes) = 0;
+    // Whether the loss depends on which of several allowed outputs is gold.
+    virtual bool compares_with_gold() const { return true; }
     virtual void save(State&) const {}
     virtual void load(const State&, std::size_t /*n_examples*/, std::size_t /*n_weights*/) {}
 };
@@ -90,6 +92,7 @@ public:
     void begin(RankedExamples& examples, AveragedWeights& w, std::size_t pass, std::size_t n_jobs) override;
     double settle(RankedExamples& examples, AveragedWeights& w, std::size_t example, const Sought& sought,
                   double factor, Pushes& pushes) override;
+    bool compares_with_gold() const override { return false; }  // gold is in both parts, and cancels
     void save(State& state) const override;
     void load(const State& state, std::size_t n_examples, std::size_t n_weights) override;
 
@@ -117,6 +120,7 @@ public:
               Sought& out) const override;
     double settle(RankedExamples& examples, AveragedWeights& w, std::size_t example, const Sought& sought,
                   double factor, Pushes& pushes) override;
+    bool compares_with_gold() const override { return false; }
 
 private:
     const double first_, decay_;

@@ -30,6 +30,9 @@ void Online::step(std::size_t n_jobs) {
     for (std::size_t i = 0; i < visits.size(); ++i) {
         check();
         if (i + 2 < visits.size()) examples_.prefetch(w_, visits[i + 1], visits[i + 2]);
+        if (examples_.partly_known() && compares_with_gold() && oracle_.example_weight(visits[i]) != 0.0 &&
+            examples_.complete(w_, visits[i]))
+            gold_changed(visits[i]);
         visit(visits[i]);
         if (settings_.averaged && oracle_.example_weight(visits[i]) != 0.0) count();
     }
@@ -89,6 +92,7 @@ State Online::state() const {
               {"grown", grown(oracle_)},
               {"pass", std::vector<double>{static_cast<double>(epochs_), objective_, loss_,
                                            static_cast<double>(updates_), static_cast<double>(outcome_)}}};
+    examples_.save(out);
     save(out);
     return out;
 }
@@ -110,6 +114,7 @@ void Online::restore(const State& state) {
     updates_ = static_cast<std::size_t>(pass[3]);
     outcome_ = static_cast<Outcome>(static_cast<int>(pass[4]));
     fresh_ = false;
+    examples_.load(state);
     load(state);
 }
 

@@ -46,6 +46,10 @@ protected:
     // What enters the average when an example has been visited, unless its weight is zero: the weights as they are.
     virtual void count() { w_.count(); }
     virtual void before_pass(std::size_t n_jobs);
+    // Where gold is known in part, it is looked for before each visit, unless it drops out of the loss.
+    virtual bool compares_with_gold() const { return true; }
+    // Called when another output stands for gold than before: differences to the earlier one must be forgotten.
+    virtual void gold_changed(std::size_t) {}
     // What is known when all examples have been visited: sets objective_ and outcome_. As it stands: the losses met are
     // the objective, and a pass without a change is the end.
     virtual void after_pass(std::size_t n_jobs);

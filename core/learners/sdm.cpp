@@ -54,7 +54,8 @@ void Sdm::measure(std::size_t n_jobs) {
 }
 
 bool Sdm::finished(std::size_t n_jobs) {
-    if (ramp_ == Ramp::kNone || new_tangents(n_jobs).empty()) return true;
+    if (ramp_ == Ramp::kNone) return DualMethod::finished(n_jobs);
+    if (new_tangents(n_jobs).empty()) return true;
     round_is_over_ = true;
     return false;
 }

@@ -31,6 +31,7 @@ protected:
     void count() final {}  // the average is of steps, not of examples
     void before_pass(std::size_t n_jobs) override;
     void after_pass(std::size_t n_jobs) final;
+    bool compares_with_gold() const final { return loss_of_->compares_with_gold(); }
     void save(State& state) const override;
     void load(const State& state) override;
 

@@ -28,7 +28,8 @@ std::size_t offset(const std::vector<Block>& blocks, std::size_t of) {
 
 LinearOracle::LinearOracle(std::shared_ptr<const Structure> structure, Examples examples, Combinations combinations)
     : structure_(std::move(structure)), all_(std::move(examples)), index_(combinations == Combinations::kGrown) {
-    if (all_.outputs.size() != n_examples() || all_.weights.size() != n_examples())
+    if ((partly_known() ? all_.allowed.size() : all_.outputs.size()) != n_examples() ||
+        all_.weights.size() != n_examples())
         throw std::invalid_argument("there must be one output and one weight for each example");
     for (const Channel& channel : all_.channels)
         if (channel.first.size() != n_examples() + 1 || channel.rows.size() != channel.first.back())
@@ -39,13 +40,25 @@ LinearOracle::LinearOracle(std::shared_ptr<const Structure> structure, Examples 
         blocks_.push_back(structure_->blocks(all_.shapes[i]));
         for (const Channel& channel : all_.channels) channel.check(i, blocks_[i].at(channel.block));
         try {
-            structure_->parts_of(all_.shapes[i], all_.outputs[i], gold_.emplace_back());
+            put_gold(i);
         } catch (const std::invalid_argument& error) {
             throw std::invalid_argument("example " + std::to_string(i) + ": " + error.what());
         }
     }
     find_weights(combinations);
     l1_factors_.assign(n_weights(), 1.0);
+}
+
+void LinearOracle::put_gold(std::size_t i) {
+    Parts& gold = gold_.emplace_back();
+    if (!partly_known()) return structure_->parts_of(all_.shapes[i], all_.outputs[i], gold);
+    const std::vector<double> zeros(n_parts(blocks_[i]), 0.0);
+    std::vector<double> expected(zeros.size());
+    if (all_.allowed[i].size() != zeros.size()) throw std::invalid_argument("allowed must have a number for each part");
+    if (structure_->log_partition(all_.shapes[i], {zeros, all_.allowed[i]}, expected.data()) == PartScores::kForbidden)
+        throw std::invalid_argument("no output is allowed");
+    for (Part part = 0; part < expected.size(); ++part)
+        if (expected[part] > 0.0) gold.push_back(part);
 }
 
 void LinearOracle::require_example(std::size_t example) const {
@@ -127,7 +140,10 @@ void LinearOracle::part_scores(const ScaledWeights& weights, std::size_t example
 void LinearOracle::part_costs(std::size_t example, std::vector<double>& out) const {
     require_example(example);
     out.resize(n_parts(blocks_[example]));
-    structure_->costs(all_.shapes[example], gold_[example], out);
+    if (!partly_known()) return structure_->costs(all_.shapes[example], gold_[example], out);
+    std::ranges::fill(out, 0.0);
+    for (std::size_t part = 0; part < blocks_[example].at(0).size(); ++part)
+        out[part] = all_.allowed[example][part] ? 0.0 : 1.0;
 }
 
 double LinearOracle::sum(std::span<const double> numbers, std::span<const Part> parts) const {
@@ -180,12 +196,24 @@ void LinearOracle::collect(std::size_t example, std::span<const double> of_parts
     l1_factors_.resize(n_weights(), 1.0);
 }
 
-void LinearOracle::difference(std::size_t example, const Output& found, SparseVector& out) {
+Output LinearOracle::best_allowed(const ScaledWeights& weights, std::size_t example) const {
+    std::vector<double> scores;
+    part_scores(weights, example, scores);
+    Answer best = structure_->best(all_.shapes[example], {scores, all_.allowed[example]}, 1).at(0);
+    return {std::move(best.parts), nullptr, best.score, 0.0};
+}
+
+void LinearOracle::difference_to(std::size_t example, const Output& gold, const Output& output, SparseVector& out) {
     require_example(example);
     std::vector<double> numbers(n_parts(blocks_[example]), 0.0);
-    for (const Part part : gold_[example]) numbers[part] += 1.0;
-    for (const Part part : found.code) numbers.at(part) -= 1.0;
+    for (const Part part : gold.code) numbers.at(part) += 1.0;
+    for (const Part part : output.code) numbers.at(part) -= 1.0;
     collect(example, numbers, out);
+}
+
+void LinearOracle::difference(std::size_t example, const Output& found, SparseVector& out) {
+    require_example(example);
+    difference_to(example, {gold_[example]}, found, out);
 }
 
 double LinearOracle::marginals(std::size_t example, std::span<const double> scores, std::vector<double>& out) const {
@@ -208,7 +236,14 @@ double LinearOracle::infer(const ScaledWeights& weights, std::size_t example, do
                            std::vector<double>* variance) const {
     std::vector<double> scores, costs;
     part_scores(weights, example, scores);
-    const double gold_score = sum(scores, gold_[example]);
+    std::vector<double> allowed;  // how often each part is expected in those outputs
+    double of_gold = 0.0;
+    if (partly_known()) {
+        allowed.resize(scores.size());
+        of_gold = structure_->log_partition(all_.shapes[example], {scores, all_.allowed[example]}, allowed.data());
+    } else {
+        of_gold = sum(scores, gold_[example]);
+    }
     if (nu != 0.0) {
         part_costs(example, costs);
         for (std::size_t i = 0; i < scores.size(); ++i) scores[i] += nu * costs[i];
@@ -218,9 +253,10 @@ double LinearOracle::infer(const ScaledWeights& weights, std::size_t example, do
     const double log_z =
         structure_->log_partition(all_.shapes[example], {scores}, rest.data(), variance ? variance->data() : nullptr);
     const double weight = all_.weights[example];
-    for (const Part part : gold_[example]) rest[part] -= 1.0;
+    for (std::size_t i = 0; i < allowed.size(); ++i) rest[i] -= allowed[i];
+    for (std::size_t i = 0; allowed.empty() && i < gold_[example].size(); ++i) rest[gold_[example][i]] -= 1.0;
     for (double& x : rest) x *= weight;
-    return weight * (log_z - gold_score);
+    return weight * (log_z - of_gold);
 }
 
 double LinearOracle::loss(std::span<const double> weights, std::span<double> gradient, double nu, std::size_t n_jobs,

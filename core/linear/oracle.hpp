@@ -16,17 +16,24 @@
 
 namespace tw::linear {
 
-// Examples of a structure, with their gold outputs.
+// Examples of a structure, with their gold outputs; or, where those are known only in part, the parts that they may
+// have.
 struct Examples {
     std::vector<std::vector<std::uint32_t>> shapes, outputs;
     std::vector<double> weights;  // of examples
     std::vector<Channel> channels;
+    std::vector<std::vector<std::uint8_t>> allowed;  // 0 or 1 for each part of each example, in place of outputs
 };
 
 // Which (unit, code) get weights: those that gold has, all, or those that gold has and what learners meet later.
 enum class Combinations { kSeen, kAll, kGrown };
 
-class LinearOracle final : public Oracle, public BestOutputs, public Sums, public PartMarginals, public GrowingWeights {
+class LinearOracle final : public Oracle,
+                           public BestOutputs,
+                           public Sums,
+                           public PartMarginals,
+                           public PartialGold,
+                           public GrowingWeights {
 public:
     // Throws std::invalid_argument when channels, outputs and structure do not fit each other.
     LinearOracle(std::shared_ptr<const Structure> structure, Examples examples, Combinations combinations);
@@ -35,7 +42,8 @@ public:
     std::size_t n_weights() const override { return index_.n_weights(); }
     BestOutputs* best() override { return this; }
     Sums* sums() override { return this; }
-    PartMarginals* parts() override { return this; }
+    PartMarginals* parts() override { return partly_known() ? nullptr : this; }
+    PartialGold* partial() override { return partly_known() ? this : nullptr; }
     GrowingWeights* growth() override { return this; }
     std::vector<double> grown() const override { return index_.list(); }
     void grow_again(std::span<const double> list) override { index_.set_to(list); }
@@ -44,6 +52,8 @@ public:
     std::vector<Output> kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
                               double nu) const override;
     void difference(std::size_t example, const Output& found, SparseVector& out) override;
+    Output best_allowed(const ScaledWeights& weights, std::size_t example) const override;
+    void difference_to(std::size_t example, const Output& gold, const Output& output, SparseVector& out) override;
     void part_scores(const ScaledWeights& weights, std::size_t example, std::vector<double>& out) const override;
     void part_costs(std::size_t example, std::vector<double>& out) const override;
     double marginals(std::size_t example, std::span<const double> scores, std::vector<double>& out) const override;
@@ -62,6 +72,8 @@ public:
 
 private:
     void require_example(std::size_t example) const;
+    bool partly_known() const { return !all_.allowed.empty(); }
+    void put_gold(std::size_t example);
     void find_weights(Combinations combinations);
     // Calls visit(channel, numbers of a site by code, row of the site) for the sites that some of the numbers of parts
     // concern.
@@ -80,7 +92,7 @@ private:
     std::shared_ptr<const Structure> structure_;
     Examples all_;
     std::vector<std::vector<Block>> blocks_;  // of each example
-    std::vector<Parts> gold_;
+    std::vector<Parts> gold_;                 // where it is known in part, those that some allowed output has
     WeightIndex index_;
     SparseSum difference_;
     std::vector<double> l1_factors_;

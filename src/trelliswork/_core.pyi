@@ -517,7 +517,10 @@ class LinearOracle(Oracle):
     Any structure as learners see it: channels of attributes feed its blocks.
     """
 
-    def __init__(self, structure: PartStructure, shapes: list, outputs: list, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], channels: list, combinations: str = 'seen') -> None: ...
+    def __init__(self, structure: PartStructure, shapes: list, outputs: list, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], channels: list, combinations: str = 'seen', allowed: tuple | None = None) -> None:
+        """
+        `allowed`, in place of outputs that are known only in part: starts and codes of the codes that each site of the first block may have; any where there are none.
+        """
 
     def weight(self, channel: int, unit: int, code: int) -> int:
         """The number of a weight, or -1."""

@@ -35,6 +35,22 @@ class Example:
         return [y for y in range(len(self.costs)) if y != self.gold]
 
 
+@dataclass
+class PartlyKnown(Example):
+    """Gold is the best of the allowed structures, which cost nothing, whenever a learner looks at the example anew."""
+
+    allowed: tuple[int, ...] = ()
+
+    def complete(self, w):
+        scores = self.features @ w
+        self.gold = max(self.allowed, key=lambda y: (scores[y], -y))
+        return self.gold
+
+    def best(self, w, k, nu):
+        self.complete(w)
+        return super().best(w, k, nu)
+
+
 def labels_as_examples(x, gold, n_labels, sample_weight=None, cost=None):
     """The examples of a `LabelOracle`, whose weights are [column][label]."""
     out = []
@@ -160,8 +176,8 @@ def ramp_directions(examples, cccp, nu):
     return direction
 
 
-def least_objective(examples, lam, n_weights):
-    """The minimum of ``lam/2 |w|^2 + mean of the max-margin losses``, by scipy over w and the slacks."""
+def least_objective(examples, lam, n_weights, power=1):
+    """The minimum of ``lam/2 |w|^2 + mean of the max-margin losses``, or their squares, by scipy over w and slacks."""
     from scipy.optimize import minimize
 
     n = len(examples)
@@ -175,16 +191,16 @@ def least_objective(examples, lam, n_weights):
         "jac": lambda z: np.hstack([rows, np.eye(n)[owner]]),
     }
     found = minimize(
-        lambda z: lam / 2 * z[:n_weights] @ z[:n_weights] + weights @ z[n_weights:],
+        lambda z: lam / 2 * z[:n_weights] @ z[:n_weights] + weights @ z[n_weights:] ** power,
         np.concatenate([np.zeros(n_weights), [e.costs.max() for e in examples]]),
-        jac=lambda z: np.concatenate([lam * z[:n_weights], weights]),
+        jac=lambda z: np.concatenate([lam * z[:n_weights], power * weights * z[n_weights:] ** (power - 1)]),
         constraints=[constraint],
         method="SLSQP",
         options={"maxiter": 500, "ftol": 1e-12},
     )
     assert found.success
     w = found.x[:n_weights]
-    return lam / 2 * w @ w + sum(e.weight * max_margin(e, w) for e in examples) / n, w
+    return lam / 2 * w @ w + sum(e.weight * max_margin(e, w) ** power for e in examples) / n, w
 
 
 def confidence_weighted(examples, epochs, k, variant, *, r=1.0, phi=1.0, C=1.0, variance=1.0, start):
@@ -214,6 +230,25 @@ def confidence_weighted(examples, epochs, k, variant, *, r=1.0, phi=1.0, C=1.0, 
                 w = w + alpha * S @ d
                 S = np.diag(np.diag(S - beta * S @ np.outer(d, d) @ S))
     return w, np.diag(S)
+
+
+def perceptron(examples, epochs, k, w):
+    """Algorithm 5 of the thesis for the perceptron: each of the k best that is not below gold pushes w away."""
+    for example in [e for _ in range(epochs) for e in examples]:
+        for y in example.best(w, k, 0.0):
+            if example.differences[y] @ w <= 0:
+                w = w + example.weight * example.differences[y]
+    return w
+
+
+def passive_aggressive(examples, epochs, k, C, w):
+    """PA-I for the k best structures, one after the other (eq. 3.14 to 3.18)."""
+    for example in [e for _ in range(epochs) for e in examples]:
+        for y in example.best(w, k, 1.0):
+            d, loss = example.differences[y], example.hinge(w, y)
+            if loss > 0 and d.any():
+                w = w + min(loss / (d @ d), C * example.weight) * d
+    return w
 
 
 def restricted_passive_aggressive(examples, w, C, k):
