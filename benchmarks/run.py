@@ -8,6 +8,7 @@ from pathlib import Path
 
 ORDER = [
     "startup",
+    "extraction",
     "tagging",
     "training",
     "online",

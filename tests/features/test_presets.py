@@ -6,13 +6,17 @@ import trelliswork as tw
 from reference.published import located
 
 
-@pytest.mark.parametrize(("name", "n_columns"), [("words", 1), ("pos", 1), ("chunking", 2), ("ner", 2), ("thesis", 2)])
+@pytest.mark.parametrize(
+    ("name", "n_columns"),
+    [("words", 1), ("pos", 1), ("chunking", 2), ("ner", 2), ("thesis", 2), ("segments", 2), ("segment_words", 1)],
+)
 def test_a_ready_set_needs_these_columns(name, n_columns):
     templates = tw.Templates.preset(name)
     assert templates == getattr(tw.Templates, name)()
     assert templates.n_columns == n_columns
     assert templates.transitions
-    assert 5 < len(templates) < 60
+    assert 5 < len(templates) < 100
+    assert ("span" in templates.meets) == name.startswith("segment")
 
 
 def test_there_is_no_other():
@@ -24,6 +28,11 @@ def test_the_thesis_has_words_and_tags_of_two_tokens_with_pairs_of_labels():
     names = tw.Templates.thesis().names
     for both in ("word[0]|word[-1]", "word[0]|pos[-1]", "pos[0]|word[-1]", "pos[0]|pos[-1]", "word[0]", "pos[0]"):
         assert f"pair: {both}" in names
+
+
+def test_sets_about_spans_are_refused_where_there_are_none():
+    with pytest.raises(tw.InvalidInput, match="is about whole spans, which this estimator does not have"):
+        tw.SequenceLabeler(features="segments").fit([[("Rain", "NN")]], [["B-NP"]])
 
 
 @pytest.mark.slow

@@ -23,6 +23,7 @@ from trelliswork.cli.progress import TrainingProgress, on_terminal
 from trelliswork.cli.reading import Labelled, Layout, layout_options, read_labelled
 from trelliswork.cli.streams import say
 from trelliswork.errors import InvalidInput
+from trelliswork.features import presets
 from trelliswork.labels.schemes import SCHEME_NAMES
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["command", "learner_from", "parameter_value", "templates_from", "train"]
 
-PRESETS = ("words", "chunking", "ner", "pos", "thesis")
+PRESETS = presets.ABOUT_TOKENS
 CHECKPOINT_SECONDS = 5.0
 DEFAULT_LEARNER = "crf"
 _LEARNER = "trelliswork.learner"  # where a click context keeps which learner's help is wanted

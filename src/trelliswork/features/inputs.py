@@ -26,6 +26,7 @@ from trelliswork import _core
 from trelliswork.arguments import refuse_no_list, refuse_unordered, shown
 from trelliswork.corpora.tables import TokenTable
 from trelliswork.errors import InvalidInput
+from trelliswork.features import presets
 from trelliswork.features.templates import Templates
 
 __all__ = ["Inputs", "head", "inputs_of", "matrix_rows", "named_templates"]
@@ -35,7 +36,6 @@ _ROWS_READ = 1 << 16  # rows of matrices
 _SAMPLED = (32, 200)  # sequences, and tokens of each, that are looked at for attributes that a model does not know
 
 TOKENS_MEET = ("label", "pair")  # what attributes of tokens meet in a chain
-PRESETS = ("words", "chunking", "ner", "pos", "thesis")
 
 
 @dataclass(frozen=True)
@@ -202,10 +202,10 @@ def _beginning(x: Any) -> Any:
 
 def named_templates(name: str) -> Templates:
     """Return a ready set of templates by its name."""
-    if name not in PRESETS:
-        raise InvalidInput(f'features is {name!r}; expected "auto", "attributes" or one of {", ".join(PRESETS)}.')
-    templates: Templates = getattr(Templates, name)()
-    return templates
+    known = (*presets.ABOUT_TOKENS, *presets.ABOUT_SPANS)
+    if name not in known:
+        raise InvalidInput(f'features is {name!r}; expected "auto", "attributes" or one of {", ".join(known)}.')
+    return Templates.preset(name)
 
 
 def len_of(rows: Any) -> int:

@@ -1,6 +1,10 @@
 """Ready sets of templates; docs/features.md says what each is for and what it reaches."""
 
-__all__ = ["CHUNKING", "NER", "POS", "THESIS", "WORDS"]
+__all__ = ["ABOUT_SPANS", "ABOUT_TOKENS", "CHUNKING", "NER", "POS", "SEGMENTS", "SEGMENT_WORDS", "THESIS", "WORDS"]
+
+# The names of the sets, as Templates has them.
+ABOUT_TOKENS = ("words", "chunking", "ner", "pos", "thesis")
+ABOUT_SPANS = ("segments", "segment_words")
 
 WORDS = """
 columns: word
@@ -81,3 +85,40 @@ pair: word & pos[-1]
 pair: pos & word[-1]
 pair: pos & pos[-1]
 """
+
+# Of tokens what the sets above have, summed over the tokens of a segment; and what only a segment can see.
+SEGMENT_WORDS = (
+    WORDS
+    + """
+span: size
+span: lower(whole.word)
+span: shape(whole.word, 1)
+span: outline(shape(word, 1))
+span: lower(first.word)
+span: lower(last.word)
+span: lower(before.word)
+span: lower(after.word)
+span: lower(before.word) & shape(first.word, 1)
+span: shape(last.word, 1) & lower(after.word)
+"""
+)
+
+SEGMENTS = (
+    CHUNKING
+    + """
+span: size
+span: lower(whole.word)
+span: shape(whole.word, 1)
+span: outline(shape(word, 1))
+span: lower(first.word)
+span: lower(last.word)
+span: lower(before.word)
+span: lower(after.word)
+span: first.pos
+span: last.pos
+span: before.pos & first.pos
+span: last.pos & after.pos
+span: whole.pos
+span: outline(pos)
+"""
+)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from trelliswork.errors import InvalidInput
-from trelliswork.features import foreign, grammar
+from trelliswork.features import foreign, grammar, presets
 from trelliswork.features.parsed import MAX_LINE, MAX_TEMPLATES, MEETS, Part, Template, View, wrong
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ _MET = {
     "span": ("is about whole spans", ", or use SegmentLabeler"),
 }
 _CHANNELS = {"label": "token", "pair": "pair", "ngram": "ngram"}  # by what attributes of tokens meet
-_PRESETS = ("words", "chunking", "ner", "pos", "thesis")
 
 
 class Templates:
@@ -204,22 +203,31 @@ class Templates:
         return cls._preset("thesis")
 
     @classmethod
+    def segments(cls) -> Templates:
+        """Return templates for labelled segments, chunks or names: words and tags, about tokens and about spans."""
+        return cls._preset("segments")
+
+    @classmethod
+    def segment_words(cls) -> Templates:
+        """Return templates for labelled segments of one column of words, about tokens and about spans."""
+        return cls._preset("segment_words")
+
+    @classmethod
     def preset(cls, name: str) -> Templates:
-        """Return one of the ready sets by its name: words, chunking, ner, pos or thesis.
+        """Return one of the ready sets by its name, which is that of its method.
 
         Examples
         --------
         >>> Templates.preset("words") == Templates.words()
         True
         """
-        if name not in _PRESETS:
-            raise InvalidInput(f"there are no templates named {name!r}; there are {', '.join(_PRESETS)}.")
+        known = (*presets.ABOUT_TOKENS, *presets.ABOUT_SPANS)
+        if name not in known:
+            raise InvalidInput(f"there are no templates named {name!r}; there are {', '.join(known)}.")
         return cls._preset(name)
 
     @classmethod
     def _preset(cls, name: str) -> Templates:
-        from trelliswork.features import presets
-
         return cls(getattr(presets, name.upper()), format="own", name=name)
 
     @property
