@@ -4,7 +4,7 @@ All outputs but the best are partitioned by where they differ from it, every blo
 so on (Murty 1968; Lawler 1972). Let the best have the parts p1 .. pm. An output that lacks one of them, p_i first, has
 p1 .. p_(i-1) and not p_i. An output that has all of them has others besides, q_j first: it has p1 .. pm and q_j, and
 none of q1 .. q_(j-1). Where no output contains another, as with trees, there are no blocks of the second kind; one more
-question tells.
+question tells. Elsewhere a few questions tell which q_j there are.
 """
 
 from __future__ import annotations
@@ -79,11 +79,21 @@ def _others(best: Best, scores: FloatArray, found: _Block) -> Iterator[tuple[fro
         if part not in found.forced:
             yield forced, found.forbidden | {part}
             forced |= {part}
-    # All parts of the best, and more: is there such an output? Others are as welcome as can be.
-    larger = best(np.ones_like(scores), forced, found.forbidden)
-    if larger is None or len(larger) == len(found.best):
-        return
     forbidden = found.forbidden
-    for part in sorted(set(range(len(scores))) - forced - forbidden):
+    for part in sorted(_further(best, len(scores), forced, forbidden)):
         yield forced | {part}, forbidden
         forbidden |= {part}
+
+
+def _further(best: Best, n_parts: int, forced: frozenset[int], forbidden: frozenset[int]) -> set[int]:
+    """Parts that outputs with all of the forced ones may have besides: outputs are sought that have new ones."""
+    found: set[int] = set()
+    new = np.ones(n_parts)
+    new[list(forced)] = 0.0
+    while True:
+        larger = best(new, forced, forbidden)
+        more = set() if larger is None else set(larger) - forced - found
+        if not more:
+            return found
+        found |= more
+        new[list(more)] = 0.0
