@@ -24,14 +24,14 @@ def main() -> None:
     rows = []
     for name in ("words", "chunking", "ner"):
         templates = tw.Templates.preset(name)
-        source = _core.ColumnSource(columns, templates.extractor())
-        rows.append([f"tokens, {name}", len(templates), *rates(source, columns.n_rows)])
+        tokens = _core.ColumnSource(columns, templates.extractor())
+        rows.append([f"tokens, {name}", len(templates), *rates(tokens, columns.n_rows)])
     lengths = columns.lengths()
     n_spans = sum(int((lengths - size).clip(0).sum()) for size in range(LONGEST))
     for name in ("segments", "segment_words"):
         extractor = tw.Templates.preset(name).span_extractor()
-        source = _core.SpanSource(columns, extractor, LONGEST)
-        rows.append([f"spans, {name}", extractor.n_templates, *rates(source, n_spans)])
+        spans = _core.SpanSource(columns, extractor, LONGEST)
+        rows.append([f"spans, {name}", extractor.n_templates, *rates(spans, n_spans)])
     head = ["sites, set", "templates", "sites", "million sites/s", "million attributes/s"]
     print_table("Extraction, one thread", head, rows)
 
