@@ -62,8 +62,7 @@ double QuasiNewton::gap() const {
 }
 
 void QuasiNewton::start(std::size_t n_jobs) {
-    trial_weights_ = weights_;
-    const Trial here = evaluate(0.0, n_jobs);
+    const Trial here = try_step(0.0, n_jobs);
     std::swap(gradient_, trial_gradient_);
     objective_ = here.value;
     if (settings_.scaled && std::isfinite(objective_)) take_scaling(n_jobs);
@@ -121,13 +120,9 @@ double QuasiNewton::value_rounding() const {
 }
 
 QuasiNewton::Trial QuasiNewton::try_step(double step, std::size_t n_jobs) {
+    enum : std::size_t { kSquares, kAbsolutes, kSlope, kPredicted, kSums };
     over_blocks(weights_.size(), 0, n_jobs,
                 [&](std::size_t begin, std::size_t end, double*) { move(step, begin, end); });
-    return evaluate(step, n_jobs);
-}
-
-QuasiNewton::Trial QuasiNewton::evaluate(double step, std::size_t n_jobs) {
-    enum : std::size_t { kSquares, kAbsolutes, kSlope, kPredicted, kSums };
     const double loss = sums_.loss(trial_weights_, trial_gradient_, terms_.nu, n_jobs, precise_);
     passes_ += 1.0;
     const auto sums = over_blocks(weights_.size(), kSums, n_jobs, [&](std::size_t begin, std::size_t end, double* out) {
@@ -196,8 +191,7 @@ void QuasiNewton::give_up(double slope, std::size_t n_jobs) {
 
 void QuasiNewton::become_precise(std::size_t n_jobs) {
     precise_ = true;
-    trial_weights_ = weights_;
-    const Trial here = evaluate(0.0, n_jobs);
+    const Trial here = try_step(0.0, n_jobs);
     std::swap(gradient_, trial_gradient_);
     objective_ = here.value;
 }

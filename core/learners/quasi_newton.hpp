@@ -62,6 +62,7 @@ protected:
     // Finds an acceptable trial, left in trial_weights_ and trial_gradient_; false when there is none.
     virtual bool search(double slope, std::size_t n_jobs, Trial& found) = 0;
 
+    // Moves by a step along direction_; 0 stays.
     Trial try_step(double step, std::size_t n_jobs);
     double first_step(double slope) const;  // length of the first trial
     double value_rounding() const;          // differences of the objective below this mean nothing
@@ -81,7 +82,6 @@ private:
     void give_up(double slope, std::size_t n_jobs);
     void judge(std::size_t n_jobs);
     void become_precise(std::size_t n_jobs);
-    Trial evaluate(double step, std::size_t n_jobs);
 
     History history_;
     GapGuess guess_;

@@ -203,7 +203,13 @@ class CRF(Parameters):
             run.begin(weights)
         else:
             run.resume(state)
-        return run.finish(on_iteration)
+        stopped = False
+        while not stopped and run.goes_on():
+            before = run.iterations
+            run.solver.step(run.n_jobs)
+            if on_iteration is not None and run.iterations > before:  # else it ended without another step
+                stopped = bool(on_iteration(run.iteration()))
+        return run.trained(stopped)
 
     def _delta(self) -> float:
         """The fall of the objective in a period, as a part of it, below which training ends."""
@@ -268,34 +274,22 @@ class _Run:
         except ValueError as error:
             raise InvalidInput(f"state cannot be used here: {error}") from error
 
-    def finish(self, on_iteration: OnIteration | None) -> Trained:
-        """Iterate to the end and say how it ended."""
-        stopped = False
-        while not stopped and self.iterations < self.learner.max_iter:
-            if self._phase_is_over():
-                if isinstance(self.solver, _core.Sgd) and self.plan.epochs >= 0:
-                    self._go_on_to_second()
-                    continue
-                break
-            before = self.iterations
-            self.solver.step(self.n_jobs)
-            if self.iterations == before:  # it ended without another step
-                continue
-            stopped = on_iteration is not None and bool(on_iteration(self._iteration()))
-        return self._trained(stopped)
-
     @property
     def iterations(self) -> int:
         return self.past_iterations + self.solver.iterations
 
-    def _phase_is_over(self) -> bool:
-        if self.solver.outcome != "running":
+    def goes_on(self) -> bool:
+        """Whether there is another iteration to make; goes on to the next phase when one is over."""
+        stochastic = isinstance(self.solver, _core.Sgd)
+        if self.iterations >= self.learner.max_iter:
+            return False
+        if self.solver.outcome == "running" and not (stochastic and 0 <= self.plan.epochs <= self.solver.iterations):
             return True
-        return isinstance(self.solver, _core.Sgd) and 0 <= self.plan.epochs <= self.solver.iterations
-
-    def _go_on_to_second(self) -> None:
+        if not self._in_passing():
+            return False
         self.past_iterations, self.past_passes = self.solver.iterations, self.solver.passes
         self.solver = self._second(self.solver.weights())
+        return True
 
     def _stochastic(self, weights: FloatArray) -> _core.Sgd:
         return _core.Sgd(
@@ -327,7 +321,7 @@ class _Run:
             delta=self.learner._delta(),
         )
 
-    def _iteration(self) -> Iteration:
+    def iteration(self) -> Iteration:
         facts = {"gradient_norm": self.solver.gradient_norm, "gap": self.solver.gap}
         facts = {name: value for name, value in facts.items() if np.isfinite(value)}
         return Iteration(
@@ -352,7 +346,7 @@ class _Run:
         numbers = [it.l2, it.l1, it.margin, *whole, it.step_size or 0.0]
         return np.array([_SOLVERS.index(it.solver), *numbers, self.seed], dtype=np.float64)
 
-    def _trained(self, stopped: bool) -> Trained:
+    def trained(self, stopped: bool) -> Trained:
         outcome, learner = self.solver.outcome, self.learner
         weights = self.solver.weights()
         objective = self.solver.objective
@@ -363,7 +357,7 @@ class _Run:
         message = self._message(outcome, converged, stopped)
         if not converged and not stopped:
             warnings.warn(
-                f"{type(learner).__name__} training has not converged: {message}", ConvergenceWarning, stacklevel=4
+                f"{type(learner).__name__} training has not converged: {message}", ConvergenceWarning, stacklevel=3
             )
         return Trained(weights, objective, self.iterations, converged, message)
 
