@@ -122,7 +122,7 @@ CHECKSUM = "d7f91602aa7910b3"
 @pytest.mark.parametrize(
     ("tensors", "settings", "match"),
     [
-        ({"x": np.zeros(2)}, {}, "float32"),
+        ({"x": np.zeros(2, dtype=np.complex64)}, {}, "float32"),
         ({"x": np.zeros(2, dtype=np.int32)}, {}, "unsigned"),
         ({"x": np.zeros((4, 4), dtype=np.uint8)[:, ::2]}, {}, "contiguous"),
         ({"x": [1, 2]}, {}, "must be a buffer, found list"),

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from trelliswork.cli.models import no_mmap_option
+from trelliswork.cli.models import loaded_model, no_mmap_option, require_labeler
 from trelliswork.cli.reading import Layout, layout_options, read_sentences
 from trelliswork.errors import InvalidInput
 
@@ -77,7 +77,9 @@ def described(model: str, top: int = 8, labels: tuple[str, ...] = (), mmap: bool
     from trelliswork.estimators.loading import restored
 
     data, name = models.contents(model, mmap)
-    estimator = restored(*models.loads(data, name), name)
+    tensors, settings = models.loads(data, name)
+    require_labeler(settings, model)
+    estimator = restored(tensors, settings, name)
     known = estimator.exported()[1]["labels"]
     for label in labels:
         if label not in known:
@@ -112,11 +114,11 @@ def _single_facts(estimator: Any, top: int, labels: tuple[str, ...]) -> dict[str
     from trelliswork import models
 
     tensors, settings = estimator.exported()
-    weights = estimator.weights()
+    weights = estimator.weights() if hasattr(estimator, "weights") else []  # a hidden Markov model has none
     known = settings["labels"]
     return {
         "labels": known,
-        "attributes": estimator.n_attributes_,
+        "attributes": getattr(estimator, "n_attributes_", 0),
         "weights": len(weights),
         "zero_weights": sum(weight.weight == 0 for weight in weights),
         "tensors": models.sizes(tensors),
@@ -162,9 +164,8 @@ def explained(
         As for `trelliswork.load`.
     """
     from trelliswork.corpora.files import name_of
-    from trelliswork.estimators.loading import load
 
-    labeler = load(model, mmap=mmap)
+    labeler = loaded_model(model, None, mmap)
     if sentence is not None:
         width = labeler.n_columns_
         rows: list[Any] = [word.rsplit("/", width - 1) if width > 1 else [word] for word in sentence.split()]

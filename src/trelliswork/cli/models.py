@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import click
 
 from trelliswork.errors import InvalidInput
 
-__all__ = ["loaded_model", "metadata_from", "metadata_option", "no_mmap_option"]
+__all__ = ["loaded_model", "metadata_from", "metadata_option", "no_mmap_option", "require_labeler"]
 
 no_mmap_option = click.option(
     "--no-mmap",
@@ -45,10 +45,22 @@ def metadata_from(pairs: Iterable[str]) -> dict[str, str]:
     return found
 
 
+def require_labeler(settings: Mapping[str, Any], path: str) -> None:
+    """Refuse a model that does not label sequences of text; files without a kind are left to others to judge."""
+    kind = settings.get("kind", "sequence-labeler")
+    if kind in ("hmm", "multiclass-classifier", "multiclass-perceptron", "structured-predictor"):
+        hint = " Save what its to_labeler() returns, and use that here." if kind == "hmm" else ""
+        raise InvalidInput(f"{path}: this is a model of the kind {kind!r}, for tw.load in Python.{hint}")
+
+
 def loaded_model(model: str, jobs: int | None, mmap: bool = True) -> Any:
     """Return a saved model, ready to predict with so many threads; None is one for each processor."""
-    from trelliswork.estimators.loading import load
+    from trelliswork import models
+    from trelliswork.estimators.loading import restored
 
-    labeler = load(model, mmap=mmap)
+    data, name = models.contents(model, mmap)
+    tensors, settings = models.loads(data, name)
+    require_labeler(settings, model)
+    labeler = restored(tensors, settings, name)
     labeler.n_jobs = jobs or -1
     return labeler

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from trelliswork.cli.blocks import blocks
-from trelliswork.cli.models import loaded_model, no_mmap_option
+from trelliswork.cli.models import loaded_model, no_mmap_option, require_labeler
 from trelliswork.cli.progress import ByteProgress, on_terminal
 from trelliswork.cli.reading import Layout, is_table, layout_options, read_sentences
 from trelliswork.errors import InvalidInput
@@ -299,9 +299,11 @@ def _write(target: IO[bytes], text: bytes) -> None:
 
 def _require_text(settings: Mapping[str, Any], path: str) -> None:
     """Refuse a model that looks at something else than columns of text, itself or a member of it."""
+    require_labeler(settings, path)
     members = settings.get("members") or {}
     for member in members.values():
-        _require_text(member, path)
+        if member.get("kind") != "hmm":  # it takes words as they are
+            _require_text(member, path)
     if not members and settings.get("templates") is None:
         raise InvalidInput(
             f"{path}: this model was trained on attributes made in Python, which no text has. Use it from Python."

@@ -1,24 +1,26 @@
-"""Model files as estimators: which class a file asks for."""
+"""Model files as estimators: the kinds that this library has, and `load`."""
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Mapping
 from typing import Any
 
 from trelliswork import models
-from trelliswork.errors import InvalidModel
+from trelliswork.models.registry import register, restored
 
 __all__ = ["load", "restored"]
 
-# The kind that a file names -> the class of its model, by module and name: imported when a file asks for it.
-_KINDS = {
-    "sequence-labeler": "sequence_labeler.SequenceLabeler",
-    "committee": "committee.committee.Committee",
-}
+for _kind, _home in {
+    "sequence-labeler": "sequence_labeler:SequenceLabeler",
+    "committee": "committee.committee:Committee",
+    "hmm": "hmm.hmm:HMM",
+    "multiclass-classifier": "multiclass.classifier:MulticlassClassifier",
+    "multiclass-perceptron": "multiclass.perceptron:MulticlassPerceptron",
+    "structured-predictor": "structured:StructuredPredictor",
+}.items():
+    register(_kind, f"trelliswork.estimators.{_home}")
 
 
-def load(path: Any, mmap: bool = True) -> Any:
+def load(path: Any, mmap: bool = True, *, structure: Any = None) -> Any:
     """Return the model in a file, ready to predict.
 
     Parameters
@@ -29,16 +31,18 @@ def load(path: Any, mmap: bool = True) -> Any:
         Whether to map a file into memory, which takes no time and is shared by all processes that do. A file that
         another program may overwrite or cut off in place, rather than replace as ``save`` does, must be read instead:
         pass False.
+    structure : Structure, optional
+        What a `StructuredPredictor` was trained with: it is code, which no model file holds.
 
     Returns
     -------
-    SequenceLabeler or Committee
+    SequenceLabeler, Committee, HMM, MulticlassClassifier, MulticlassPerceptron or StructuredPredictor
         What was saved.
 
     Raises
     ------
     InvalidModel
-        If the file is cut off, damaged, or no model of this library.
+        If the file is cut off, damaged, no model of this library, or one of a kind that is not known.
 
     Examples
     --------
@@ -50,22 +54,4 @@ def load(path: Any, mmap: bool = True) -> Any:
     ['D', 'N']
     """
     data, name = models.contents(path, mmap)
-    return restored(*models.loads(data, name), name)
-
-
-def restored(tensors: Mapping[str, Any], settings: Mapping[str, Any], name: str) -> Any:
-    """Return the model of what `models.loads` returned, checked; ``name`` is what messages call its file."""
-    try:
-        return _restored(tensors, settings)
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError, OverflowError) as error:
-        said = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        raise InvalidModel(f"{name}: this is no sound model: {said[:200].rstrip('.')}. Save it again.") from error
-
-
-def _restored(tensors: Mapping[str, Any], settings: Mapping[str, Any]) -> Any:
-    kind = settings.get("kind")
-    if not isinstance(kind, str) or kind not in _KINDS:
-        raise ValueError(f"the file has a model of the kind {kind!r}")
-    module, _, name = _KINDS[kind].rpartition(".")
-    home = getattr(importlib.import_module(f"trelliswork.estimators.{module}"), name)
-    return home.restored(tensors, settings, _restored)
+    return restored(*models.loads(data, name), name, structure=structure)

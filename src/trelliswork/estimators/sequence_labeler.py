@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from trelliswork import _core, learners, models
+from trelliswork import _core, models
 from trelliswork.arguments import callers_level, refuse_unordered
 from trelliswork.errors import InvalidInput, UnknownAttributes, Unsatisfiable
 from trelliswork.estimators.base import Estimator, sequence_tags
 from trelliswork.estimators.fitted import atomic, check_is_fitted, snapshot
+from trelliswork.estimators.saving import learner_from, learner_settings, remember_training, training_settings
 from trelliswork.features.inputs import head, inputs_of
 from trelliswork.labels.encoded import Gold, encoded, paired, require_paired, warn_of_unseen
 from trelliswork.labels.scheme_constraints import SchemeConstraints
@@ -25,7 +26,8 @@ from trelliswork.models.calibration import Calibration, best_temperature, warn_u
 from trelliswork.models.decoding import PredictedSpan, least_risk, masks_of, spans_of
 from trelliswork.models.decoding_constraints import Limits, bias_of
 from trelliswork.models.explanation import Explanation, explained
-from trelliswork.models.json_values import from_json, parameters_as_json, plain
+from trelliswork.models.json_values import plain
+from trelliswork.models.registry import refuse_arguments
 from trelliswork.models.trained import KIND, TrainedModel, Weight
 from trelliswork.structures import checks
 from trelliswork.structures.batch import ChainBatch
@@ -293,21 +295,14 @@ class SequenceLabeler(Estimator):
             **({"normalised": "local"} if learner.local else {}),
             "probabilistic": _probabilistic(learner),
             **examples.inputs.as_settings(),
-            "learner": {
-                "name": learners.name_of(learner),
-                "parameters": parameters_as_json(getattr(learner, "get_params", dict)()),
-            },
+            "learner": learner_settings(learner),
             "parameters": self._saved_parameters(),
             "training": {
                 "n_sequences": examples.n_sequences,
                 "n_tokens": examples.n_tokens,
                 "n_weights": int(examples.oracle.n_parameters),
-                "n_iter": self.n_iter_,
-                "best_iteration": self.best_iteration_,
-                "converged": self.converged_,
-                "message": self.message_,
                 "objective": plain(last.get("objective")),
-                "history": plain(self.history_),
+                **training_settings(self),
             },
         }
 
@@ -712,16 +707,16 @@ class SequenceLabeler(Estimator):
         return self._model.tensors, self._model.settings
 
     @classmethod
-    def restored(cls, tensors: Mapping[str, Any], settings: Mapping[str, Any], restore: Any = None) -> Self:
+    def restored(
+        cls, tensors: Mapping[str, Any], settings: Mapping[str, Any], restore: Any = None, **given: Any
+    ) -> Self:
         """Return the labeler of a file that may say anything; it has no members for ``restore`` to make."""
+        refuse_arguments(given, KIND)
         model = TrainedModel.checked(tensors, settings)
         labeler = cls(**_parameters(model))
         labeler._check_parameters()
         checks.as_cost(labeler.cost, len(model.labels))
-        training = settings["training"]
-        labeler.history_ = [dict(record) for record in training["history"]]
-        labeler.n_iter_, labeler.best_iteration_ = int(training["n_iter"]), int(training["best_iteration"])
-        labeler.converged_, labeler.message_ = bool(training["converged"]), str(training["message"])
+        remember_training(labeler, settings["training"])
         labeler._model = model
         model.settings.setdefault("probabilistic", _probabilistic(labeler.learner))  # earlier releases did not say
         labeler._set_classes()
@@ -870,7 +865,6 @@ _SIMPLE_PARAMETERS = (
 def _parameters(model: TrainedModel) -> dict[str, Any]:
     """The parameters of the estimator that made a model."""
     saved = model.settings["parameters"]
-    learner = model.settings["learner"]
     constraints = saved["constraints"]
     if constraints == "array":
         K = len(model.labels)
@@ -882,7 +876,7 @@ def _parameters(model: TrainedModel) -> dict[str, Any]:
         "cost": saved["cost"] if isinstance(saved["cost"], str) else np.array(saved["cost"]),
         "scoring": saved["scoring"],
         "constraints": constraints,
-        "learner": learners.restored(learner["name"], from_json(learner["parameters"])),
+        "learner": learner_from(model.settings["learner"]),
         "features": model.inputs.templates or ("attributes" if model.inputs.kind == "attributes" else "auto"),
     }
 

@@ -14,7 +14,17 @@ from trelliswork.arguments import shown
 from trelliswork.errors import InvalidInput
 from trelliswork.estimators.base import Estimator
 from trelliswork.estimators.fitted import atomic, check_is_fitted, snapshot
+from trelliswork.estimators.saving import (
+    SavesModel,
+    learner_from,
+    learner_settings,
+    numbers,
+    remember_training,
+    training_settings,
+)
 from trelliswork.learners.training import FloatArray
+from trelliswork.models.json_values import plain
+from trelliswork.models.registry import refuse_argument, refuse_arguments
 from trelliswork.questions import require_answers
 from trelliswork.structures.custom import adapter
 from trelliswork.structures.custom.feature_vectors import stacked
@@ -25,6 +35,8 @@ from trelliswork.training.same_run import SameRun, checksum_of_array
 
 __all__ = ["StructuredPredictor"]
 
+KIND = "structured-predictor"
+
 # What a single output loses, by the measures that have a name.
 _LOSSES: dict[str, Callable[[adapter.Asked, int, Any], float]] = {
     "accuracy": lambda asked, i, y: asked.wrong(i, y),
@@ -32,7 +44,7 @@ _LOSSES: dict[str, Callable[[adapter.Asked, int, Any], float]] = {
 }
 
 
-class StructuredPredictor(Estimator):
+class StructuredPredictor(SavesModel, Estimator):
     """Learns to predict outputs of a structure of your own.
 
     Parameters
@@ -73,7 +85,8 @@ class StructuredPredictor(Estimator):
 
     Notes
     -----
-    To store a model, pickle it: its structure is Python code.
+    `save` writes the weights and the parameters; the structure is Python code, which no model file holds, and is given
+    back when the model is loaded: ``tw.load(path, structure=Span())``.
 
     Examples
     --------
@@ -193,6 +206,55 @@ class StructuredPredictor(Estimator):
         losses = [_LOSSES[measure](asked, i, y) for i, y in enumerate(found)]
         return _as_score(measure, float(np.average(losses, weights=weights)))
 
+    @snapshot
+    def exported(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the tensors and the settings of the model file; the structure is not in it but by its name."""
+        check_is_fitted(self, "coef_")
+        seed = self.random_state if isinstance(self.random_state, int) else None
+        settings = {
+            "kind": KIND,
+            "structure": {"name": "custom", "class": type(self.structure).__name__, "n_features": len(self.coef_)},
+            "learner": learner_settings(checked_learner(self.learner)),
+            "parameters": {
+                "scoring": self.scoring if isinstance(self.scoring, str) else "accuracy",
+                "random_state": seed,
+                **{name: plain(getattr(self, name)) for name in ("patience", "warm_start")},
+            },
+            "training": training_settings(self),
+        }
+        return {"channel.features.weights": np.ascontiguousarray(self.coef_)}, settings
+
+    @classmethod
+    def restored(
+        cls,
+        tensors: Mapping[str, Any],
+        settings: Mapping[str, Any],
+        restore: Any = None,
+        structure: Structure | None = None,
+        **given: Any,
+    ) -> Self:
+        """Return the predictor of a file that may say anything, with the structure that it was trained with."""
+        refuse_arguments(given, KIND)
+        described = settings["structure"]
+        name, n_features = str(described["class"]), int(described["n_features"])
+        if not isinstance(structure, Structure):
+            refuse_argument(
+                f"the model was trained with a structure of the class {name}, which is code and not in the file: pass "
+                f"structure={name}(...), as it was."
+            )
+        if type(structure).__name__ != name or structure.n_features != n_features:
+            refuse_argument(
+                f"the model was trained with a structure of the class {name} with {n_features} features; structure is "
+                f"of {type(structure).__name__} with {structure.n_features}."
+            )
+        predictor = cls(structure, learner_from(settings["learner"]), **settings["parameters"])
+        predictor.coef_ = numbers(tensors, "channel.features.weights", n_features)
+        if not np.isfinite(predictor.coef_).all():
+            raise ValueError("some weights are infinite")
+        remember_training(predictor, settings["training"])
+        predictor.metadata_ = dict(settings.get("metadata", {}))
+        return predictor
+
     def _learn(
         self,
         X: Iterable[Any],
@@ -219,7 +281,7 @@ class StructuredPredictor(Estimator):
         return self
 
     def _keep(self, weights: FloatArray) -> None:
-        self.coef_ = weights
+        self.coef_, self.metadata_ = weights, {}
 
     def _same_run(self, asked: adapter.Asked, weights: FloatArray, dev: adapter.Asked | None) -> SameRun:
         """Return what a resumed run must have in common: data are known by the features of their outputs."""

@@ -25,6 +25,7 @@ Tensors: TypeAlias = dict[str, "memoryview[Any]"]
 
 # Name in the header -> format of the struct module, bytes per entry.
 _TYPES = {
+    "F64": ("d", 8),
     "U64": ("Q", 8),
     "U32": ("I", 4),
     "F32": ("f", 4),
@@ -48,7 +49,7 @@ def dumps(tensors: Mapping[str, Any], settings: Mapping[str, Any]) -> bytes:
     Parameters
     ----------
     tensors : mapping of str to buffers
-        NumPy arrays, memoryviews or bytes; contiguous, of unsigned integers, int8, float16 or float32.
+        NumPy arrays, memoryviews or bytes; contiguous, of unsigned integers, int8, float16, float32 or float64.
     settings : mapping
         Whatever JSON can hold.
 
@@ -226,11 +227,11 @@ def _type_of(name: str, view: memoryview[Any]) -> str:
     if kind in "BHILQN?":  # C's names for unsigned integers depend on the machine
         dtype = {1: "U8", 2: "U16", 4: "U32", 8: "U64"}[view.itemsize]
         return "F16" if dtype == "U16" and name.endswith(".weights") else dtype  # as `loads` gives them
-    if kind in "bef":
-        return {"b": "I8", "e": "F16", "f": "F32"}[kind]
+    if kind in "befd":
+        return {"b": "I8", "e": "F16", "f": "F32", "d": "F64"}[kind]
     raise InvalidInput(
-        f"tensor {name!r} has entries of the type {view.format!r}; a model file holds unsigned integers, int8, float16 "
-        "and float32."
+        f"tensor {name!r} has entries of the type {view.format!r}; a model file holds unsigned integers, int8, "
+        "float16, float32 and float64."
     )
 
 

@@ -137,10 +137,18 @@ def shrunk(
         out = {key: part for key, part in tensors.items() if not key.startswith(tuple(f"{name}." for name in members))}
         changed = {}
         for name, (own, described) in members.items():
-            smaller, changed[name] = shrunk(own, described, precision, threshold, drop_names)
+            if _prefixes(own):
+                smaller, changed[name] = shrunk(own, described, precision, threshold, drop_names)
+            else:  # a hidden Markov model, say: it stays as it is
+                smaller, changed[name] = own, described
             out |= {f"{name}.{key}": part for key, part in smaller.items()}
         return out, {**settings, "members": changed}
     smaller, described = dict(tensors), dict(settings)
+    if (precision is not None or threshold is not None) and not _prefixes(tensors):
+        raise InvalidInput(
+            f"a model of the kind {settings.get('kind')!r} has no weights of attributes, which could be rounded or "
+            "left out: save it as it is."
+        )
     if threshold is not None or drop_names:
         smaller = prune(tensors, threshold or 0.0, drop_names) if threshold is not None else _without_names(tensors)
         described = _described_anew(settings, tensors, smaller)

@@ -442,10 +442,10 @@ class TestFiles:
             assert {"prediction[0]=N", "prediction2[0]=N", "prediction2[0]|prediction[0]=N|N"} <= attributes
 
     def test_what_no_file_can_hold_is_refused(self):
-        found = committee(tw.HMM()).fit(X, Y)
-        with pytest.raises(InvalidInput, match="first model is of HMM"):
+        found = committee(Remembering()).fit(X, Y)
+        with pytest.raises(InvalidInput, match="first model is of Remembering"):
             found.save(io.BytesIO())
-        assert pickle.loads(pickle.dumps(found)).predict(NEW) == found.predict(NEW)
+        assert pickle.loads(pickle.dumps(committee(tw.HMM()).fit(X, Y))).predict(NEW)
 
     def test_copies(self):
         found = committee().fit(X, Y)

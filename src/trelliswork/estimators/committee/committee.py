@@ -19,6 +19,7 @@ from trelliswork.estimators.fitted import atomic, check_is_fitted, snapshot
 from trelliswork.evaluation.folds import splits_of
 from trelliswork.features.inputs import Inputs
 from trelliswork.models.confidence import CONFIDENCES, confidence
+from trelliswork.models.registry import Restore, refuse_arguments
 from trelliswork.structures import checks
 from trelliswork.training.cloning import cloned
 
@@ -417,8 +418,9 @@ class Committee(Estimator):
         return tensors, models.with_metadata(settings, self.metadata_)
 
     @classmethod
-    def restored(cls, tensors: Mapping[str, Any], settings: Mapping[str, Any], restore: Callable[..., Any]) -> Self:
+    def restored(cls, tensors: Mapping[str, Any], settings: Mapping[str, Any], restore: Restore, **given: Any) -> Self:
         """Return the committee of a file that may say anything; ``restore`` makes members of what is theirs."""
+        refuse_arguments(given, KIND)
         members = {name: restore(*parts) for name, parts in models.members_of(tensors, settings).items()}
         saved, base = settings["parameters"], settings["base"]
         saved = {**saved, "folds": saved["folds"] or 5, "intervals": tuple(saved["intervals"])}

@@ -10,9 +10,9 @@ the end both of the sum and of the maximum, which 001 leaves out.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -41,9 +41,15 @@ from trelliswork.estimators.hmm.counts import (
     log_of,
     split,
 )
+from trelliswork.estimators.hmm.files import exported_model, labeler_of, restored_model
 from trelliswork.estimators.hmm.unknown_words import UnseenTokens, lexicon
+from trelliswork.estimators.saving import SavesModel
+from trelliswork.models.registry import refuse_arguments
 from trelliswork.structures.batch import ChainBatch
 from trelliswork.structures.chain import Chain
+
+if TYPE_CHECKING:
+    from trelliswork.estimators.sequence_labeler import SequenceLabeler
 
 __all__ = ["HMM"]
 
@@ -54,7 +60,7 @@ _FIRST_GUESS = 0.1  # pseudo-count of the first guess of EM when the model itsel
 _ROUNDING = 1e-6  # how far from one a sum of probabilities may be: they are often typed
 
 
-class HMM(Estimator):
+class HMM(SavesModel, Estimator):
     """A hidden Markov model of the first order over tokens of any hashable kind.
 
     Parameters
@@ -256,6 +262,7 @@ class HMM(Estimator):
         self.classes_, self.vocabulary_ = _object_array(names), vocabulary
         self.log_likelihood_history_, self.n_iter_, self.converged_ = history, max(len(history) - 1, 0), converged
         self._set_parameters(parameters, counts)
+        self.metadata_ = {}
         return self
 
     @snapshot
@@ -304,6 +311,47 @@ class HMM(Estimator):
         if not right:
             raise InvalidInput("y has no labels to score against: pass at least one labelled token.")
         return float(np.mean(right))
+
+    @snapshot
+    def exported(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the tensors and the settings of the model file."""
+        check_is_fitted(self, "classes_")
+        return exported_model(self)
+
+    @classmethod
+    def restored(
+        cls, tensors: Mapping[str, Any], settings: Mapping[str, Any], restore: Any = None, **given: Any
+    ) -> Self:
+        """Return the model of a file that may say anything; it has no members for ``restore`` to make."""
+        refuse_arguments(given, "hmm")
+        return restored_model(cls, tensors, settings)
+
+    @snapshot
+    def to_labeler(self, words: Iterable[str] | None = None) -> SequenceLabeler:
+        """Return a `SequenceLabeler` with the same answers: a CRF whose weights are the log-probabilities.
+
+        Its labels, k best labellings, marginals and log-probabilities given the tokens are those of this model, to the
+        precision of single-precision weights. It can be explained, calibrated, trained further, saved, and used from
+        the shell. What it does not have is p(x).
+
+        Parameters
+        ----------
+        words : iterable of str, optional
+            Words that training did not see, and that the labeler is to know. A model with ``unknown="suffix"`` judges
+            unseen words by their endings, which the labeler does not: it needs the words themselves. All others have
+            what each label sets aside for unseen tokens, as with ``unknown="uniform"``; pass ``()`` if that will do.
+            In a model with ``unknown="error"``, they say nothing about their labels.
+
+        Examples
+        --------
+        >>> import trelliswork as tw
+        >>> hmm = tw.HMM(unknown="uniform").fit([["the", "dog"], ["a", "dog", "barks"]], [["D", "N"], ["D", "N", "V"]])
+        >>> labeler = hmm.to_labeler()
+        >>> labeler.predict([["the", "cat", "barks"]]) == hmm.predict([["the", "cat", "barks"]])
+        True
+        """
+        check_is_fitted(self, "classes_")
+        return labeler_of(self, words)
 
     @snapshot
     def sample(

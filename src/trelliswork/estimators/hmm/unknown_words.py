@@ -96,7 +96,7 @@ def lexicon(
     max_suffix : int or None
         The longest ending looked at; None does without classes.
     """
-    classes = None if max_suffix is None else WordClasses(tokens, counts, rare_count, max_suffix)
+    classes = None if max_suffix is None else WordClasses.of(tokens, counts, rare_count, max_suffix)
     if classes is not None and class_pseudo_count:
         weights = _with_classes(tokens, weights, classes, class_pseudo_count)
     # Half a count of slack: expected counts of a token seen once sum to one only up to rounding.
@@ -131,36 +131,48 @@ class WordClasses:
     the class of all.
     """
 
-    def __init__(self, tokens: Sequence[Hashable], counts: Array, rare_count: int, max_suffix: int) -> None:
-        self.max_suffix = max_suffix
+    def __init__(
+        self,
+        max_suffix: int,
+        classes: tuple[dict[str, int], SparseRows],
+        cases: tuple[dict[str, int], SparseRows],
+        prior: Array,
+        n_rare: float,
+    ) -> None:
+        self.max_suffix, self.classes, self.cases = max_suffix, classes, cases
+        self.prior, self.n_rare = prior, n_rare
+
+    @classmethod
+    def of(cls, tokens: Sequence[Hashable], counts: Array, rare_count: int, max_suffix: int) -> WordClasses:
+        """Return the classes of the words among the tokens, which were counted so often with each label."""
         words = [(row, token) for row, token in enumerate(tokens) if isinstance(token, str)]
         occurrences = counts.sum(axis=1)
         rare = [(row, word) for row, word in words if occurrences[row] < rare_count + 0.5]
         # Every rare word counts once, however often it was seen: what is unseen is a new word, not a new occurrence.
         shares = counts[[row for row, _ in rare]] / occurrences[[row for row, _ in rare], None]
-        self._class_ids, self._classes = _grouped([word_classes(word, max_suffix) for _, word in rare], shares)
-        self._case_ids, self._cases = _grouped([[word.lower()] for _, word in words], counts[[row for row, _ in words]])
+        classes = _grouped([word_classes(word, max_suffix) for _, word in rare], shares)
+        cases = _grouped([[word.lower()] for _, word in words], counts[[row for row, _ in words]])
         weights = shares.sum(axis=0) + _FLOOR
-        self._n_rare = float(weights.sum())
-        self._prior: Array = weights / self._n_rare
+        n_rare = float(weights.sum())
+        return cls(max_suffix, classes, cases, weights / n_rare, n_rare)
 
     def posterior(self, tokens: Sequence[Hashable]) -> tuple[Array, Array]:
         """Return p(y | c), shape (n, K), and p(c), shape (n,), of each token's class c."""
-        posterior, share = np.tile(self._prior, (len(tokens), 1)), np.ones(len(tokens))
+        posterior, share = np.tile(self.prior, (len(tokens), 1)), np.ones(len(tokens))
         paths = [word_classes(token, self.max_suffix) if isinstance(token, str) else [] for token in tokens]
         for depth in range(self.max_suffix + 1):
-            rows, ids = _found(self._class_ids, [path[depth] if depth < len(path) else None for path in paths])
-            counts = self._classes.dense(ids)
+            rows, ids = _found(self.classes[0], [path[depth] if depth < len(path) else None for path in paths])
+            counts = self.classes[1].dense(ids)
             posterior[rows] = _abstracted(counts, posterior[rows], _WORDS_OF_TRUST)
-            share[rows] = counts.sum(axis=1) / self._n_rare
+            share[rows] = counts.sum(axis=1) / self.n_rare
         return posterior, share
 
     def log_likelihood(self, tokens: Sequence[Hashable]) -> Array:
         """Return log p(c | y) of each token's class, shape (n, K); the narrowest is that word in another case."""
         posterior, share = self.posterior(tokens)
-        rows, ids = _found(self._case_ids, [token.lower() if isinstance(token, str) else None for token in tokens])
-        posterior[rows] = _abstracted(self._cases.dense(ids), posterior[rows], _CASE_TRUST)
-        likelihood = share[:, None] * posterior / self._prior
+        rows, ids = _found(self.cases[0], [token.lower() if isinstance(token, str) else None for token in tokens])
+        posterior[rows] = _abstracted(self.cases[1].dense(ids), posterior[rows], _CASE_TRUST)
+        likelihood = share[:, None] * posterior / self.prior
         # Rare words do not tell the share of words in another case; it is taken small enough for a probability.
         likelihood /= np.maximum(likelihood.max(axis=1, keepdims=True, initial=0.0), 1.0)
         return np.log(likelihood)

@@ -10,21 +10,26 @@ root.
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable, Hashable, Mapping
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from trelliswork import _core
-from trelliswork.arguments import shown
-from trelliswork.errors import InvalidInput
+from trelliswork import _core, learners
+from trelliswork.arguments import callers_level, shown
+from trelliswork.errors import InvalidInput, UncalibratedScores
 from trelliswork.estimators.base import Estimator
 from trelliswork.estimators.fitted import atomic, check_is_fitted, snapshot
 from trelliswork.estimators.multiclass.groups import groups_of
+from trelliswork.estimators.saving import SavesModel, numbers, remember_training, training_settings
 from trelliswork.features.dict_columns import DictColumns, are_dicts
 from trelliswork.learners.training import FloatArray, Learner
+from trelliswork.models import names
+from trelliswork.models.json_values import plain
+from trelliswork.models.registry import refuse_arguments
 from trelliswork.structures import checks
 from trelliswork.training.loop import Problem, learn, require_dev
 from trelliswork.training.monitor import Callback
@@ -33,7 +38,7 @@ from trelliswork.training.same_run import SameRun, checksum_of_array
 __all__ = ["Multiclass"]
 
 
-class Multiclass(Estimator):
+class Multiclass(SavesModel, Estimator):
     """What the two classifiers have in common: everything but their parameters."""
 
     classes_: npt.NDArray[Any]
@@ -127,6 +132,27 @@ class Multiclass(Estimator):
         return found
 
     @snapshot
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return p(class | row) = exp(score) / sum over classes of exp(score), an array (n, K).
+
+        Those are probabilities if the learner makes log-probabilities of its scores, as `CRF` does. Others only order
+        the classes, and a warning says so.
+        """
+        check_is_fitted(self, "coef_")
+        learner = self._make_learner()
+        if not getattr(learner, "probabilistic", True):
+            warnings.warn(
+                f"the scores that the learner {learners.name_of(learner)!r} gives are no probabilities: train with "
+                "learner='crf' for rows of which p(class | row) is to be known.",
+                UncalibratedScores,
+                stacklevel=callers_level(),
+            )
+        scores = self._scores(X)
+        odds = np.exp(scores - scores.max(axis=1, keepdims=True))
+        proba: FloatArray = odds / odds.sum(axis=1, keepdims=True)
+        return proba
+
+    @snapshot
     def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
         """Return the share of rows whose predicted class is the one in ``y``."""
         right = self.predict(X) == np.asarray(y)
@@ -150,6 +176,85 @@ class Multiclass(Estimator):
     def _cost(self, n_labels: int) -> FloatArray:
         """Return what a wrong class costs; nothing for one each."""
         return np.zeros((0, 0))
+
+    # ---- files ---------------------------------------------------------------------------------------------------
+
+    _kind: ClassVar[str]
+
+    @snapshot
+    def exported(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the tensors and the settings of the model file."""
+        check_is_fitted(self, "coef_")
+        shape = self._shape
+        classes = names.as_json(shape.classes.tolist(), "classes_")
+        tensors = {"channel.features.weights": self._weights.ravel(), "channel.features.shares": shape.shares.ravel()}
+        if shape.columns is not None:
+            tensors |= names.as_tensors("channel.features", list(shape.columns.names))
+        settings = {
+            "kind": self._kind,
+            "labels": [str(label) for label in classes],
+            "classes": classes,
+            "class_type": "object" if shape.classes.dtype.kind == "O" else shape.classes.dtype.str,
+            "groups": names.as_json(shape.groups, "groups_"),
+            "intercept": shape.has_intercept,
+            "dicts": shape.columns is not None,
+            "n_features": int(self.n_features_in_),
+            "parameters": self._saved_parameters(),
+            "training": training_settings(self),
+        }
+        return {name: np.ascontiguousarray(part) for name, part in tensors.items()}, settings
+
+    @classmethod
+    def restored(
+        cls, tensors: Mapping[str, Any], settings: Mapping[str, Any], restore: Any = None, **given: Any
+    ) -> Self:
+        """Return the classifier of a file that may say anything; it has no members for ``restore`` to make."""
+        refuse_arguments(given, cls._kind)
+        classes = np.array([*settings["classes"], None], dtype=object)[:-1].astype(np.dtype(settings["class_type"]))
+        groups, n_features = list(settings["groups"]), int(settings["n_features"])
+        K, G, has_intercept = len(classes), len(groups), bool(settings["intercept"])
+        if not K or not G or n_features < 0 or settings["labels"] != [str(label) for label in classes.tolist()]:
+            raise ValueError("classes, groups or columns are missing, or are not those of the labels")
+        columns = None
+        if settings["dicts"]:
+            columns = DictColumns()
+            columns.names = {name: i for i, name in enumerate(names.from_tensors("channel.features", tensors))}
+            if len(columns.names) != n_features:
+                raise ValueError(f"there are {len(columns.names)} names of {n_features} columns")
+        shares = numbers(tensors, "channel.features.shares", K, G)
+        weights = numbers(tensors, "channel.features.weights", n_features + has_intercept, G)
+        shape = _Shape(classes, groups, shares, has_intercept, columns)
+        if not (np.isfinite(shares).all() and np.isfinite(weights).all()):
+            raise ValueError("some weights are infinite")
+        classifier = cls(**cls._restored_parameters(settings["parameters"], shape))
+        classifier.n_features_in_ = n_features
+        classifier._keep(shape, weights.ravel())
+        remember_training(classifier, settings["training"])
+        classifier.metadata_ = dict(settings.get("metadata", {}))
+        return classifier
+
+    def _saved_parameters(self) -> dict[str, Any]:
+        weight = self.class_weight
+        pairs = (
+            [[*names.as_json([label], "class_weight"), float(share)] for label, share in weight.items()]
+            if isinstance(weight, Mapping)
+            else weight
+        )
+        seed = self.random_state if isinstance(self.random_state, int) else None
+        return {"class_weight": pairs, "fit_intercept": self.fit_intercept, "random_state": seed} | {
+            name: plain(getattr(self, name)) for name in ("patience", "warm_start")
+        }
+
+    @classmethod
+    def _restored_parameters(cls, saved: Mapping[str, Any], shape: _Shape) -> dict[str, Any]:
+        """Return the parameters; however groups were said, they come back as shares."""
+        own = np.array_equal(shape.shares, np.eye(len(shape.classes)))
+        weight = saved["class_weight"]
+        return {
+            "class_weight": {label: float(share) for label, share in weight} if isinstance(weight, list) else weight,
+            "expansion": None if own else shape.shares,
+            **{name: saved[name] for name in ("fit_intercept", "random_state", "patience", "warm_start")},
+        }
 
     # ---- learning ------------------------------------------------------------------------------------------------
 
@@ -203,6 +308,7 @@ class Multiclass(Estimator):
         self._shape, self._weights = shape, shape.folded(weights)
         self.classes_, self.groups_ = shape.classes, shape.groups
         self.coef_, self.intercept_ = shape.of_classes(self._weights)
+        self.metadata_ = {}
 
     def _same_run(self, shape: _Shape, rows: tuple[int, int], data: int, dev: int) -> SameRun:
         settings = {

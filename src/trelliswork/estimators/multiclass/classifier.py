@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from trelliswork.errors import InvalidInput
 from trelliswork.estimators.multiclass.base import Multiclass
+from trelliswork.estimators.saving import learner_from, learner_settings
 from trelliswork.learners.training import FloatArray, Learner
 from trelliswork.structures import checks
 from trelliswork.training.loop import checked_learner
@@ -91,6 +93,17 @@ class MulticlassClassifier(Multiclass):
         self.random_state = random_state
         self.warm_start = warm_start
         self.verbose = verbose
+
+    _kind = "multiclass-classifier"
+
+    def _saved_parameters(self) -> dict[str, Any]:
+        cost = self.cost if isinstance(self.cost, str) else np.asarray(self.cost, dtype=float).tolist()
+        return {**super()._saved_parameters(), "cost": cost, "learner": learner_settings(self._make_learner())}
+
+    @classmethod
+    def _restored_parameters(cls, saved: Mapping[str, Any], shape: Any) -> dict[str, Any]:
+        cost = saved["cost"] if isinstance(saved["cost"], str) else np.array(saved["cost"])
+        return {**super()._restored_parameters(saved, shape), "cost": cost, "learner": learner_from(saved["learner"])}
 
     def _make_learner(self) -> Learner:
         return checked_learner(self.learner)

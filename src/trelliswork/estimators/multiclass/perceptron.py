@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from trelliswork.estimators.multiclass.base import Multiclass
 from trelliswork.learners.online import Perceptron
 from trelliswork.learners.training import Learner
+from trelliswork.models.json_values import plain
 
 __all__ = ["MulticlassPerceptron"]
 
@@ -76,6 +78,17 @@ class MulticlassPerceptron(Multiclass):
         self.random_state = random_state
         self.warm_start = warm_start
         self.verbose = verbose
+
+    _kind = "multiclass-perceptron"
+
+    def _saved_parameters(self) -> dict[str, Any]:
+        own = {name: plain(getattr(self, name)) for name in ("epochs", "k", "averaged", "shuffle")}
+        return {**super()._saved_parameters(), **own}
+
+    @classmethod
+    def _restored_parameters(cls, saved: Mapping[str, Any], shape: Any) -> dict[str, Any]:
+        own = {name: saved[name] for name in ("epochs", "k", "averaged", "shuffle")}
+        return {**super()._restored_parameters(saved, shape), **own}
 
     def _make_learner(self) -> Learner:
         return Perceptron(self.epochs, k=self.k, averaged=self.averaged, shuffle=self.shuffle)
