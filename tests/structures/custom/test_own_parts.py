@@ -219,6 +219,15 @@ def test_outputs_of_the_users_form_go_in_and_come_out():
     assert plain.score(X, Y) == -np.mean(costs)
 
 
+def test_a_model_of_parts_is_saved_and_loaded(tmp_path):
+    X, Y = problem()
+    model = tw.StructuredPredictor(Own(), tw.PassiveAggressive(epochs=5), random_state=0).fit(X, Y)
+    model.save(tmp_path / "model.tw")
+    loaded = tw.load(tmp_path / "model.tw", structure=Own())
+    np.testing.assert_array_equal(loaded.coef_, model.coef_.astype(loaded.coef_.dtype))
+    assert loaded.predict(X) == model.predict(X)
+
+
 @pytest.mark.parametrize("structure", [Own, Told, Summed])
 def test_check_finds_no_contradiction(structure):
     structure().check(*problem(n_examples=3))
