@@ -25,6 +25,7 @@ _HOMES = {
     "estimators.loading": ("load",),
     "estimators.multiclass.classifier": ("MulticlassClassifier",),
     "estimators.multiclass.perceptron": ("MulticlassPerceptron",),
+    "estimators.oracles": ("oracle",),
     "estimators.sequence_labeler": ("SequenceLabeler",),
     "estimators.structured": ("StructuredPredictor",),
     "features.templates": ("Templates",),

@@ -313,6 +313,20 @@ class SequenceLabeler(Estimator):
         constraints = self.constraints if self.constraints is None or isinstance(self.constraints, str) else "array"
         return {**simple, "cost": cost, "scoring": scoring, "constraints": constraints}
 
+    def oracle(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        token_weight: Iterable[npt.ArrayLike] | None = None,
+    ) -> _core.Oracle:
+        """Return the examples as the learner sees them; see `trelliswork.oracle`."""
+        self._check_parameters()
+        inputs, X = inputs_of(X, self.features)
+        weighting = Weighting(sample_weight, token_weight, self.class_weight)
+        return SequenceExamples(self, inputs, X, encoded(y), weighting).oracle
+
     def feature_cache(self, X: Any, y: Any) -> FeatureCache | None:
         """Return features and labels, extracted once, for cross-validation to train on parts of; None if it cannot.
 

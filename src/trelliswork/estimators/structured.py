@@ -206,6 +206,10 @@ class StructuredPredictor(SavesModel, Estimator):
         losses = [_LOSSES[measure](asked, i, y) for i, y in enumerate(found)]
         return _as_score(measure, float(np.average(losses, weights=weights)))
 
+    def oracle(self, X: Iterable[Any], Y: Iterable[Any], *, sample_weight: npt.ArrayLike | None = None) -> _core.Oracle:
+        """Return the examples as the learner sees them; see `trelliswork.oracle`."""
+        return self._structure().oracle(X, Y, sample_weight)
+
     @snapshot
     def exported(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the tensors and the settings of the model file; the structure is not in it but by its name."""

@@ -270,13 +270,26 @@ class Multiclass(SavesModel, Estimator):
         earlier: _Shape | None,
         resume: Mapping[str, npt.NDArray[Any]] | None = None,
     ) -> Self:
+        learner = self._make_learner()
+        checks.as_jobs(self.n_jobs)
+        has_dev = require_dev(X_dev, y_dev, self.patience)
+        shape, X, y, weights = self._read(X, y, classes, sample_weight, earlier)
+        start = None if earlier is None else earlier.grown(self._weights, X.shape[1]).ravel()
+        oracle = self._oracle(shape, X, y, weights)
+        score, dev = self._dev_score(shape, X_dev, y_dev) if has_dev else (None, 0)
+        data = checksum_of_array(*_arrays(X), np.searchsorted(shape.classes, y), weights)
+        problem = Problem(oracle, partial(self._keep, shape), self._same_run(shape, X.shape, data, dev), start, score)
+        learn(self, learner, problem, callback, resume)
+        return self
+
+    def _read(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any, earlier: _Shape | None
+    ) -> tuple[_Shape, Any, npt.NDArray[Any], FloatArray]:
+        """Return what weights mean, and the rows, classes and weights of the examples, checked."""
         from sklearn.utils.class_weight import compute_sample_weight
         from sklearn.utils.multiclass import check_classification_targets
         from sklearn.utils.validation import _check_sample_weight, validate_data
 
-        learner = self._make_learner()
-        checks.as_jobs(self.n_jobs)
-        has_dev = require_dev(X_dev, y_dev, self.patience)
         columns = _columns_of(X, earlier)
         X, y = validate_data(
             self,
@@ -293,16 +306,18 @@ class Multiclass(SavesModel, Estimator):
         if self.class_weight is not None:
             weights = weights * compute_sample_weight(self.class_weight, y)
         if earlier is None:
-            shape, start = self._shaped(y, classes, columns), None
-        else:
-            _require_known(y, classes, earlier.classes)
-            shape, start = earlier._replace(columns=columns), earlier.grown(self._weights, X.shape[1]).ravel()
-        oracle = self._oracle(shape, X, y, weights)
-        score, dev = self._dev_score(shape, X_dev, y_dev) if has_dev else (None, 0)
-        data = checksum_of_array(*_arrays(X), np.searchsorted(shape.classes, y), weights)
-        problem = Problem(oracle, partial(self._keep, shape), self._same_run(shape, X.shape, data, dev), start, score)
-        learn(self, learner, problem, callback, resume)
-        return self
+            return self._shaped(y, classes, columns), X, y, weights
+        _require_known(y, classes, earlier.classes)
+        return earlier._replace(columns=columns), X, y, weights
+
+    @snapshot
+    def oracle(self, X: Any, y: Any, *, sample_weight: npt.ArrayLike | None = None) -> _core.Oracle:
+        """Return the examples as the learner sees them; see `trelliswork.oracle`.
+
+        Weights lie column by column, ``weights.reshape(n_columns, n_groups)``, the constants in the last row.
+        """
+        self._make_learner()
+        return self._oracle(*self._read(X, y, None, sample_weight, None))
 
     def _keep(self, shape: _Shape, weights: FloatArray) -> None:
         self._shape, self._weights = shape, shape.folded(weights)
