@@ -3,7 +3,7 @@
 // A semiring has a value type, `zero` and `one`, `times`, `plus`, and `sum`, which adds a whole run of values at once:
 // that is where an efficient reduction (one maximum and one logarithm for many values) replaces pairwise `plus`.
 // `lift(score, from, to)` makes the local kernel u_t of eq. 2.28 from the score of an edge between two nodes.
-// Recursions (lattice/recursions.hpp, kernels/) are templates over these types; no recursion is written twice.
+// Recursions (hypergraph/recursions.hpp, kernels/) are templates over these types; no recursion is written twice.
 #pragma once
 
 #include <algorithm>

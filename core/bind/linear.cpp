@@ -79,13 +79,13 @@ void bind_structure(nb::module_& m) {
             nb::arg("start") = nb::none(), nb::arg("end") = nb::none())
         .def_static(
             "segments",
-            [](std::size_t n_labels, std::size_t longest, const std::optional<Bytes>& moves,
+            [](std::size_t n_labels, std::size_t longest, bool tied, const std::optional<Bytes>& moves,
                const std::optional<Bytes>& start, const std::optional<Bytes>& end) {
                 require(n_labels >= 1 && longest >= 1, "there must be at least one label and one length");
-                return segment_structure(n_labels, longest, rules(n_labels, moves, start, end));
+                return segment_structure(n_labels, longest, tied, rules(n_labels, moves, start, end));
             },
-            nb::arg("n_labels"), nb::arg("longest"), nb::arg("transitions") = nb::none(), nb::arg("start") = nb::none(),
-            nb::arg("end") = nb::none())
+            nb::arg("n_labels"), nb::arg("longest"), nb::arg("tied") = true, nb::arg("transitions") = nb::none(),
+            nb::arg("start") = nb::none(), nb::arg("end") = nb::none())
         .def_static(
             "automaton",
             [](std::size_t n_labels, const Numbers& arcs, const Bytes& final, bool tied) {
@@ -182,20 +182,29 @@ void bind_structure(nb::module_& m) {
         .def(
             "sample",
             [](const DerivationStructure& self, const Numbers& shape, const Vector& scores, std::size_t n,
-               std::uint64_t seed, const std::optional<Bytes>& allowed) {
+               std::uint64_t seed, bool distinct, const std::optional<Bytes>& allowed) {
                 const PartScores given = scores_of(self, shape, scores, allowed);
                 std::vector<Parts> drawn;
                 {
                     const Unlocked unlocked;
                     std::mt19937_64 engine(seed);
                     const auto draw = [&] { return static_cast<double>(engine() >> 11) * 0x1p-53; };
-                    drawn = self.sample(view(shape), given, n, draw);
+                    drawn = self.sample(view(shape), given, n, distinct, draw);
                 }
                 nb::list out;
                 for (const Parts& parts : drawn) out.append(to_numpy(parts, {parts.size()}));
                 return out;
             },
-            nb::arg("shape"), nb::arg("scores"), nb::arg("n"), nb::arg("seed"), nb::arg("allowed") = nb::none());
+            nb::arg("shape"), nb::arg("scores"), nb::arg("n"), nb::arg("seed"), nb::arg("distinct") = false,
+            nb::arg("allowed") = nb::none())
+        .def(
+            "dead_end",
+            [](const DerivationStructure& self, const Numbers& shape, const Vector& scores) {
+                const PartScores given = scores_of(self, shape, scores, {});
+                const Unlocked unlocked;
+                return self.dead_end(view(shape), given);
+            },
+            nb::arg("shape"), nb::arg("scores"), "The first position that no beginning of an output gets past.");
 }
 
 // Numbers of which the last means none, as -1.
@@ -228,8 +237,10 @@ void bind_ngrams(nb::module_& m) {
         .def_static(
             "seen",
             [](std::size_t n_labels, std::size_t order, const nb::list& sequences, bool backoff,
-               const std::optional<Bytes>& moves, const std::optional<Bytes>& start, const std::optional<Bytes>& end) {
+               const std::optional<Bytes>& moves, const std::optional<Bytes>& start, const std::optional<Bytes>& end,
+               bool strict) {
                 require(n_labels >= 1, "there must be at least one label");
+                require(!backoff || !strict, "backoff lets labels follow that strict forbids: choose one");
                 std::vector<Numbers> kept;
                 std::vector<std::span<const std::uint32_t>> views;
                 for (const nb::handle sequence : sequences) {
@@ -238,12 +249,16 @@ void bind_ngrams(nb::module_& m) {
                 }
                 const Unlocked unlocked;
                 return seen_ngrams(n_labels, order, views, rules(n_labels, moves, start, end),
-                                   backoff ? Unseen::kBackOff : Unseen::kForbidden);
+                                   backoff  ? Unseen::kBackOff
+                                   : strict ? Unseen::kForbidden
+                                            : Unseen::kContinued);
             },
             nb::arg("n_labels"), nb::arg("order"), nb::arg("sequences"), nb::arg("backoff") = false,
             nb::arg("transitions") = nb::none(), nb::arg("start") = nb::none(), nb::arg("end") = nb::none(),
-            "The n-grams of label sequences (uint32 arrays); with `backoff`, labels that were not seen after a history "
-            "may follow too, and the longest suffix that was seen is remembered.")
+            nb::arg("strict") = false,
+            "The n-grams of label sequences (uint32 arrays). A history that was only seen at an end goes on as its "
+            "longest suffix does, unless `strict`. With `backoff`, labels that were not seen after a history may "
+            "follow too, and the longest suffix that was seen is remembered.")
         .def_ro("n_labels", &NGrams::n_labels)
         .def_ro("order", &NGrams::order)
         .def_prop_ro("n_arcs", [](const NGrams& self) { return self.arcs.size(); })

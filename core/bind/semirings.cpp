@@ -1,16 +1,17 @@
 // Forward and backward vectors of a chain over any semiring: the named ones in the core, the user's own through Python.
-#include "../lattice/recursions.hpp"
-#include "../lattice/semiring_totals.hpp"
+#include "../base/semiring.hpp"
+#include "../chain/program.hpp"
+#include "../hypergraph/recursions.hpp"
 #include "chain.hpp"
 
 namespace tw::bind {
 namespace {
 
-using lattice::ChainGraph;
+using chain::ChainProgram;
 
-ChainGraph only_chain(const ChainBatch& self) {
+ChainProgram only_chain(const ChainBatch& self) {
     require(self.size() == 1 && self.n_rows() > 0, "one chain with at least one position is needed");
-    return ChainGraph(self.batch().potentials, self.batch().sequences[0]);
+    return ChainProgram(self.batch().potentials, self.batch().sequences[0]);
 }
 
 // A semiring whose operations are Python callables. Slow by nature, and the same recursion as all others.
@@ -18,7 +19,7 @@ struct PythonSemiring {
     using Value = nb::object;
     nb::callable add, multiply, lift_score;
     nb::object nothing, unit;
-    const ChainGraph* graph;
+    const ChainProgram* program;
 
     Value zero() const { return nothing; }
     Value one() const { return unit; }
@@ -30,20 +31,21 @@ struct PythonSemiring {
         return total;
     }
     Value lift(double score, std::size_t u, std::size_t v) const {
-        const bool first = u == 0, last = v == graph->n_nodes() - 1;
-        const std::size_t position = last ? graph->n_positions() : graph->position(v);
-        const std::int64_t previous = first ? -1 : static_cast<std::int64_t>(graph->label(u));
-        const std::int64_t label = last ? -1 : static_cast<std::int64_t>(graph->label(v));
+        const bool first = u == hypergraph::kNoNode, last = v == program->n_nodes() - 1;
+        const std::size_t position = last ? program->n_positions() : program->position(v);
+        const std::int64_t previous = first ? -1 : static_cast<std::int64_t>(program->label(u));
+        const std::int64_t label = last ? -1 : static_cast<std::int64_t>(program->label(v));
         return lift_score(score, position, previous, label);
     }
 };
 
 nb::list python_vectors(const ChainBatch& self, nb::callable plus, nb::callable times, nb::object zero, nb::object one,
                         nb::callable lift, bool reverse) {
-    const ChainGraph graph = only_chain(self);
-    const PythonSemiring semiring{plus, times, lift, zero, one, &graph};
+    const ChainProgram program = only_chain(self);
+    const PythonSemiring semiring{plus, times, lift, zero, one, &program};
+    constexpr hypergraph::OwnScores scores;
     const std::vector<nb::object> values =
-        reverse ? lattice::backward(semiring, graph) : lattice::forward(semiring, graph);
+        reverse ? hypergraph::outside(semiring, program, scores) : hypergraph::inside(semiring, program, scores);
     nb::list out;
     for (const nb::object& value : values) out.append(value);
     return out;
@@ -52,8 +54,8 @@ nb::list python_vectors(const ChainBatch& self, nb::callable plus, nb::callable 
 template <class S>
 std::vector<typename S::Value> vectors(const S& semiring, const ChainBatch& self, bool reverse) {
     const Unlocked unlocked;
-    const ChainGraph graph = only_chain(self);
-    return reverse ? lattice::chain_backward(semiring, graph) : lattice::chain_forward(semiring, graph);
+    const ChainProgram program = only_chain(self);
+    return chain::values(semiring, program, reverse);
 }
 
 nb::ndarray<nb::numpy, double> scalar_vectors(const ChainBatch& self, const std::string& name, bool reverse) {

@@ -11,14 +11,18 @@
 #include <numeric>
 
 #include "../base/parallel.hpp"
-#include "../lattice/graphs.hpp"
-#include "../lattice/kbest.hpp"
-#include "../lattice/recursions.hpp"
+#include "../hypergraph/kbest.hpp"
+#include "../hypergraph/recursions.hpp"
+#include "best_first.hpp"
+#include "program.hpp"
 
 namespace tw::chain {
 namespace {
 
-using lattice::ChainGraph;
+using hypergraph::Edge;
+using hypergraph::inside;
+
+constexpr hypergraph::OwnScores kScores;
 
 // Below this many multiply-adds a second thread costs more than it brings.
 constexpr double kWorthAThread = 3e5;
@@ -255,27 +259,28 @@ void run_sums(const Batch& batch, bool backward, Outputs outputs, Finish finish)
     });
 }
 
-double log_space_partition(ChainGraph graph) {
+double log_space_partition(ChainProgram graph) {
     const double centre = graph.centre();
-    return lattice::forward(LogSum{}, graph).back() + centre;
+    return inside(LogSum{}, graph, kScores).back() + centre;
 }
 
-void log_space_marginals(ChainGraph graph, double* marginals, double* edges, double* total_edges) {
-    const std::size_t K = graph.n_labels(), length = graph.n_positions(), sink = graph.n_nodes() - 1;
+void log_space_marginals(ChainProgram graph, double* marginals, double* edges, double* total_edges) {
+    const std::size_t K = graph.n_labels(), length = graph.n_positions(), goal = graph.n_nodes() - 1;
     graph.centre();
-    const auto alpha = lattice::forward(LogSum{}, graph);
-    const auto nodes = lattice::posteriors(graph, alpha, [&](std::size_t u, std::size_t v, double p) {
-        if (u == 0 || v == sink) return;
-        const std::size_t pair = graph.label(u) * K + graph.label(v);
-        if (edges) edges[graph.position(u) * K * K + pair] = p;
+    const auto alpha = inside(LogSum{}, graph, kScores);
+    const auto on_edge = [&](std::size_t v, const Edge<ChainProgram>& edge, double p) {
+        if (edge.n_tails == 0 || v == goal) return;
+        const std::size_t pair = graph.label(edge.tails[0]) * K + graph.label(v);
+        if (edges) edges[graph.position(edge.tails[0]) * K * K + pair] = p;
         if (total_edges) total_edges[pair] += p;
-    });
+    };
+    const auto nodes = hypergraph::posteriors(graph, kScores, alpha, on_edge);
     // Rounding lets the total drift by a few units in the last place per position: put every position back to one.
     const auto normalise = [](double* values, std::size_t size) {
         const double total = std::accumulate(values, values + size, 0.0);
         for (std::size_t i = 0; i < size && total > 0.0; ++i) values[i] /= total;
     };
-    if (marginals) std::copy(nodes.begin() + 1, nodes.end() - 1, marginals);
+    if (marginals) std::copy(nodes.begin(), nodes.end() - 1, marginals);
     for (std::size_t t = 0; t < length; ++t) {
         if (marginals) normalise(marginals + t * K, K);
         if (edges && t + 1 < length) normalise(edges + t * K * K, K * K);
@@ -360,7 +365,7 @@ void log_partition(const Batch& batch, double* out) {
     run_sums(
         batch, false, [](std::size_t, std::size_t) { return SumOutputs{}; },
         [&](std::size_t i, bool underflow, double total) {
-            out[i] = underflow ? log_space_partition(ChainGraph(batch.potentials, batch.sequences[i])) : total;
+            out[i] = underflow ? log_space_partition(ChainProgram(batch.potentials, batch.sequences[i])) : total;
         });
 }
 
@@ -369,7 +374,7 @@ void marginals(const Batch& batch, std::span<double* const> out) {
         batch, true, [&](std::size_t i, std::size_t) { return SumOutputs{out[i], nullptr, nullptr}; },
         [&](std::size_t i, bool underflow, double) {
             if (underflow)
-                log_space_marginals(ChainGraph(batch.potentials, batch.sequences[i]), out[i], nullptr, nullptr);
+                log_space_marginals(ChainProgram(batch.potentials, batch.sequences[i]), out[i], nullptr, nullptr);
         });
 }
 
@@ -380,7 +385,7 @@ void edge_marginals(const Batch& batch, std::span<double* const> out) {
         [&](std::size_t i, bool underflow, double) {
             if (!underflow) return;
             std::fill_n(out[i], (batch.sequences[i].length - 1) * K * K, 0.0);
-            log_space_marginals(ChainGraph(batch.potentials, batch.sequences[i]), nullptr, out[i], nullptr);
+            log_space_marginals(ChainProgram(batch.potentials, batch.sequences[i]), nullptr, out[i], nullptr);
         });
 }
 
@@ -406,7 +411,7 @@ void total_edge_marginals(const Batch& batch, double* out) {
         for (std::size_t i = 0; i < block.sequences.size(); ++i) {
             if (block.sequences[i].length < 2) continue;
             if (redo[i])
-                log_space_marginals(ChainGraph(block.potentials, block.sequences[i]), nullptr, nullptr, exact.data());
+                log_space_marginals(ChainProgram(block.potentials, block.sequences[i]), nullptr, nullptr, exact.data());
             else
                 for (std::size_t j = 0; j < K * padded; ++j) scaled[j] += tables[i * K * padded + j];
         }
@@ -433,8 +438,8 @@ double all_sums(const Potentials& p, const Sequence& s, double* nodes, double* e
         });
     if (redo) {
         std::fill_n(edges, n_edges * K * K, 0.0);
-        log_space_marginals(ChainGraph(p, s), nodes, p.per_step ? edges : nullptr, p.per_step ? nullptr : edges);
-        return log_space_partition(ChainGraph(p, s));
+        log_space_marginals(ChainProgram(p, s), nodes, p.per_step ? edges : nullptr, p.per_step ? nullptr : edges);
+        return log_space_partition(ChainProgram(p, s));
     }
     if (p.per_step || s.length < 2) return total;
     const Packed shared(p, padded, kernels().pack_sum);
@@ -465,25 +470,25 @@ void argmax(const Batch& batch, std::span<std::int32_t* const> labels, double* b
 void entropy(const Batch& batch, double* out) {
     std::fill_n(out, batch.sequences.size(), 0.0);
     each_sequence(batch, 20.0, [&](std::size_t i, std::size_t) {
-        ChainGraph graph(batch.potentials, batch.sequences[i]);
+        ChainProgram graph(batch.potentials, batch.sequences[i]);
         graph.centre();
-        out[i] = lattice::entropy(graph, lattice::forward(LogSum{}, graph));
+        out[i] = hypergraph::entropy(graph, kScores, inside(LogSum{}, graph, kScores));
     });
 }
 
 void forward_scores(const Batch& batch, std::span<double* const> out) {
     each_sequence(batch, 10.0, [&](std::size_t i, std::size_t) {
-        const ChainGraph graph(batch.potentials, batch.sequences[i]);
-        const auto alpha = lattice::forward(LogSum{}, graph);
-        std::copy(alpha.begin() + 1, alpha.end() - 1, out[i]);
+        const ChainProgram graph(batch.potentials, batch.sequences[i]);
+        const auto alpha = inside(LogSum{}, graph, kScores);
+        std::copy(alpha.begin(), alpha.end() - 1, out[i]);
     });
 }
 
 void backward_scores(const Batch& batch, std::span<double* const> out) {
     each_sequence(batch, 10.0, [&](std::size_t i, std::size_t) {
-        const ChainGraph graph(batch.potentials, batch.sequences[i]);
-        const auto beta = lattice::backward(LogSum{}, graph);
-        std::copy(beta.begin() + 1, beta.end() - 1, out[i]);
+        const ChainProgram graph(batch.potentials, batch.sequences[i]);
+        const auto beta = hypergraph::outside(LogSum{}, graph, kScores);
+        std::copy(beta.begin(), beta.end() - 1, out[i]);
     });
 }
 
@@ -515,18 +520,20 @@ void score(const Batch& batch, std::span<const std::int32_t* const> labels, doub
 void sample(const Batch& batch, std::size_t n, std::span<const double* const> uniforms,
             std::span<std::int32_t* const> labels) {
     each_sequence(batch, 10.0, [&](std::size_t i, std::size_t) {
-        ChainGraph graph(batch.potentials, batch.sequences[i]);
+        ChainProgram graph(batch.potentials, batch.sequences[i]);
         graph.centre();
-        const auto alpha = lattice::forward(LogSum{}, graph);
+        const auto alpha = inside(LogSum{}, graph, kScores);
         const std::size_t length = batch.sequences[i].length;
-        std::vector<std::size_t> path;
         for (std::size_t j = 0; j < n; ++j) {
             const double* uniform = uniforms[i] + j * length;
-            // One edge more than labels: the edge from the source is certain and needs no number.
+            // One edge more than labels: the first label's is certain and needs no number.
             std::size_t drawn = 0;
-            lattice::sample(graph, alpha, [&] { return drawn < length ? uniform[drawn++] : 0.0; }, path);
-            for (std::size_t t = 0; t < length; ++t)
-                labels[i][j * length + t] = static_cast<std::int32_t>(graph.label(path[length - t]));
+            hypergraph::sample(
+                graph, kScores, alpha, [&] { return drawn < length ? uniform[drawn++] : 0.0; },
+                [&](std::size_t, const Edge<ChainProgram>& edge) {
+                    for (const std::size_t u : edge.each())
+                        labels[i][j * length + graph.position(u)] = static_cast<std::int32_t>(graph.label(u));
+                });
         }
     });
 }
@@ -536,7 +543,7 @@ namespace {
 // From the last position of the span back to its first: weights[b] is P(the labels of the span from here on, label b
 // here), carried over p(previous | here). Nothing is subtracted, so a certain span has probability one.
 // `nodes` are the posteriors, complete from the last position of the span on.
-double span_probability(const ChainGraph& graph, const std::vector<double>& alpha, const std::vector<double>& nodes,
+double span_probability(const ChainProgram& graph, const std::vector<double>& alpha, const std::vector<double>& nodes,
                         const Span& span) {
     const std::size_t K = graph.n_labels();
     if (span.size == 0) return 1.0;
@@ -549,12 +556,12 @@ double span_probability(const ChainGraph& graph, const std::vector<double>& alph
     };
     for (std::size_t k = 0; k < K; ++k) weights[k] = position[k] / total;
     keep_allowed(span.size - 1);
-    lattice::Arrivals arrivals;
+    hypergraph::Arrivals arrivals;
     for (std::size_t i = span.size - 1; i > 0; --i) {
         std::fill(before.begin(), before.end(), 0.0);
         for (std::size_t b = 0; b < K; ++b) {
             if (weights[b] == 0.0) continue;
-            arrivals.read(graph, alpha, graph.node(span.begin + i, b));
+            arrivals.read(graph, kScores, alpha, graph.node(span.begin + i, b));
             for (std::size_t a = 0; a < K; ++a) before[a] += weights[b] * arrivals.probability[a];
         }
         weights.swap(before);
@@ -574,13 +581,14 @@ void span_probability(const Batch& batch, std::span<const std::size_t> starts, s
         for (const Span& span : own)
             if (span.size > 0) first = std::min(first, span.begin + span.size - 1);
         if (own.empty()) return;
-        ChainGraph graph(batch.potentials, batch.sequences[i]);
+        ChainProgram graph(batch.potentials, batch.sequences[i]);
         graph.centre();
-        const auto alpha = lattice::forward(LogSum{}, graph);
+        const auto alpha = inside(LogSum{}, graph, kScores);
         const bool possible = alpha.back() != kLogZero;
         std::vector<double> nodes;
         if (possible && first < batch.sequences[i].length)
-            nodes = lattice::posteriors(graph, alpha, [](std::size_t, std::size_t, double) {}, graph.node(first, 0));
+            nodes = hypergraph::posteriors(
+                graph, kScores, alpha, [](std::size_t, const Edge<ChainProgram>&, double) {}, graph.node(first, 0));
         for (std::size_t j = 0; j < own.size(); ++j)
             out[starts[i] + j] = possible ? span_probability(graph, alpha, nodes, own[j]) : std::nan("");
     });
@@ -589,16 +597,16 @@ void span_probability(const Batch& batch, std::span<const std::size_t> starts, s
 namespace {
 
 KBestResult viterbi_lists(const Potentials& potentials, const Sequence& sequence, std::size_t k) {
-    const ChainGraph graph(potentials, sequence);
+    const ChainProgram graph(potentials, sequence);
     std::vector<std::pair<double, std::vector<std::int32_t>>> found;
-    for (const lattice::ScoredPath& path : lattice::kbest_viterbi(graph, k)) {
-        std::vector<std::int32_t> labels;
-        for (std::size_t t = 0; t < sequence.length; ++t)
-            labels.push_back(static_cast<std::int32_t>(graph.label(path.nodes[sequence.length - t])));
-        const double score = path_score(potentials, sequence, labels.data());
-        found.emplace_back(score, std::move(labels));
-    }
-    // The lattice rounds its sums differently; order by the scores that are reported.
+    hypergraph::KBest search(graph, kScores);
+    std::vector<std::int32_t> labels(sequence.length);
+    const auto on_step = [&](std::size_t, const Edge<ChainProgram>& edge) {
+        for (const std::size_t u : edge.each()) labels[graph.position(u)] = static_cast<std::int32_t>(graph.label(u));
+    };
+    for (double rounded; found.size() < k && search.find(found.size(), rounded, on_step);)
+        found.emplace_back(path_score(potentials, sequence, labels.data()), labels);
+    // The search rounds its sums differently; order by the scores that are reported.
     std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     KBestResult result;
     result.labels = std::make_unique_for_overwrite<std::int32_t[]>(found.size() * sequence.length);
@@ -609,19 +617,19 @@ KBestResult viterbi_lists(const Potentials& potentials, const Sequence& sequence
     return result;
 }
 
-// A* with the vectorised Viterbi pass in front: `scores` are its padded rows, numbered as the graph's nodes are. Labels
-// are written from their parents' rows: what is shared is copied.
-KBestResult best_first(const ChainGraph& graph, double* scores, double top, const std::vector<std::int32_t>& best,
+// A* with the vectorised Viterbi pass in front: `scores` are its padded rows, numbered as the program's nodes are.
+// Labels are written from their parents' rows: what is shared is copied.
+KBestResult best_first(const ChainProgram& graph, double* scores, double top, const std::vector<std::int32_t>& best,
                        std::size_t k) {
-    const std::size_t length = graph.n_positions(), sink = graph.n_nodes() - 1;
+    const std::size_t length = graph.n_positions(), sink = graph.n_nodes();
     std::vector<std::uint32_t> nodes{static_cast<std::uint32_t>(sink)};
     for (std::size_t t = length; t-- > 0;)
-        nodes.push_back(static_cast<std::uint32_t>(graph.node(t, static_cast<std::size_t>(best[t]))));
+        nodes.push_back(static_cast<std::uint32_t>(graph.node(t, static_cast<std::size_t>(best[t])) + 1));
     nodes.push_back(0);
     scores[-1] = 0.0;  // the source and the sink have their places around the rows (run_max)
     scores[sink - 1] = top;
     const auto value = [=](std::size_t v) { return scores[static_cast<std::ptrdiff_t>(v) - 1]; };
-    const lattice::BestFirst search(graph, value, std::move(nodes), k);
+    const BestFirst search(graph, value, std::move(nodes), k);
 
     KBestResult result;
     const auto& paths = search.paths();
@@ -639,7 +647,7 @@ KBestResult best_first(const ChainGraph& graph, double* scores, double top, cons
         std::copy(parent + kept, parent + length, row + kept);
         const auto fresh = search.fresh(paths[i]);
         for (std::size_t j = 0; j < fresh.size(); ++j)
-            row[kept - 1 - j] = static_cast<std::int32_t>(graph.label(fresh[j]));
+            row[kept - 1 - j] = static_cast<std::int32_t>(graph.label(fresh[j] - 1));
         std::copy(best.begin(), best.begin() + static_cast<std::ptrdiff_t>(std::min(joined, length)), row);
     }
     return result;
@@ -662,7 +670,7 @@ std::vector<KBestResult> kbest(const Batch& batch, std::size_t k, KBestMethod me
         std::vector<std::int32_t> best(s.length);
         const double top = trace(batch.potentials, s, v, best.data());
         if (top == kLogZero) return;
-        results[i] = best_first(ChainGraph(batch.potentials, s, v.padded), v.scores.data, top, best, k);
+        results[i] = best_first(ChainProgram(batch.potentials, s, v.padded), v.scores.data, top, best, k);
     });
     return results;
 }
@@ -673,8 +681,8 @@ std::vector<std::size_t> first_dead_end(const Batch& batch) {
     for (std::size_t i = 0; i < out.size(); ++i) {
         const std::size_t length = out[i] = batch.sequences[i].length;
         if (length == 0) continue;
-        const ChainGraph graph(batch.potentials, batch.sequences[i]);
-        const auto alpha = lattice::forward(MaxPlus{}, graph);
+        const ChainProgram graph(batch.potentials, batch.sequences[i]);
+        const auto alpha = inside(MaxPlus{}, graph, kScores);
         if (alpha.back() != kLogZero) continue;
         std::size_t t = 0;
         while (t < length && std::any_of(

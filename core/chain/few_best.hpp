@@ -1,7 +1,7 @@
 // The k best labellings of one chain, for a k so small that the search must cost no more than the Viterbi pass before
 // it.
 //
-// The same search as lattice::BestFirst, in the same order: a further labelling leaves an earlier one at one position
+// The same search as BestFirst, in the same order: a further labelling leaves an earlier one at one position
 // (seen from the end), then follows best predecessors. Here all that could still be needed is kept in one sorted list
 // of at most k, losses come a row at a time from the kernels, and nothing is allocated once the space has grown.
 #pragma once

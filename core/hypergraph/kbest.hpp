@@ -11,37 +11,37 @@
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "recursions.hpp"
 
 namespace tw::hypergraph {
 
-template <class Program>
+template <class Program, class Scores>
 class KBest {
 public:
-    KBest(const Program& program, const PartScores& scores)
+    KBest(const Program& program, const Scores& scores)
         : program_(program), scores_(scores), in_(inside(MaxPlus{}, program, scores)) {}
 
-    // The derivation of the goal with this rank, from 0; false when there are fewer. To be asked in rising order.
-    bool find(std::size_t rank, Answer& answer) {
+    // The derivation of the goal with this rank, from 0, as on_step(node, edge) sees it from the goal down; false when
+    // there are fewer. To be asked in rising order.
+    template <class OnStep>
+    bool find(std::size_t rank, double& score, OnStep on_step) {
         const Node goal = static_cast<Node>(program_.n_nodes() - 1);
         if (!reach(goal, static_cast<std::uint32_t>(rank))) return false;
-        answer.score = states_.at(goal).found[rank].score;
-        answer.parts.clear();
+        score = states_.at(goal).found[rank].score;
         std::vector<std::pair<Node, std::uint32_t>> open{{goal, static_cast<std::uint32_t>(rank)}};
         while (!open.empty()) {
             const auto [v, r] = open.back();
             open.pop_back();
-            if (const Part part = program_.node_part(v); part != kNoPart) answer.parts.push_back(part);
             reach(v, r);  // its best is not looked for before it is needed
             const State& state = states_.at(v);
             const Derivation& d = state.found[r];
-            const Edge& edge = state.edges[d.edge];
-            if (edge.part != kNoPart) answer.parts.push_back(edge.part);
+            const auto& edge = state.edges[d.edge];
+            on_step(v, edge);
             for (std::size_t i = 0; i < edge.n_tails; ++i) open.emplace_back(edge.tails[i], d.ranks[i]);
         }
-        std::ranges::sort(answer.parts);
         return true;
     }
 
@@ -58,7 +58,7 @@ private:
         }
     };
     struct State {
-        std::vector<Edge> edges;
+        std::vector<Edge<Program>> edges;
         std::vector<Derivation> found, heap;
         std::size_t n_followed = 0;  // of those found: whose followers are in the heap
         std::uint32_t next_tail = 0;
@@ -68,7 +68,7 @@ private:
         const auto [at, fresh] = states_.try_emplace(v);
         State& state = at->second;
         if (!fresh) return state;
-        each_edge(program_, v, [&](const Edge& edge) {
+        each_edge(program_, v, [&](const Edge<Program>& edge) {
             const Derivation first{score(v, edge, {0, 0}), static_cast<std::uint32_t>(state.edges.size()), {0, 0}};
             if (first.score == kLogZero) return;
             state.edges.push_back(edge);
@@ -79,11 +79,12 @@ private:
     }
 
     // Of derivations of the tails that are known. The first ones' are the inside scores.
-    double score(Node v, const Edge& edge, const std::array<std::uint32_t, 2>& ranks) const {
-        double total = scores_[edge.part];
+    double score(Node v, const Edge<Program>& edge, const std::array<std::uint32_t, 2>& ranks) const {
+        double total = weighs(edge.weight) ? scores_[edge.weight] : 0.0;
         for (std::size_t i = 0; i < edge.n_tails; ++i)
             total += ranks[i] == 0 ? in_[edge.tails[i]] : states_.at(edge.tails[i]).found[ranks[i]].score;
-        return total + scores_[program_.node_part(v)];
+        const Part own = part_of(program_, v);
+        return own == kNoPart ? total : total + scores_[own];
     }
 
     // Finds derivations of v up to a rank; false when there are too few. A derivation is followed by those with the
@@ -117,15 +118,14 @@ private:
     // Puts the followers of the last derivation found into the heap; false when a tail has to be asked first.
     bool follow(Node v, State& here, std::vector<std::pair<Node, std::uint32_t>>& waiting) {
         const Derivation last = here.found[here.n_followed];
-        const Edge edge = here.edges[last.edge];
+        const Edge<Program> edge = here.edges[last.edge];
         for (; here.next_tail < edge.n_tails; ++here.next_tail) {
             const std::uint32_t i = here.next_tail;
             if (i == 0 && edge.n_tails == 2 && last.ranks[1] > 0) continue;
             std::array<std::uint32_t, 2> ranks = last.ranks;
             ++ranks[i];
             const Node tail = edge.tails[i];
-            const State& there =
-                state(tail);  // no reference into states_ is kept across this but `here`: nodes stay put
+            const State& there = state(tail);  // references into states_ stay good: its nodes are never moved
             if (there.found.size() <= ranks[i]) {
                 if (!exhausted(there)) {
                     waiting.emplace_back(tail, ranks[i]);
@@ -144,7 +144,7 @@ private:
     static bool exhausted(const State& state) { return state.heap.empty() && state.n_followed == state.found.size(); }
 
     const Program& program_;
-    const PartScores& scores_;
+    const Scores& scores_;
     std::vector<double> in_;
     InterruptCheck check_;
     std::unordered_map<Node, State> states_;

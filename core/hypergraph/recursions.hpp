@@ -1,14 +1,14 @@
-// Recursions over acyclic hypergraphs of scored parts, for any semiring: everything that a dynamic program can be
+// Recursions over acyclic hypergraphs of scored edges, for any semiring: everything that a dynamic program can be
 // asked.
 //
 // A program numbers its nodes so that the tails of an edge come before its head; the last node is the goal.
 //     program.n_nodes()
-//     program.node_part(node)            the part that every derivation of the node has, or kNoPart
-//     program.incoming(node, visit)      calls visit(part, tails...) for every edge into a node: its part or kNoPart,
-//     and
-//                                        no, one or two nodes that it leads from
-// Edges are visited, never stored. Among equal scores the edge that is visited first wins. An output has one
-// derivation.
+//     program.incoming(node, visit)   calls visit(weight, tails...) for every edge into a node: what it weighs, and no,
+//                                     one or two nodes that it leads from
+//     program.node_part(node)         optional: the part that every derivation of the node has, or kNoPart
+// What an edge weighs is a part (or kNoPart), whose score PartScores has; or a score itself: then `Weight` is double,
+// and OwnScores look it up. Edges are visited, never stored. Among equal scores the edge that is visited first wins. An
+// output has one derivation.
 #pragma once
 
 #include <algorithm>
@@ -26,9 +26,28 @@
 namespace tw::hypergraph {
 
 using Node = std::uint32_t;
+inline constexpr Node kNoNode = ~Node{0};
 
+struct OwnScores {
+    double operator[](double score) const { return score; }
+};
+
+inline bool weighs(Part part) { return part != kNoPart; }
+inline bool weighs(double) { return true; }
+
+template <class Program>
+struct WeightOf {
+    using Type = Part;
+};
+template <class Program>
+    requires requires { typename Program::Weight; }
+struct WeightOf<Program> {
+    using Type = typename Program::Weight;
+};
+
+template <class Program>
 struct Edge {
-    Part part = kNoPart;
+    typename WeightOf<Program>::Type weight{};
     std::uint32_t n_tails = 0;
     std::array<Node, 2> tails{};
 
@@ -37,15 +56,24 @@ struct Edge {
 
 template <class Program, class Visit>
 void each_edge(const Program& program, std::size_t node, Visit visit) {
-    program.incoming(node, [&](Part part, auto... tails) {
+    program.incoming(node, [&](auto weight, auto... tails) {
         static_assert(sizeof...(tails) <= 2);
-        visit(Edge{part, sizeof...(tails), {static_cast<Node>(tails)...}});
+        visit(Edge<Program>{weight, sizeof...(tails), {static_cast<Node>(tails)...}});
     });
 }
 
-// inside[v] sums the derivations of v, the part of v among them (Goodman 1999).
-template <class S, class Program>
-std::vector<typename S::Value> inside(const S& semiring, const Program& program, const PartScores& scores) {
+template <class Program>
+Part part_of(const Program& program, std::size_t node) {
+    if constexpr (requires { program.node_part(node); })
+        return program.node_part(node);
+    else
+        return kNoPart;
+}
+
+// inside[v] sums the derivations of v, the part of v among them (Goodman 1999; on chains the forward vectors of
+// eq. 2.31-2.32 of the thesis). An edge is its tails times its own element.
+template <class S, class Program, class Scores>
+std::vector<typename S::Value> inside(const S& semiring, const Program& program, const Scores& scores) {
     using Value = typename S::Value;
     std::vector<Value> out(program.n_nodes(), semiring.zero());
     std::vector<Value> terms;
@@ -53,64 +81,109 @@ std::vector<typename S::Value> inside(const S& semiring, const Program& program,
     for (std::size_t v = 0; v < program.n_nodes(); ++v) {
         check();
         terms.clear();
-        each_edge(program, v, [&](const Edge& edge) {
-            Value term = semiring.lift(scores[edge.part], 0, v);
-            for (const Node u : edge.each()) term = semiring.times(term, out[u]);
-            terms.push_back(term);
+        each_edge(program, v, [&](const Edge<Program>& edge) {
+            if (!weighs(edge.weight) && edge.n_tails == 0) return terms.push_back(semiring.one());
+            if (edge.n_tails == 0) return terms.push_back(semiring.lift(scores[edge.weight], kNoNode, v));
+            Value term = out[edge.tails[0]];
+            if (edge.n_tails == 2) term = semiring.times(term, out[edge.tails[1]]);
+            if (weighs(edge.weight)) term = semiring.times(term, semiring.lift(scores[edge.weight], edge.tails[0], v));
+            terms.push_back(std::move(term));
         });
-        const Value sum = semiring.sum(std::span<const Value>(terms));
-        out[v] = semiring.times(sum, semiring.lift(scores[program.node_part(v)], 0, v));
+        out[v] = semiring.sum(std::span<const Value>(terms));
+        if (const Part part = part_of(program, v); part != kNoPart)
+            out[v] = semiring.times(out[v], semiring.lift(scores[part], kNoNode, v));
     }
     return out;
 }
 
+// outside[v] sums what is around the derivations of v, its own part left out. `in` is looked at for two tails only.
+template <class S, class Program, class Scores>
+std::vector<typename S::Value> outside(const S& semiring, const Program& program, const Scores& scores,
+                                       std::span<const typename S::Value> in = {}) {
+    using Value = typename S::Value;
+    std::vector<Value> out(program.n_nodes(), semiring.zero());
+    out.back() = semiring.one();
+    InterruptCheck check;
+    for (std::size_t v = program.n_nodes(); v-- > 0;) {
+        check();
+        Value here = out[v];
+        if (const Part part = part_of(program, v); part != kNoPart)
+            here = semiring.times(semiring.lift(scores[part], kNoNode, v), here);
+        each_edge(program, v, [&](const Edge<Program>& edge) {
+            for (std::size_t i = 0; i < edge.n_tails; ++i) {
+                Value around = here;
+                if (weighs(edge.weight))
+                    around = semiring.times(semiring.lift(scores[edge.weight], edge.tails[0], v), around);
+                if (edge.n_tails == 2) around = semiring.times(in[edge.tails[1 - i]], around);
+                out[edge.tails[i]] = semiring.plus(out[edge.tails[i]], around);
+            }
+        });
+    }
+    return out;
+}
+
+template <class Program, class Scores>
+double edge_score(const Edge<Program>& edge, const Scores& scores, std::span<const double> in) {
+    double total = weighs(edge.weight) ? scores[edge.weight] : 0.0;
+    for (const Node u : edge.each()) total += in[u];
+    return total;
+}
+
 // p(edge | v) for every edge into v, by the log-semiring's inside scores: a softmax, so the probabilities sum to one
-// whatever the magnitudes. Buffers are reused from node to node.
+// whatever the magnitudes. The buffer is reused from node to node.
 struct Arrivals {
-    std::vector<Edge> edges;
     std::vector<double> probability;
 
-    template <class Program>
-    void read(const Program& program, const PartScores& scores, const std::vector<double>& in, std::size_t v) {
-        edges.clear();
-        probability.clear();
-        each_edge(program, v, [&](const Edge& edge) {
-            double score = scores[edge.part];
-            for (const Node u : edge.each()) score += in[u];
-            edges.push_back(edge);
-            probability.push_back(score);
+    template <class Program, class Scores>
+    void read(const Program& program, const Scores& scores, std::span<const double> in, std::size_t v) {
+        std::size_t n = 0;
+        program.incoming(v, [&](auto...) { ++n; });
+        probability.resize(n);
+        double* next = probability.data();
+        program.incoming(v, [&](auto weight, auto... tails) {
+            *next++ = ((weighs(weight) ? scores[weight] : 0.0) + ... + in[tails]);
         });
-        kernels().softmax(probability.data(), probability.size());
+        kernels().softmax(probability.data(), n);
+    }
+
+    // Calls visit(edge, p) for the edges into v that have some probability.
+    template <class Program, class Visit>
+    void each(const Program& program, std::size_t v, Visit visit) const {
+        const double* next = probability.data();
+        each_edge(program, v, [&](const Edge<Program>& edge) {
+            if (const double p = *next++; p != 0.0) visit(edge, p);
+        });
     }
 };
 
-// Calls on_part(part, p) for every node and edge that has a part, with its probability. P(v) flows from the goal to
-// tails over p(edge | v). Nothing is subtracted, so nothing cancels.
-template <class Program, class OnPart>
-void posteriors(const Program& program, const PartScores& scores, const std::vector<double>& in, OnPart on_part) {
+// The probability of every node, and on_edge(v, edge, p) for edges that have some. P(v) flows from the goal to tails
+// over p(edge | v). Nothing is subtracted, so nothing cancels. Nodes before `first` are not looked into; their
+// probabilities are not complete.
+template <class Program, class Scores, class OnEdge>
+std::vector<double> posteriors(const Program& program, const Scores& scores, std::span<const double> in, OnEdge on_edge,
+                               std::size_t first = 0) {
     std::vector<double> probability(program.n_nodes(), 0.0);
     probability.back() = 1.0;
     Arrivals arrivals;
     InterruptCheck check;
-    for (std::size_t v = program.n_nodes(); v-- > 0;) {
+    for (std::size_t v = program.n_nodes(); v-- > first;) {
         check();
         const double here = probability[v];
         if (here == 0.0) continue;
-        if (const Part part = program.node_part(v); part != kNoPart) on_part(part, here);
         arrivals.read(program, scores, in, v);
-        for (std::size_t i = 0; i < arrivals.edges.size(); ++i) {
-            const double p = here * arrivals.probability[i];
-            if (p == 0.0) continue;
-            const Edge& edge = arrivals.edges[i];
+        arrivals.each(program, v, [&](const Edge<Program>& edge, double share) {
+            const double p = here * share;
+            if (p == 0.0) return;
             for (const Node u : edge.each()) probability[u] += p;
-            if (edge.part != kNoPart) on_part(edge.part, p);
-        }
+            on_edge(v, edge, p);
+        });
     }
+    return probability;
 }
 
 // Entropy of the derivations in nats: H(v) = sum of p(e | v) (sum of H(tails) - log p(e | v)) (Hernando et al. 2005).
-template <class Program>
-double entropy(const Program& program, const PartScores& scores, const std::vector<double>& in) {
+template <class Program, class Scores>
+double entropy(const Program& program, const Scores& scores, std::span<const double> in) {
     std::vector<double> h(program.n_nodes(), 0.0);
     Arrivals arrivals;
     InterruptCheck check;
@@ -118,102 +191,101 @@ double entropy(const Program& program, const PartScores& scores, const std::vect
         check();
         if (in[v] == kLogZero) continue;
         arrivals.read(program, scores, in, v);
-        for (std::size_t i = 0; i < arrivals.edges.size(); ++i) {
-            const double p = arrivals.probability[i];
-            if (p == 0.0) continue;
+        double total = 0.0;
+        arrivals.each(program, v, [&](const Edge<Program>& edge, double p) {
             double below = -std::log(p);
-            for (const Node u : arrivals.edges[i].each()) below += h[u];
-            h[v] += p * below;
-        }
+            for (const Node u : edge.each()) below += h[u];
+            total += p * below;
+        });
+        h[v] = total;
     }
     return h.back();
 }
 
-// The parts of one derivation: choose(arrivals) picks an edge of every node that is met, from the goal down.
-template <class Program, class Read, class Choose>
-Parts descend(const Program& program, Read read, Choose choose) {
-    Parts parts;
+// One derivation, from the goal down: choose(v) picks an edge of every node that is met, on_step(v, edge) sees it.
+template <class Program, class Choose, class OnStep>
+void descend(const Program& program, Choose choose, OnStep on_step) {
     std::vector<Node> open{static_cast<Node>(program.n_nodes() - 1)};
     InterruptCheck check;
     while (!open.empty()) {
         check();
         const Node v = open.back();
         open.pop_back();
-        if (const Part part = program.node_part(v); part != kNoPart) parts.push_back(part);
-        read(v);
-        const Edge edge = choose(v);
-        if (edge.part != kNoPart) parts.push_back(edge.part);
+        const Edge<Program> edge = choose(v);
+        on_step(v, edge);
         for (const Node u : edge.each()) open.push_back(u);
     }
-    std::ranges::sort(parts);
-    return parts;
 }
 
-// One output drawn from the distribution, by the log-semiring's inside scores. draw() is uniform on [0, 1).
-template <class Program, class Draw>
-Parts sample(const Program& program, const PartScores& scores, const std::vector<double>& in, Draw draw) {
-    Arrivals arrivals;
-    return descend(
-        program, [&](Node v) { arrivals.read(program, scores, in, v); },
-        [&](Node) {
-            double left = draw();
-            std::size_t choice = 0;
-            for (std::size_t i = 0; i < arrivals.edges.size(); ++i) {
-                if (arrivals.probability[i] == 0.0) continue;
-                choice = i;  // the last possible one, should rounding leave a remainder
-                left -= arrivals.probability[i];
-                if (left < 0.0) break;
-            }
-            return arrivals.edges[choice];
-        });
-}
-
-// The best output, by the max-plus semiring's inside scores: its edges are found again, not kept.
+// The parts of a derivation, as on_step sees them.
 template <class Program>
-Parts trace(const Program& program, const PartScores& scores, const std::vector<double>& in) {
-    Edge best;
-    return descend(
-        program,
-        [&](Node v) {
-            double highest = kLogZero;
-            each_edge(program, v, [&](const Edge& edge) {
-                double score = scores[edge.part];
-                for (const Node u : edge.each()) score += in[u];
-                if (score > highest) {
-                    highest = score;
-                    best = edge;
-                }
-            });
-        },
-        [&](Node) { return best; });
+struct PartsMet {
+    const Program& program;
+    Parts& parts;
+    void operator()(Node v, const Edge<Program>& edge) {
+        if (const Part part = part_of(program, v); part != kNoPart) parts.push_back(part);
+        if (edge.weight != kNoPart) parts.push_back(edge.weight);
+    }
+};
+
+// One derivation drawn from the distribution, by the log-semiring's inside scores. draw() is uniform on [0, 1).
+template <class Program, class Scores, class Draw, class OnStep>
+void sample(const Program& program, const Scores& scores, std::span<const double> in, Draw draw, OnStep on_step) {
+    Arrivals arrivals;
+    const auto choose = [&](Node v) {
+        arrivals.read(program, scores, in, v);
+        std::size_t choice = 0;
+        double left = draw();
+        for (std::size_t i = 0; i < arrivals.probability.size(); ++i) {
+            if (arrivals.probability[i] == 0.0) continue;
+            choice = i;  // the last possible one, should rounding leave a remainder
+            left -= arrivals.probability[i];
+            if (left < 0.0) break;
+        }
+        Edge<Program> chosen;
+        each_edge(program, v, [&](const Edge<Program>& edge) {
+            if (choice-- == 0) chosen = edge;
+        });
+        return chosen;
+    };
+    descend(program, choose, on_step);
+}
+
+// The best derivation, by the max-plus semiring's inside scores: its edges are found again, not kept.
+template <class Program, class Scores, class OnStep>
+void trace(const Program& program, const Scores& scores, std::span<const double> in, OnStep on_step) {
+    const auto choose = [&](Node v) {
+        Edge<Program> best;
+        double highest = kLogZero;
+        each_edge(program, v, [&](const Edge<Program>& edge) {
+            const double score = edge_score(edge, scores, in);
+            if (!(score > highest)) return;
+            highest = score;
+            best = edge;
+        });
+        return best;
+    };
+    descend(program, choose, on_step);
 }
 
 // The best total score of an output that has the part, for every part; `out` is overwritten.
 template <class Program>
 void max_marginals(const Program& program, const PartScores& scores, std::span<double> out) {
     const std::vector<double> in = inside(MaxPlus{}, program, scores);
-    std::vector<double> around(program.n_nodes(), kLogZero);  // the best of what is not below a node
-    around.back() = 0.0;
+    const std::vector<double> around = outside(MaxPlus{}, program, scores, std::span<const double>(in));
     std::ranges::fill(out, kLogZero);
-    const auto raise = [](double& to, double value) { to = to < value ? value : to; };
+    const auto raise = [&](Part part, double value) {
+        if (part != kNoPart && out[part] < value) out[part] = value;
+    };
     InterruptCheck check;
-    for (std::size_t v = program.n_nodes(); v-- > 0;) {
+    for (std::size_t v = 0; v < program.n_nodes(); ++v) {
         check();
         if (around[v] == kLogZero || in[v] == kLogZero) continue;
-        const Part own = program.node_part(v);
-        if (own != kNoPart) raise(out[own], around[v] + in[v]);
-        const double above = around[v] + scores[own];
-        each_edge(program, v, [&](const Edge& edge) {
-            double total = above + scores[edge.part];
-            for (const Node u : edge.each()) total += in[u];
-            if (total == kLogZero) return;
-            if (edge.part != kNoPart) raise(out[edge.part], total);
-            for (std::size_t i = 0; i < edge.n_tails; ++i) {
-                double rest = above + scores[edge.part];
-                if (edge.n_tails == 2) rest += in[edge.tails[1 - i]];
-                raise(around[edge.tails[i]], rest);
-            }
-        });
+        const Part own = part_of(program, v);
+        raise(own, around[v] + in[v]);
+        const double above = around[v] + (own == kNoPart ? 0.0 : scores[own]);
+        each_edge(program, v,
+                  [&](const Edge<Program>& edge) { raise(edge.weight, above + edge_score(edge, scores, in)); });
     }
 }
 

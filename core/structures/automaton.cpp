@@ -53,6 +53,10 @@ public:
         for (std::size_t t = 0; t < shape[0]; ++t) labels.push_back(static_cast<std::uint32_t>(parts[t] % n_labels_));
     }
 
+    double centre(Shape shape, const PartScores& scores, std::vector<double>& out) const {
+        return centre_rows(scores, shape[0], n_labels_, out);
+    }
+
     struct Program {  // node 0 is the first state; then, for each position, its arrivals and its states; then the goal
         const AutomatonFamily& family;
         const hypergraph::Layers& layers;
@@ -60,6 +64,7 @@ public:
 
         std::size_t n_nodes() const { return 2 + length * layer; }
         std::size_t first(std::size_t t) const { return 1 + t * layer; }
+        std::size_t covered(std::size_t v) const { return v == 0 ? 0 : (v - 1) / layer + 1; }
 
         Part node_part(std::size_t v) const {
             const std::size_t t = (v - 1) / layer, j = (v - 1) % layer;

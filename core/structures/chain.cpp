@@ -41,11 +41,16 @@ struct ChainFamily {
         for (std::size_t t = 0; t < shape[0]; ++t) labels.push_back(static_cast<std::uint32_t>(parts[t] % n_labels));
     }
 
+    double centre(Shape shape, const PartScores& scores, std::vector<double>& out) const {
+        return centre_rows(scores, shape[0], n_labels, out);
+    }
+
     struct Program {
         const ChainFamily& family;
         std::size_t length;
 
         std::size_t n_nodes() const { return length * family.n_labels + 1; }
+        std::size_t covered(std::size_t v) const { return v / family.n_labels + 1; }
         Part node_part(std::size_t v) const { return v + 1 == n_nodes() ? kNoPart : static_cast<Part>(v); }
 
         template <class Visit>

@@ -5,6 +5,8 @@
 //     program(shape)                                                     see hypergraph/recursions.hpp
 // and may have
 //     costs(shape, gold, out)
+//     centre(shape, scores, out)                   scores with constants taken out that every output has, which are
+//                                                  returned: sums in logarithms then keep their digits
 //     Space   best(shape, scores, space, answer)   sums(shape, scores, space, log_z, expected)
 //                                                  a faster way to the same answers; false where the recursions have to
 //                                                  be asked
@@ -13,6 +15,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "../hypergraph/distinct_samples.hpp"
 #include "../hypergraph/kbest.hpp"
 #include "../hypergraph/recursions.hpp"
 #include "derivations.hpp"
@@ -54,13 +57,26 @@ public:
                 return out;
             }
         const auto program = family_.program(shape);
+        const auto add = [&](auto... find) {
+            Answer answer;
+            if (!(find(answer.score, hypergraph::PartsMet{program, answer.parts}), ...)) return false;
+            std::ranges::sort(answer.parts);
+            out.push_back(std::move(answer));
+            return true;
+        };
         if (k == 1) {
             const std::vector<double> in = hypergraph::inside(MaxPlus{}, program, scores);
-            if (in.back() != kLogZero) out.push_back({hypergraph::trace(program, scores, in), in.back()});
+            add([&](double& score, auto on_step) {
+                score = in.back();
+                if (score != kLogZero) hypergraph::trace(program, scores, in, on_step);
+                return score != kLogZero;
+            });
             return out;
         }
         hypergraph::KBest search(program, scores);
-        for (Answer answer; out.size() < k && search.find(out.size(), answer);) out.push_back(answer);
+        while (out.size() < k &&
+               add([&](double& score, auto on_step) { return search.find(out.size(), score, on_step); })) {
+        }
         return out;
     }
 
@@ -69,16 +85,21 @@ public:
         if constexpr (kFast)
             if (double log_z; !variance && family_.sums(shape, scores, own(space), log_z, expected)) return log_z;
         const auto program = family_.program(shape);
-        const std::vector<double> in = hypergraph::inside(LogSum{}, program, scores);
-        if (in.back() == kLogZero || (!expected && !variance)) return in.back();
+        const Centred centred(family_, shape, scores);
+        const std::vector<double> in = hypergraph::inside(LogSum{}, program, centred.scores);
+        if (in.back() == kLogZero || (!expected && !variance)) return in.back() + centred.constant;
         const std::size_t n = n_parts(shape);
         if (expected) std::fill_n(expected, n, 0.0);
         if (variance) std::fill_n(variance, n, 0.0);
-        hypergraph::posteriors(program, scores, in, [&](Part part, double p) {
+        const auto met = [&](Part part, double p) {
+            if (part == kNoPart) return;
             if (expected) expected[part] += p;
             if (variance) variance[part] += p * (1.0 - p);
-        });
-        return in.back();
+        };
+        const std::vector<double> nodes = hypergraph::posteriors(
+            program, centred.scores, in, [&](std::size_t, const auto& edge, double p) { met(edge.weight, p); });
+        for (std::size_t v = 0; v < nodes.size(); ++v) met(hypergraph::part_of(program, v), nodes[v]);
+        return in.back() + centred.constant;
     }
 
     void costs(Shape shape, std::span<const Part> gold, std::span<double> out) const override {
@@ -90,23 +111,55 @@ public:
 
     double entropy(Shape shape, const PartScores& scores) const override {
         const auto program = family_.program(shape);
-        return hypergraph::entropy(program, scores, hypergraph::inside(LogSum{}, program, scores));
+        const Centred centred(family_, shape, scores);
+        return hypergraph::entropy(program, centred.scores, hypergraph::inside(LogSum{}, program, centred.scores));
     }
 
     void max_marginals(Shape shape, const PartScores& scores, std::span<double> out) const override {
         hypergraph::max_marginals(family_.program(shape), scores, out);
     }
 
-    std::vector<Parts> sample(Shape shape, const PartScores& scores, std::size_t n,
+    std::vector<Parts> sample(Shape shape, const PartScores& scores, std::size_t n, bool distinct,
                               const std::function<double()>& draw) const override {
         const auto program = family_.program(shape);
-        const std::vector<double> in = hypergraph::inside(LogSum{}, program, scores);
-        std::vector<Parts> out(n);
-        for (Parts& parts : out) parts = hypergraph::sample(program, scores, in, draw);
+        const Centred centred(family_, shape, scores);
+        const std::vector<double> in = hypergraph::inside(LogSum{}, program, centred.scores);
+        std::vector<Parts> out;
+        hypergraph::DistinctSamples left(program, centred.scores, in, std::cref(draw));
+        while (out.size() < n) {
+            Parts parts;
+            const hypergraph::PartsMet on_step{program, parts};
+            if (distinct && !left.next(on_step)) break;
+            if (!distinct) hypergraph::sample(program, centred.scores, in, std::cref(draw), on_step);
+            std::ranges::sort(parts);
+            out.push_back(std::move(parts));
+        }
         return out;
     }
 
+    std::size_t dead_end(Shape shape, const PartScores& scores) const override {
+        const auto program = family_.program(shape);
+        const std::vector<double> in = hypergraph::inside(MaxPlus{}, program, scores);
+        std::size_t furthest = 0;
+        for (std::size_t v = 0; v + 1 < in.size(); ++v)
+            if (in[v] != kLogZero) furthest = std::max(furthest, program.covered(v));
+        return std::min<std::size_t>(furthest, shape[0] > 0 ? shape[0] - 1 : 0);
+    }
+
 private:
+    struct Centred {
+        PartScores scores;
+        double constant = 0.0;
+        std::vector<double> values;
+
+        Centred(const Family& family, Shape shape, const PartScores& given) : scores(given) {
+            if constexpr (requires { family.centre(shape, given, values); }) {
+                constant = family.centre(shape, given, values);
+                scores.scores = values;
+            }
+        }
+    };
+
     static constexpr bool kFast = requires { typename Family::Space; };
     template <class Space>
     struct FamilySpace final : Workspace {

@@ -23,8 +23,9 @@ struct LabelRules {
 // First-order chains. Tied: all steps share the scores of transitions.
 std::unique_ptr<DerivationStructure> chain_structure(std::size_t n_labels, bool tied, LabelRules rules);
 
-// Semi-Markov chains: segments of at most `longest` positions.
-std::unique_ptr<DerivationStructure> segment_structure(std::size_t n_labels, std::size_t longest, LabelRules rules);
+// Semi-Markov chains: segments of at most `longest` positions. Tied: all boundaries share the scores of transitions.
+std::unique_ptr<DerivationStructure> segment_structure(std::size_t n_labels, std::size_t longest, bool tied,
+                                                       LabelRules rules);
 
 // Label sequences that a deterministic automaton accepts, which starts in state 0. `final`: non-zero for states that a
 // sequence may end in. Tied: all positions share the scores of arcs. Throws std::invalid_argument when two arcs leave a

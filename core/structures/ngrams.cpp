@@ -159,7 +159,7 @@ NGrams seen_ngrams(std::size_t n_labels, std::size_t order, std::span<const std:
     for (auto& [history, labels] : following) {
         states.push_back(history);
         if (unseen == Unseen::kBackOff) std::ranges::fill(labels, 1);
-        // Only seen at an end: it goes on as its longest suffix that does.
+        if (unseen == Unseen::kForbidden) continue;
         for (Key from = history; from != 0 && std::ranges::find(labels, 1) == labels.end();) {
             from = all.shorter(from);
             if (const auto found = following.find(from); found != following.end()) labels = found->second;

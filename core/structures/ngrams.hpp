@@ -36,14 +36,16 @@ struct NGrams {
 NGrams all_ngrams(std::size_t n_labels, std::size_t order, const LabelRules& rules = {},
                   std::span<const std::uint8_t> allowed = {});
 
-// What becomes of n-grams that no sequence has. Forbidden: a history then goes on as it was seen to, at the beginning
-// of a sequence or within; one that was only seen at the end goes on as its longest suffix does, so that there are
-// outputs of every length. Backed off: any label may follow any history, and what is remembered is the longest suffix
-// that was seen (Ye et al. 2009): complete, and K times as many arcs as histories.
-enum class Unseen { kForbidden, kBackOff };
+// What becomes of n-grams that no sequence has.
+//   kForbidden   they do not exist: a history that was only seen at an end goes no further.
+//   kContinued   the same, but such a history goes on as its longest suffix does, so that there are outputs of every
+//                length.
+//   kBackOff     any label may follow any history, and what is remembered is the longest suffix that was seen (Ye et
+//                al. 2009): complete, and K times as many arcs as histories.
+enum class Unseen { kForbidden, kContinued, kBackOff };
 
 // The n-grams of these label sequences; a list of n-grams will do for sequences.
 NGrams seen_ngrams(std::size_t n_labels, std::size_t order, std::span<const std::span<const std::uint32_t>> sequences,
-                   const LabelRules& rules = {}, Unseen unseen = Unseen::kForbidden);
+                   const LabelRules& rules = {}, Unseen unseen = Unseen::kContinued);
 
 }  // namespace tw

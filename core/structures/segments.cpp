@@ -3,7 +3,8 @@
 //
 //     shape: [length]       output: rows (begin, end, label)
 //     segments      (length x longest) x K      site begin * longest + (end - begin - 1)
-//     transitions   1 x K^2, tied
+//     transitions   1 x K^2, tied: all boundaries share them; or (length - 1) x K^2
+//     start, end    1 x K                       of the first and of the last label
 //
 // Nodes: open(t, k) begins a segment of label k at t, closed(t, k) ends one before t. Splitting the two keeps the cost
 // at T K (K + L) in place of T L K^2.
@@ -17,17 +18,28 @@ namespace {
 
 struct SegmentFamily {
     std::size_t n_labels, longest;
+    bool tied = true;
     LabelRules rules = {};
 
     std::vector<Block> blocks(Shape shape) const {
-        return {{"segments", shape[0] * longest, n_labels}, {"transitions", 1, n_labels * n_labels}};
+        return {{"segments", shape[0] * longest, n_labels},
+                {"transitions", n_boundaries(shape[0]), n_labels * n_labels},
+                {"start", 1, n_labels},
+                {"end", 1, n_labels}};
     }
 
     Part segment_part(std::size_t begin, std::size_t end, std::size_t k) const {
         return static_cast<Part>((begin * longest + (end - begin - 1)) * n_labels + k);
     }
-    Part move_part(std::size_t length, std::size_t a, std::size_t b) const {
-        return static_cast<Part>((length * longest + a) * n_labels + b);
+    std::size_t n_boundaries(std::size_t length) const { return tied ? 1 : length > 0 ? length - 1 : 0; }
+    Part move_part(std::size_t length, std::size_t t, std::size_t a, std::size_t b) const {  // t: where the next begins
+        return static_cast<Part>((length * longest + (tied ? 0 : t - 1) * n_labels + a) * n_labels + b);
+    }
+    Part start_part(std::size_t length, std::size_t k) const {
+        return static_cast<Part>((length * longest + n_boundaries(length) * n_labels) * n_labels + k);
+    }
+    Part end_part(std::size_t length, std::size_t k) const {
+        return start_part(length, k) + static_cast<Part>(n_labels);
     }
 
     void parts_of(Shape shape, std::span<const std::uint32_t> rows, Parts& parts) const {
@@ -38,7 +50,8 @@ struct SegmentFamily {
                 throw std::invalid_argument("segments must follow one another, with labels in range");
             if (end - begin > longest) throw std::invalid_argument("a segment is longer than the longest allowed");
             parts.push_back(segment_part(begin, end, label));
-            if (i > 0) parts.push_back(move_part(shape[0], rows[i - 1], label));
+            parts.push_back(i > 0 ? move_part(shape[0], begin, rows[i - 1], label) : start_part(shape[0], label));
+            if (end == shape[0]) parts.push_back(end_part(shape[0], label));
             at = end;
         }
         if (at != shape[0] || rows.size() % 3 != 0) throw std::invalid_argument("segments must cover all positions");
@@ -74,7 +87,7 @@ struct SegmentFamily {
         std::size_t length;
 
         std::size_t n_nodes() const { return 2 * length * family.n_labels + 1; }
-        Part node_part(std::size_t) const { return kNoPart; }
+        std::size_t covered(std::size_t v) const { return (v / family.n_labels + 1) / 2; }
         // Order: open(0), closed(1), open(1), closed(2), ..., closed(length), goal.
         std::size_t open(std::size_t t, std::size_t k) const { return 2 * t * family.n_labels + k; }
         std::size_t closed(std::size_t t, std::size_t k) const { return (2 * t - 1) * family.n_labels + k; }
@@ -85,15 +98,15 @@ struct SegmentFamily {
             if (v + 1 == n_nodes()) {
                 if (length == 0) visit(kNoPart);
                 for (std::size_t a = 0; length > 0 && a < K; ++a)
-                    if (family.rules.may_end(a)) visit(kNoPart, closed(length, a));
+                    if (family.rules.may_end(a)) visit(family.end_part(length, a), closed(length, a));
             } else if (layer % 2 == 1) {
                 for (std::size_t n = 1; n <= family.longest && n <= t; ++n)
                     visit(family.segment_part(t - n, t, k), open(t - n, k));
             } else if (t == 0) {
-                if (family.rules.may_start(k)) visit(kNoPart);
+                if (family.rules.may_start(k)) visit(family.start_part(length, k));
             } else {
                 for (std::size_t a = 0; a < K; ++a)
-                    if (family.rules.may_follow(a, k, K)) visit(family.move_part(length, a, k), closed(t, a));
+                    if (family.rules.may_follow(a, k, K)) visit(family.move_part(length, t, a, k), closed(t, a));
             }
         }
     };
@@ -102,8 +115,9 @@ struct SegmentFamily {
 
 }  // namespace
 
-std::unique_ptr<DerivationStructure> segment_structure(std::size_t n_labels, std::size_t longest, LabelRules rules) {
-    return std::make_unique<DynamicProgram<SegmentFamily>>(SegmentFamily{n_labels, longest, std::move(rules)});
+std::unique_ptr<DerivationStructure> segment_structure(std::size_t n_labels, std::size_t longest, bool tied,
+                                                       LabelRules rules) {
+    return std::make_unique<DynamicProgram<SegmentFamily>>(SegmentFamily{n_labels, longest, tied, std::move(rules)});
 }
 
 }  // namespace tw

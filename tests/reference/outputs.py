@@ -34,11 +34,15 @@ def segments(length, n_labels, longest):
         if any(end - begin > longest for begin, end in zip(begins, ends, strict=True)):
             continue
         for labels in itertools.product(range(n_labels), repeat=len(ends)):
-            row = np.zeros(length * longest * n_labels + n_labels**2)
+            moves = length * longest * n_labels
+            row = np.zeros(moves + n_labels**2 + 2 * n_labels)
             for begin, end, label in zip(begins, ends, labels, strict=True):
                 row[(begin * longest + end - begin - 1) * n_labels + label] += 1
             for before, after in itertools.pairwise(labels):
-                row[length * longest * n_labels + before * n_labels + after] += 1
+                row[moves + before * n_labels + after] += 1
+            if length:
+                row[moves + n_labels**2 + labels[0]] += 1
+                row[moves + n_labels**2 + n_labels + labels[-1]] += 1
             output = [x for segment in zip(begins, ends, labels, strict=True) for x in segment]
             rows.append((output, row))
     return rows

@@ -67,6 +67,8 @@ def test_what_was_seen_is_accepted_with_its_ngrams(K, order, seed):
     met = set(map(tuple, ngrams.labels.tolist()))
     assert seen <= met
     assert {gram[:-1] for gram in met - seen} <= ends - goes_on  # only a history that was an end has more
+    strict = _core.NGrams.seen(K, order, [numbers(y) for y in gold], strict=True)
+    assert set(map(tuple, strict.labels.tolist())) == seen
     if any(gold):  # there are outputs of every length
         structure = ngrams.structure()
         for T in (0, 1, 7, 50):
@@ -140,6 +142,7 @@ def test_arcs_may_have_scores_of_their_own_at_each_position():
         (lambda: _core.NGrams.all(22, 30), "order 30 is too high for 22 labels"),
         (lambda: _core.NGrams.all(2, 2, None, None, None, np.ones(4, dtype=np.uint8)), "one entry for each n-gram"),
         (lambda: _core.NGrams.seen(2, 2, [numbers([0, 2])]), "out of range"),
+        (lambda: _core.NGrams.seen(2, 2, [], True, strict=True), "choose one"),
         (lambda: _core.NGrams.all(2, 2).codes(4), "from 1 to order"),
         (lambda: _core.NGrams.all(0, 2), "at least one label"),
     ],

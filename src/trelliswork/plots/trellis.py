@@ -8,7 +8,7 @@ dashed; what no labelling can use is drawn hollow and without edges.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from trelliswork.structures.chain import Chain
+    from trelliswork.structures.labellings import LabellingScores
+
+    AnyChain: TypeAlias = Chain | LabellingScores
 
 __all__ = ["label_positions", "texts_of", "trellis"]
 
@@ -37,7 +40,7 @@ LETTER, LONGEST = 0.095, 16  # inches per letter of a tick label, letters of a t
 
 
 def trellis(
-    chain: Chain,
+    chain: AnyChain,
     labels: Sequence[str] | None = None,
     tokens: Sequence[Any] | None = None,
     path: Path = "best",
@@ -51,7 +54,7 @@ def trellis(
 
     Parameters
     ----------
-    chain : Chain
+    chain : Chain, NGramChain or AutomatonChain
         Its positions run from left to right and its labels from top to bottom.
     labels : sequence of str, optional
         Names of the K labels; their numbers by default.
@@ -121,7 +124,7 @@ def trellis(
 
 
 def _checked_path(
-    path: Path, best: npt.NDArray[np.int32], chain: Chain, names: list[str]
+    path: Path, best: npt.NDArray[np.int32], chain: AnyChain, names: list[str]
 ) -> npt.NDArray[np.int32] | None:
     """The label numbers of the path to draw bold."""
     if path is None:
@@ -143,7 +146,7 @@ def _checked_path(
     return np.array(numbered, dtype=np.int32)
 
 
-def _checked_values(values: str | npt.ArrayLike | None, chain: Chain) -> npt.NDArray[np.float64] | None:
+def _checked_values(values: str | npt.ArrayLike | None, chain: AnyChain) -> npt.NDArray[np.float64] | None:
     answers = ("marginals", "max_marginals", "unary", "forward", "backward")
     if isinstance(values, str):
         if values not in answers:
@@ -170,7 +173,7 @@ def texts_of(argument: str, given: Sequence[Any] | None, expected: int) -> list[
     return [" ".join(str(text).split()) for text in given]
 
 
-def _new_axes(chain: Chain, names: list[str], words: list[str], with_values: bool, with_bar: bool) -> Axes:
+def _new_axes(chain: AnyChain, names: list[str], words: list[str], with_values: bool, with_bar: bool) -> Axes:
     """Axes of a size that suits the chain."""
     # The more there are, the narrower the columns and the lower the rows, down to the room that a node needs.
     cell = max(CELL_WIDTH * min(1.0, 12 / max(chain.n_positions, 1)), 0.7 if with_values else 0.55)
@@ -182,7 +185,7 @@ def _new_axes(chain: Chain, names: list[str], words: list[str], with_values: boo
     return new_axes(width, height)
 
 
-def _label_axes(ax: Axes, chain: Chain, names: list[str], words: list[str], title: str | None) -> None:
+def _label_axes(ax: Axes, chain: AnyChain, names: list[str], words: list[str], title: str | None) -> None:
     ax.set_ylim(chain.n_labels - 0.5, -0.5)  # label 0 on top
     label_positions(ax, chain.n_positions, words, title)
     ax.tick_params(axis="y", labelsize=float(np.clip(40 * _cell(ax, chain)[1], 4, 10)))
@@ -212,23 +215,24 @@ def label_positions(ax: Axes, n_positions: int, words: list[str], title: str | N
         ax.set_xlabel("no positions", color=FAINT, fontsize=9)
 
 
-def _cell(ax: Axes, chain: Chain) -> tuple[float, float]:
+def _cell(ax: Axes, chain: AnyChain) -> tuple[float, float]:
     """Width and height, in inches, of the room that a node has."""
     room = ax.get_window_extent()
     return room.width / ax.figure.dpi / max(chain.n_positions, 1), room.height / ax.figure.dpi / chain.n_labels
 
 
-def _node_size(ax: Axes, chain: Chain, with_values: bool) -> float:
+def _node_size(ax: Axes, chain: AnyChain, with_values: bool) -> float:
     """The diameter of a node in points."""
     return float(np.clip(72 * (0.62 if with_values else 0.45) * min(_cell(ax, chain)), 2, 32 if with_values else 20))
 
 
-def _draw_edges(ax: Axes, chain: Chain, usable: npt.NDArray[np.bool_], marginals: bool) -> None:
+def _draw_edges(ax: Axes, chain: AnyChain, usable: npt.NDArray[np.bool_], marginals: bool) -> None:
     from matplotlib.collections import LineCollection
 
     crowded = chain.n_positions > MOST_POSITIONS or chain.n_labels > MOST_LABELS
     probability = chain.edge_marginals() if marginals or crowded else None
-    shown = (chain.transitions > -np.inf) & usable[:-1, :, np.newaxis] & usable[1:, np.newaxis, :]
+    moves = chain.transitions > -np.inf if hasattr(chain, "transitions") else chain.edge_marginals() > 0.0
+    shown = moves & usable[:-1, :, np.newaxis] & usable[1:, np.newaxis, :]
     if probability is not None and not marginals:
         shown &= np.arange(chain.n_labels)[:, np.newaxis] == probability.argmax(axis=1)[:, np.newaxis, :]
         ax.set_xlabel("only the likeliest edge into each node is drawn", color=FAINT, fontsize=9)
@@ -283,7 +287,7 @@ def _draw_path(ax: Axes, bold: npt.NDArray[np.int32] | None, size: float) -> Non
     line.set_path_effects([Stroke(linewidth=width + 1.6, foreground="white"), Normal()])
 
 
-def _draw_second_best(ax: Axes, chain: Chain, size: float) -> None:
+def _draw_second_best(ax: Axes, chain: AnyChain, size: float) -> None:
     """A dashed line below the nodes, and a rim around those of its nodes that the best path has not."""
     best = chain.kbest(2)
     if len(best) < 2:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Iterable, Sequence
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -13,8 +14,7 @@ from trelliswork import _core
 from trelliswork.errors import InvalidInput
 from trelliswork.structures import checks
 from trelliswork.structures.checks import FloatArray
-from trelliswork.structures.parts import Numbers, PartScores
-from trelliswork.structures.results import Labeling
+from trelliswork.structures.labellings import LabellingScores, all_ngrams, as_unary
 
 __all__ = ["Automaton", "AutomatonChain"]
 
@@ -26,8 +26,8 @@ class Automaton:
 
     Parameters
     ----------
-    n_labels : int
-        Labels are 0 to ``n_labels - 1``.
+    n_labels : int or sequence of str
+        How many labels there are, 0 to ``n_labels - 1``; or their names, which may then be used for them.
     arcs : iterable of (state, label, next state)
         States are any hashable values. At most one arc leaves a state with a label; labels without an arc may not come.
     start : hashable, optional
@@ -48,19 +48,28 @@ class Automaton:
     >>> rule = Automaton(2, [("any", 0, "after 0"), ("after 0", 0, "after 0"), ("after 0", 1, "any")])
     >>> rule.accepts([0, 1, 0]), rule.accepts([1])
     (True, False)
+
+    At most two names, and a unit only when a quantity came before:
+
+    >>> labels = ["QTY", "UNIT", "NAME"]
+    >>> rules = Automaton.at_most(labels, "NAME", 2) & Automaton.only_after(labels, "UNIT", "QTY")
+    >>> rules.accepts(["QTY", "UNIT", "NAME", "NAME"]), rules.accepts(["UNIT", "NAME"])
+    (True, False)
     """
 
     def __init__(
         self,
-        n_labels: int,
-        arcs: Iterable[tuple[Hashable, int, Hashable]],
+        n_labels: int | Sequence[str],
+        arcs: Iterable[tuple[Hashable, int | str, Hashable]],
         start: Hashable | None = None,
         final: Iterable[Hashable] | None = None,
     ) -> None:
-        self.n_labels = checks.as_count("n_labels", n_labels)
-        given = list(itertools.islice(arcs, _MOST_ARCS + 1))
-        if len(given) > _MOST_ARCS:
+        names = _Labels(n_labels)
+        self.n_labels, self.labels = names.n, names.names
+        listed = list(itertools.islice(arcs, _MOST_ARCS + 1))
+        if len(listed) > _MOST_ARCS:
             raise InvalidInput(f"an automaton may have {_MOST_ARCS:,} arcs at most; leave out those that no data need.")
+        given = [(source, names.number("the label of an arc", label), target) for source, label, target in listed]
         if start is None:
             if not given:
                 raise InvalidInput("an automaton needs at least one arc, or a start state.")
@@ -72,20 +81,29 @@ class Automaton:
         ends = set(numbers) if final is None else set(final)
         self._check(given, numbers, ends)
         self.states: tuple[Hashable, ...] = tuple(numbers)
-        self.arcs: tuple[tuple[Hashable, int, Hashable], ...] = tuple((s, int(k), t) for s, k, t in given)
+        self.arcs: tuple[tuple[Hashable, int, Hashable], ...] = tuple(given)
         self.final = np.array([state in ends for state in numbers])
         flat = [x for source, label, target in given for x in (numbers[source], label, numbers[target])]
-        self._structure = _core.PartStructure.automaton(
-            self.n_labels, np.array(flat, dtype=np.uint32), self.final.astype(np.uint8)
-        )
+        self._flat = np.array(flat, dtype=np.uint32)
+
+    @cached_property
+    def _structure(self) -> _core.PartStructure:
+        return self._made(tied=True)
+
+    @cached_property
+    def _loose(self) -> _core.PartStructure:
+        """Arcs have scores of their own at each position."""
+        return self._made(tied=False)
+
+    def _made(self, tied: bool) -> _core.PartStructure:
+        return _core.PartStructure.automaton(self.n_labels, self._flat, self.final.astype(np.uint8), tied)
 
     def _check(self, arcs: list[Any], numbers: dict[Hashable, int], ends: set[Hashable]) -> None:
         seen = set()
         for source, label, _ in arcs:
-            if not 0 <= checks.as_count("a label", label, least=0) < self.n_labels:
-                raise InvalidInput(f"the label of an arc must be from 0 to {self.n_labels - 1}, not {label!r}.")
             if (source, label) in seen:
-                raise InvalidInput(f"two arcs leave state {source!r} with label {label}: there may be one at most.")
+                name = label if self.labels is None else repr(self.labels[label])
+                raise InvalidInput(f"two arcs leave state {source!r} with label {name}: there may be one at most.")
             seen.add((source, label))
         unknown = [state for state in ends if state not in numbers]
         if unknown:
@@ -108,11 +126,12 @@ class Automaton:
 
     def __reduce__(self) -> tuple[Any, ...]:
         final = [state for state, ends in zip(self.states, self.final, strict=True) if ends]
-        return type(self), (self.n_labels, self.arcs, self.states[0], final)
+        return type(self), (self.labels or self.n_labels, self.arcs, self.states[0], final)
 
-    def accepts(self, labels: npt.ArrayLike) -> bool:
+    def accepts(self, labels: Sequence[int | str] | npt.NDArray[Any]) -> bool:
         """Return whether a sequence of labels keeps to the automaton from the start to a final state."""
-        y = np.asarray(labels, dtype=np.uint32).ravel()
+        names = _Labels(self.labels or self.n_labels)
+        y = np.array([names.number("a label", label) for label in labels], dtype=np.uint32)
         try:
             self._structure.parts_of(np.array([len(y)], dtype=np.uint32), y)
         except ValueError:
@@ -138,10 +157,13 @@ class Automaton:
                     if target not in seen:
                         seen.add(target)
                         open_.append(target)
-        return _trimmed(self.n_labels, arcs, start, {(a, b) for a, b in seen if ends[0][a] and ends[1][b]})
+        if self.labels and other.labels and self.labels != other.labels:
+            raise InvalidInput("both automata must have the same labels: their names differ.")
+        names = self.labels or other.labels or self.n_labels
+        return _trimmed(names, arcs, start, {(a, b) for a, b in seen if ends[0][a] and ends[1][b]})
 
     @classmethod
-    def at_most(cls, n_labels: int, labels: int | Sequence[int], n: int) -> Automaton:
+    def at_most(cls, n_labels: int | Sequence[str], labels: Any, n: int) -> Automaton:
         """Return the automaton of sequences in which ``labels``, together, occur at most ``n`` times.
 
         Examples
@@ -149,14 +171,28 @@ class Automaton:
         >>> Automaton.at_most(3, [1, 2], 1).accepts([0, 2, 0, 1])
         False
         """
-        counted = set(checks.label_set("labels", labels, checks.as_count("n_labels", n_labels)))
+        names = _Labels(n_labels)
+        counted = names.set("labels", labels)
         n = checks.as_count("n", n, least=0)
-        arcs = [(i, k, i + (k in counted)) for i in range(n + 1) for k in range(n_labels) if i < n or k not in counted]
+        arcs = [(i, k, i + (k in counted)) for i in range(n + 1) for k in range(names.n) if i < n or k not in counted]
         return cls(n_labels, arcs, 0)
 
     @classmethod
-    def only_after(cls, n_labels: int, label: int, earlier: int | Sequence[int]) -> Automaton:
+    def only_after(
+        cls, n_labels: int | Sequence[str], label: int | str, earlier: Any, directly: bool = False
+    ) -> Automaton:
         """Return the automaton of sequences in which ``label`` occurs only when one of ``earlier`` came before.
+
+        Parameters
+        ----------
+        n_labels : int or sequence of str
+            Labels, as for `Automaton`.
+        label : int or str
+            The label that has to wait.
+        earlier : int, str or a collection of them
+            Any of these will do.
+        directly : bool
+            Whether it must be the label just before; by default anywhere before.
 
         Examples
         --------
@@ -164,24 +200,33 @@ class Automaton:
         >>> rule = Automaton.only_after(3, unit, quantity)
         >>> rule.accepts([0, 2, 1]), rule.accepts([2, 1])
         (True, False)
+        >>> Automaton.only_after(3, unit, quantity, directly=True).accepts([0, 2, 1])
+        False
         """
-        before = set(checks.label_set("earlier", earlier, checks.as_count("n_labels", n_labels)))
-        (wanted,) = checks.label_set("label", label, n_labels)
-        waiting = [("waiting", k, "seen" if k in before else "waiting") for k in range(n_labels) if k != wanted]
-        if wanted in before:
-            raise InvalidInput("label must not be among earlier: it could never come.")
-        return cls(n_labels, [*waiting, *(("seen", k, "seen") for k in range(n_labels))], "waiting")
+        names = _Labels(n_labels)
+        before, wanted = names.set("earlier", earlier), names.number("label", label)
+        directly = checks.as_flag("directly", directly)
+        if before == {wanted}:
+            raise InvalidInput("label must not be all of earlier: it could never come.")
+        others = [k for k in range(names.n) if k != wanted]
+        waiting = [("waiting", k, "seen" if k in before else "waiting") for k in others]
+        seen = [("seen", k, "seen" if k in before or not directly else "waiting") for k in range(names.n)]
+        return cls(n_labels, [*waiting, *seen], "waiting")
 
     @classmethod
-    def ngrams(cls, n_labels: int, order: int, ngrams: Iterable[Sequence[int]] | None = None) -> Automaton:
+    def ngrams(
+        cls, n_labels: int | Sequence[str], order: int, ngrams: Iterable[Sequence[int | str]] | None = None
+    ) -> Automaton:
         """Return the automaton that remembers the last ``order`` labels, so that each of its arcs is an n-gram.
 
         Parameters
         ----------
-        n_labels, order : int
-            As many labels are remembered as ``order``; there are up to ``n_labels ** order`` states.
+        n_labels : int or sequence of str
+            Labels, as for `Automaton`.
+        order : int
+            As many labels are remembered; there are up to ``n_labels ** order`` states.
         ngrams : iterable of sequences of ``order + 1`` labels, optional
-            The n-grams that may occur. All by default.
+            The n-grams that may occur, from their beginning on. All by default.
 
         Examples
         --------
@@ -190,25 +235,51 @@ class Automaton:
         >>> Automaton.ngrams(2, 2, [(0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0)]).accepts([0, 1, 1])
         False
         """
-        K, M = checks.as_count("n_labels", n_labels), checks.as_count("order", order, least=0)
+        names, M = _Labels(n_labels), checks.as_count("order", order, least=0)
         if ngrams is None:
-            n_arcs = sum(float(K) ** (m + 1) for m in range(M + 1))
-            if n_arcs > _MOST_ARCS:
-                raise InvalidInput(
-                    f"order {M} with {K} labels makes {n_arcs:.2g} n-grams, about {n_arcs * 100 / 1e9:.1f} GB, "
-                    f"more than the {_MOST_ARCS:,} allowed: lower the order, or pass the n-grams that occur."
-                )
-            kept: set[tuple[int, ...]] = set(itertools.product(range(K), repeat=M + 1))
+            found = all_ngrams(names.n, M)[0]
         else:
-            kept = {tuple(int(k) for k in ngram) for ngram in ngrams}
-            wrong = [ngram for ngram in kept if len(ngram) != M + 1]
+            kept = [np.array([names.number("a label of an n-gram", k) for k in ngram], np.uint32) for ngram in ngrams]
+            wrong = [ngram.tolist() for ngram in kept if len(ngram) != M + 1]
             if wrong:
-                raise InvalidInput(f"n-grams of order {M} must have {M + 1} labels; found {wrong[0]}.")
-        shorter = {()} | {ngram[:m] for ngram in kept for m in range(1, M + 1)}  # of the first labels of a sequence
-        arcs = [(labels[:-1], labels[-1], labels) for labels in shorter if labels]
-        arcs += [(ngram[:-1], ngram[-1], ngram[1:]) for ngram in kept]
-        arcs.sort(key=lambda arc: (len(arc[0]), arc[0][::-1], arc[1]))  # histories by their newest label first
-        return _trimmed(K, arcs, (), {state for arc in arcs for state in (arc[0], arc[2])})
+                raise InvalidInput(f"n-grams of order {M} must have {M + 1} labels; found {tuple(wrong[0])}.")
+            found = _core.NGrams.seen(names.n, M, kept, strict=True)
+        rows = [tuple(k for k in row if k >= 0) for row in found.labels.tolist()]
+        state = {int(number): row[:-1] for number, row in zip(found.arcs[:, 0], rows, strict=True)}
+        state.update((int(number), row[-M:] if M else ()) for number, row in zip(found.arcs[:, 2], rows, strict=True))
+        arcs = [(state[s], k, state[t]) for s, k, t in found.arcs.tolist()]
+        return cls(n_labels, arcs, ())
+
+
+class _Labels:
+    """How many labels there are, and what they are called if they have names."""
+
+    def __init__(self, labels: Any) -> None:
+        self.names: tuple[str, ...] | None = None
+        if isinstance(labels, str) or not isinstance(labels, Iterable):
+            self.n = checks.as_count("n_labels", labels)
+            return
+        self.names = tuple(labels)
+        self.n = len(self.names)
+        if not self.names or not all(isinstance(name, str) for name in self.names) or len(set(self.names)) < self.n:
+            raise InvalidInput(f"names of labels must be different strings, one at least; found {self.names!r}.")
+
+    def number(self, what: str, label: Any) -> int:
+        """Return the number of a label."""
+        if isinstance(label, str):
+            if self.names is None or label not in self.names:
+                known = "labels have no names here" if self.names is None else f"labels are {', '.join(self.names)}"
+                raise InvalidInput(f"{what} is {label!r}; {known}.")
+            return self.names.index(label)
+        found = checks.as_count(what, label, least=0)
+        if found >= self.n:
+            raise InvalidInput(f"{what} must be from 0 to {self.n - 1}, not {label!r}.")
+        return found
+
+    def set(self, what: str, labels: Any) -> set[int]:
+        """Return the numbers of one label, or of several."""
+        listed = [labels] if isinstance(labels, str) or not isinstance(labels, Iterable) else list(labels)
+        return {self.number(what, label) for label in listed}
 
 
 def _closure(first: Iterable[Hashable], following: dict[Hashable, set[Hashable]]) -> set[Hashable]:
@@ -222,7 +293,7 @@ def _closure(first: Iterable[Hashable], following: dict[Hashable, set[Hashable]]
     return reached
 
 
-def _trimmed(n_labels: int, arcs: list[Any], start: Hashable, final: set[Any]) -> Automaton:
+def _trimmed(n_labels: int | Sequence[str], arcs: list[Any], start: Hashable, final: set[Any]) -> Automaton:
     """Leave out arcs that are not on a way from the start to a final state."""
     before: dict[Hashable, set[Hashable]] = {}
     following: dict[Hashable, set[Hashable]] = {}
@@ -241,7 +312,7 @@ def _trimmed(n_labels: int, arcs: list[Any], start: Hashable, final: set[Any]) -
     return Automaton(n_labels, kept, start, [state for state in useful if state in final])
 
 
-class AutomatonChain(PartScores[Labeling]):
+class AutomatonChain(LabellingScores):
     """A chain whose history is the state of an automaton over labels, with the questions of `Chain`.
 
     The score of ``y`` is the sum of ``unary[t, y[t]]`` and of the scores of the arcs that the automaton takes.
@@ -253,8 +324,8 @@ class AutomatonChain(PartScores[Labeling]):
         Score of each label at each position; ``-inf`` forbids.
     automaton : Automaton
         Which labels may come after which history.
-    arcs : (n_arcs,) array-like, optional
-        Score of each of ``automaton.arcs``; zero by default.
+    arcs : (n_arcs,) or (T, n_arcs) array-like, optional
+        Score of each of ``automaton.arcs``, the same everywhere or for each position; zero by default.
 
     Examples
     --------
@@ -263,22 +334,18 @@ class AutomatonChain(PartScores[Labeling]):
     [1, 0, 1]
     """
 
-    _output_name = "labelling"
+    _where_to_look = "arcs of the automaton"
 
     def __init__(self, unary: npt.ArrayLike, automaton: Automaton, arcs: npt.ArrayLike | None = None) -> None:
         if not isinstance(automaton, Automaton):
             raise InvalidInput(f"automaton must be an Automaton, not {type(automaton).__name__}.")
-        rows = checks.as_numbers("unary", unary)
-        K = automaton.n_labels
-        self.unary = checks.as_scores(
-            "unary", rows.reshape(0, K) if rows.shape == (0,) else rows, (None, K), " for this automaton"
-        )
+        rows = as_unary(unary, automaton.n_labels, " for this automaton")
         n_arcs = len(automaton.arcs)
-        self.arcs = checks.as_scores(
-            "arcs", np.zeros(n_arcs) if arcs is None else arcs, (n_arcs,), " for this automaton"
-        )
+        scores = np.zeros(n_arcs) if arcs is None else checks.as_numbers("arcs", arcs)
+        shape = (len(rows), n_arcs) if scores.ndim == 2 else (n_arcs,)
+        self.arcs = checks.as_scores("arcs", scores, shape, " for this automaton")
         self.automaton = automaton
-        super().__init__(automaton._structure, [len(self.unary)], np.concatenate([self.unary.ravel(), self.arcs]))
+        super().__init__(automaton._loose if scores.ndim == 2 else automaton._structure, rows, self.arcs)
 
     def __repr__(self) -> str:
         return f"AutomatonChain({len(self.unary)} positions, {self.automaton!r})"
@@ -286,34 +353,24 @@ class AutomatonChain(PartScores[Labeling]):
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.unary, self.automaton, self.arcs)
 
-    @property
-    def n_positions(self) -> int:
-        """Number of positions, T."""
-        return len(self.unary)
-
-    @property
-    def n_labels(self) -> int:
-        """Number of labels, K."""
-        return self.automaton.n_labels
-
-    def marginals(self) -> FloatArray:
-        """Return the probability of every label at every position, (T, K)."""
-        return self._expected()[: self.unary.size].reshape(self.unary.shape)
-
     def arc_counts(self) -> FloatArray:
         """Return how often each arc of the automaton is expected to be taken, (n_arcs,)."""
-        return self._expected()[self.unary.size :]
+        return np.asarray(self._expected()[self.unary.size :].reshape(-1, len(self.automaton.arcs)).sum(axis=0))
 
-    def max_marginals(self) -> FloatArray:
-        """Return the best score with each label at each position, (T, K)."""
-        best = self._structure.max_marginals(self._shape, self._scores)
-        return best[: self.unary.size].reshape(self.unary.shape)
+    def arc_marginals(self) -> FloatArray:
+        """Return the probability of each arc of the automaton at each position, (T, n_arcs)."""
+        return self._arc_marginals(self.automaton._loose, self.arcs)
 
-    def augmented(self, gold: npt.ArrayLike, cost: str | npt.ArrayLike = "hamming", scale: float = 1.0) -> Self:
-        """Return the chain with ``scale`` times the cost against ``gold`` added; see `Chain.augmented`."""
-        charged = checks.as_cost(cost, self.n_labels)
-        y = checks.as_labels("gold", gold, self.n_positions, self.n_labels)
-        return type(self)(self.unary + checks.as_scale(scale) * charged[y], self.automaton, self.arcs)
+    def edge_marginals(self) -> FloatArray:
+        """Return the probability of every pair of neighbouring labels, (T - 1, K, K)."""
+        K = self.n_labels
+        known = self._joined(Automaton.ngrams(K, 1))  # its states know the label before
+        out = np.zeros((max(self.n_positions - 1, 0), K * K))
+        of_arcs = known.arc_marginals()
+        for i, (source, label, _) in enumerate(known.automaton.arcs):
+            if source[1]:  # type: ignore[index]
+                out[:, source[1][0] * K + label] += of_arcs[1:, i]  # type: ignore[index]
+        return out.reshape(-1, K, K)
 
     def constrained(self, allowed: Any = None, automaton: Automaton | None = None, fixed: Any = None) -> Self:
         """Return the chain with some labels forbidden, or one that keeps to a second automaton too.
@@ -325,25 +382,22 @@ class AutomatonChain(PartScores[Labeling]):
         automaton : Automaton, optional
             A further rule. The arcs of both together have the scores of the first.
         """
-        unary = self.unary
-        if allowed is not None:
-            unary = np.where(checks.as_allowed("allowed", allowed, *unary.shape), unary, -np.inf)
-        if fixed is not None:
-            unary = np.where(checks.as_fixed("fixed", fixed, *unary.shape), unary, -np.inf)
-        rule, arcs = self.automaton, self.arcs
+        limited = self._with_unary(self._limited(allowed, fixed))
         if automaton is not None:
-            rule = self.automaton & automaton
-            number = {(source, label): i for i, (source, label, _) in enumerate(self.automaton.arcs)}
-            arcs = self.arcs[[number[source[0], label] for source, label, _ in rule.arcs]]  # type: ignore[index]
-        limited = type(self)(unary, rule, arcs)
+            limited = limited._joined(automaton)
         limited._possible_log_partition()
         return limited
 
-    def _answer(self, output: Numbers, score: float) -> Labeling:
-        return Labeling(output.astype(np.int32), score)
+    def _joined(self, automaton: Automaton) -> Self:
+        """Return the chain over the states of both automata."""
+        both = self.automaton & automaton
+        number = {(source, label): i for i, (source, label, _) in enumerate(self.automaton.arcs)}
+        kept = [number[source[0], label] for source, label, _ in both.arcs]  # type: ignore[index]
+        return type(self)(self.unary, both, self.arcs[..., kept])
 
-    def _output(self, output: npt.ArrayLike) -> Numbers:
-        return checks.as_labels("labels", output, self.n_positions, self.n_labels).astype(np.uint32)
+    def _with_unary(self, unary: FloatArray) -> Self:
+        return type(self)(unary, self.automaton, self.arcs)
 
-    def _same_parts(self, other: Self) -> bool:
-        return super()._same_parts(other) and self.automaton.arcs == other.automaton.arcs
+    def _scores_of_parts(self, of: Self) -> FloatArray | None:
+        same = self.automaton.arcs == of.automaton.arcs and np.array_equal(self.automaton.final, of.automaton.final)
+        return super()._scores_of_parts(of) if same else None

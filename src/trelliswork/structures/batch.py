@@ -218,6 +218,24 @@ class ChainBatch:
         self._core.entropy(out)
         return out
 
+    def log_count(self) -> FloatArray:
+        """Return the log of the number of labellings that are not forbidden, one per chain."""
+        zeros = [np.where(a == -np.inf, a, 0.0) for a in (self._rows, self.transitions, self.start, self.end)]
+        return self._replaced(*zeros).log_partition()
+
+    def cross_entropy(self, other: ChainBatch) -> FloatArray:
+        """Return the cross entropies between the chains of two batches, in nats; see `Chain.cross_entropy`."""
+        return np.array([p.cross_entropy(q) for p, q in self._pairs(other)])
+
+    def kl_divergence(self, other: ChainBatch) -> FloatArray:
+        """Return the divergences from the chains of ``other`` to these, in nats; see `Chain.kl_divergence`."""
+        return np.array([p.kl_divergence(q) for p, q in self._pairs(other)])
+
+    def _pairs(self, other: ChainBatch) -> Iterator[tuple[Chain, Chain]]:
+        if not isinstance(other, ChainBatch) or len(other) != len(self):
+            raise InvalidInput(f"other must be a ChainBatch with as many chains, {len(self)}.")
+        return zip(self, other, strict=True)
+
     def expected_counts(self, attributes: Sequence[npt.ArrayLike] | None = None) -> list[Expectations]:
         """Return log partitions and expected counts by one forward pass each; see `Chain.expected_counts`."""
         self._require_possible()
@@ -251,15 +269,30 @@ class ChainBatch:
         self._require_possible()
         return np.minimum(scores - self.log_partition(), 0.0)
 
-    def sample(self, n: int = 1, random_state: Any = None) -> list[LabelArray]:
+    def sample(self, n: int = 1, random_state: Any = None, replace: bool = True) -> list[LabelArray]:
         """Draw ``n`` labellings of every chain, an (n, T_i) array each; see `Chain.sample`."""
         n = checks.as_count("n", n, least=0)
         self._require_possible()
+        if not checks.as_flag("replace", replace):
+            seeds = checks.as_generator(random_state).integers(2**63, size=len(self))
+            return [self._distinct(i, n, int(seed)) for i, seed in enumerate(seeds)]
         uniforms = checks.as_generator(random_state).random(n * len(self._rows))
         labels = np.empty(n * len(self._rows), dtype=np.int32)
         self._core.sample(n, uniforms, labels)
         parts = [labels[n * begin : n * end] for begin, end in zip(self._starts, self._ends, strict=True)]
         return [part.reshape(n, length) for part, length in zip(parts, self.lengths, strict=True)]
+
+    def _distinct(self, i: int, n: int, seed: int) -> LabelArray:
+        """Draw ``n`` different labellings of a chain, over the core's program of chains."""
+        rows = np.array(self.unary[i])
+        if len(rows):
+            rows[0] += self.start
+            rows[-1] += self.end
+        structure = _core.PartStructure.chain(self.n_labels, self.transitions.ndim == 2)
+        shape = np.array([len(rows)], dtype=np.uint32)
+        drawn = structure.sample(shape, np.concatenate([rows.ravel(), self.transitions.ravel()]), n, seed, True)
+        labels = [structure.output_of(shape, parts) for parts in drawn]
+        return np.array(labels, dtype=np.int32).reshape(len(labels), len(rows))
 
     def span_probability(self, starts: Sequence[int], labels: Sequence[Sequence[Any]]) -> FloatArray:
         """Return the probability of one span per chain; see `Chain.span_probability`."""

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 import numpy.typing as npt
 
 from trelliswork.errors import InvalidInput
 from trelliswork.structures import checks
 from trelliswork.structures.batch import ChainBatch
 from trelliswork.structures.checks import FloatArray, LabelArray
+from trelliswork.structures.parts import BareScores
 from trelliswork.structures.results import Expectations, Labeling
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Chain"]
 
 
-class Chain:
+class Chain(BareScores[Labeling]):
     """A first-order chain of T positions and K labels.
 
     The score of a labelling ``y`` is ``start[y[0]] + sum of unary[t, y[t]] + sum of transitions[y[t], y[t + 1]] +
@@ -287,7 +289,7 @@ class Chain:
         """
         return float(self._batch.span_probability([start], [labels])[0])
 
-    def sample(self, n: int = 1, random_state: Any = None) -> LabelArray:
+    def sample(self, n: int = 1, random_state: Any = None, replace: bool = True) -> LabelArray:
         """Draw ``n`` labellings from the distribution, an (n, T) array (forward filtering, backward sampling).
 
         Parameters
@@ -296,13 +298,18 @@ class Chain:
             Number of labellings.
         random_state : None, int or numpy.random.Generator
             Source of randomness; an integer gives the same labellings every time.
+        replace : bool
+            Whether a labelling may be drawn again. If not, each is drawn from those that are left (Kool et al. 2020);
+            all come back when there are fewer than ``n``.
 
         Examples
         --------
         >>> Chain([[0.0, 9.0]] * 3, [[0.0, 0.0], [0.0, 0.0]]).sample(2, random_state=0).tolist()
         [[1, 1, 1], [1, 1, 1]]
+        >>> len(Chain([[0.0, 9.0]] * 3, [[0.0, 0.0], [0.0, 0.0]]).sample(100, random_state=0, replace=False))
+        8
         """
-        return self._batch.sample(n, random_state)[0]
+        return self._batch.sample(n, random_state, replace)[0]
 
     # ---- other chains --------------------------------------------------------------------------------------------
 
@@ -373,3 +380,27 @@ class Chain:
         from trelliswork.plots import trellis
 
         return trellis(self, **options)
+
+    # ---- as parts ------------------------------------------------------------------------------------------------
+
+    def _possible_log_partition(self) -> float:
+        self._batch._require_possible()
+        return self.log_partition()
+
+    def _log_count(self) -> float:
+        return float(self._batch.log_count()[0])
+
+    def _expected(self) -> FloatArray:
+        labels, ends = self.marginals(), np.zeros((2, self.n_labels))
+        if self.n_positions:
+            ends[:] = labels[[0, -1]]
+        moves = self._batch.total_edge_marginals() if self.transitions.ndim == 2 else self.edge_marginals()
+        return np.concatenate([labels.ravel(), ends.ravel(), moves.ravel()])
+
+    def _scores_of_parts(self, of: Self) -> FloatArray | None:
+        if self.unary.shape != of.unary.shape or self.transitions.shape != of.transitions.shape:
+            return None
+        return np.concatenate([self.unary.ravel(), self.start, self.end, self.transitions.ravel()])
+
+    def _refuse_impossible(self) -> None:
+        self._batch._refuse_impossible()

@@ -79,6 +79,13 @@ def invalid_score(place: str, value: float) -> str:
     return f"{place} is {value!r}: scores beyond {_LARGEST:g} would overflow. Use -inf to forbid a label."
 
 
+def as_flag(name: str, value: Any) -> bool:
+    """Return True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InvalidInput(f"{name} must be True or False, found {value!r}.")
+    return bool(value)
+
+
 def as_span(labels: Any) -> list[Any]:
     """Return the labels of a span as a list, one item per position."""
     if not is_list(labels):

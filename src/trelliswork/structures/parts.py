@@ -1,4 +1,7 @@
-"""Structures of scored parts, answered over the core's hypergraph: the questions that all of them share."""
+"""Bare scores of parts: the questions that every structure answers, written once on log partitions and on parts.
+
+`BareScores` is the base of all: chains answer by their kernels, `PartScores` by the core's dynamic programs.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,96 @@ from trelliswork.errors import InvalidInput, Unsatisfiable
 from trelliswork.structures import checks
 from trelliswork.structures.checks import FloatArray
 
-__all__ = ["PartScores"]
+__all__ = ["BareScores", "PartScores"]
 
 Answer = TypeVar("Answer")
 Numbers = npt.NDArray[np.uint32]
 
 
-class PartScores(ABC, Generic[Answer]):
+class BareScores(ABC, Generic[Answer]):
+    """A distribution over outputs, each with the sum of the scores of its parts."""
+
+    @abstractmethod
+    def log_partition(self) -> float:
+        """Return the log of the sum of exp(score) over all outputs; -inf when all are forbidden."""
+
+    @abstractmethod
+    def entropy(self) -> float:
+        """Return the entropy of the distribution, in nats."""
+
+    @abstractmethod
+    def _log_count(self) -> float:
+        """Return the log partition with all scores that are not -inf set to zero."""
+
+    @abstractmethod
+    def _expected(self) -> FloatArray:
+        """Return how often each part is expected in an output."""
+
+    @abstractmethod
+    def _scores_of_parts(self, of: Self) -> FloatArray | None:
+        """Return this one's scores for the parts of ``of``; None when they have not the same parts."""
+
+    @abstractmethod
+    def _refuse_impossible(self) -> Any:
+        """Say that every output is forbidden, and where to look."""
+
+    def log_count(self) -> float:
+        """Return the log of the number of outputs that are not forbidden; -inf when all are.
+
+        Examples
+        --------
+        >>> from trelliswork import Automaton, AutomatonChain, Chain
+        >>> once = AutomatonChain(np.zeros((3, 2)), Automaton.at_most(2, 1, 1))  # at most one 1: 000, 100, 010, 001
+        >>> round(np.exp(once.log_count()))
+        4
+        >>> round(np.exp(Chain(np.zeros((3, 2)), [[0.0, 0.0], [0.0, -np.inf]]).log_count()))  # no 1 after a 1
+        5
+        """
+        return self._log_count()
+
+    def cross_entropy(self, other: Self) -> float:
+        """Return minus the mean log-probability under ``other`` of outputs drawn from this one, in nats.
+
+        Parameters
+        ----------
+        other : same class
+            Other scores of the same parts.
+
+        Examples
+        --------
+        >>> from trelliswork import Chain
+        >>> p, q = (Chain([[0.0, x]], np.zeros((2, 2))) for x in (0.0, 1.0))
+        >>> round(p.cross_entropy(q), 4), round(p.cross_entropy(p), 4)
+        (0.8133, 0.6931)
+        """
+        scores = other._scores_of_parts(self) if type(other) is type(self) else None
+        if scores is None:
+            raise InvalidInput(f"other must be a {type(self).__name__} with the same parts.")
+        log_partition = other._possible_log_partition()
+        expected = self._expected()
+        used = expected > 0.0
+        return float(log_partition - expected[used] @ scores[used])
+
+    def kl_divergence(self, other: Self) -> float:
+        """Return the Kullback-Leibler divergence from ``other`` to this one, in nats; inf where ``other`` forbids.
+
+        Examples
+        --------
+        >>> from trelliswork import Chain
+        >>> p, q = (Chain([[0.0, x]], np.zeros((2, 2))) for x in (0.0, 1.0))
+        >>> round(p.kl_divergence(q), 4), p.kl_divergence(p)
+        (0.1201, 0.0)
+        """
+        return max(self.cross_entropy(other) - self.entropy(), 0.0)
+
+    def _possible_log_partition(self) -> float:
+        found = self.log_partition()
+        if found == -np.inf:
+            self._refuse_impossible()
+        return found
+
+
+class PartScores(BareScores[Answer]):
     """One score for each part that an output may have; the score of an output is the sum over its parts.
 
     Parameters
@@ -34,6 +120,7 @@ class PartScores(ABC, Generic[Answer]):
     """
 
     _output_name: ClassVar[str]  # for messages
+    _where_to_look: ClassVar[str] = "rules"
 
     def __init__(self, structure: _core.PartStructure, shape: Sequence[int], scores: FloatArray) -> None:
         self._structure = structure
@@ -52,9 +139,20 @@ class PartScores(ABC, Generic[Answer]):
         """Return the best output and its score; see `Chain.argmax`."""
         return self.kbest(1)[0]
 
-    def kbest(self, k: int) -> list[Answer]:
-        """Return the ``k`` best outputs, distinct and best first; as many as there are, up to ``k``."""
-        found = self._structure.best(self._shape, self._scores, min(checks.as_count("k", k), 2**62))
+    def kbest(self, k: int, method: str = "astar") -> list[Answer]:
+        """Return the ``k`` best outputs, distinct and best first; as many as there are, up to ``k``.
+
+        Parameters
+        ----------
+        k : int
+            How many are wanted.
+        method : {"astar", "viterbi"}
+            As for `Chain.kbest`. There is one search here, which looks for what is asked when it is asked (Huang and
+            Chiang 2005).
+        """
+        k = checks.as_count("k", k)
+        checks.as_method(method)
+        found = self._structure.best(self._shape, self._scores, min(k, 2**62))
         if not found:
             self._refuse_impossible()
         return [self._answer(self._structure.output_of(self._shape, parts), score) for parts, score in found]
@@ -77,16 +175,7 @@ class PartScores(ABC, Generic[Answer]):
         """Return the log-probability of an output, never above zero; -inf if it is forbidden."""
         return min(self.score(output) - self._possible_log_partition(), 0.0)
 
-    def log_count(self) -> float:
-        """Return the log of the number of outputs that are not forbidden; -inf when all are.
-
-        Examples
-        --------
-        >>> from trelliswork import Automaton, AutomatonChain
-        >>> once = AutomatonChain(np.zeros((3, 2)), Automaton.at_most(2, 1, 1))  # at most one 1: 000, 100, 010, 001
-        >>> round(np.exp(once.log_count()))
-        4
-        """
+    def _log_count(self) -> float:
         allowed = (self._scores > -np.inf).astype(np.uint8)
         return float(self._structure.log_partition(self._shape, np.zeros_like(self._scores), allowed))
 
@@ -95,58 +184,24 @@ class PartScores(ABC, Generic[Answer]):
         self._possible_log_partition()
         return float(self._structure.entropy(self._shape, self._scores))
 
-    def cross_entropy(self, other: Self) -> float:
-        """Return minus the mean log-probability under ``other`` of outputs drawn from this one, in nats.
-
-        Parameters
-        ----------
-        other : same class
-            Other scores of the same parts.
-        """
-        if type(other) is not type(self) or not self._same_parts(other):
-            raise InvalidInput(f"other must be a {type(self).__name__} with the same parts.")
-        log_partition = other._possible_log_partition()
-        expected = self._expected()
-        used = expected > 0.0
-        return float(log_partition - expected[used] @ other._scores[used])
-
-    def kl_divergence(self, other: Self) -> float:
-        """Return the Kullback-Leibler divergence from ``other`` to this one, in nats; inf where ``other`` forbids.
-
-        Examples
-        --------
-        >>> from trelliswork import Automaton, AutomatonChain
-        >>> rule = Automaton.at_most(2, 1, 1)
-        >>> p, q = (AutomatonChain([[0.0, x]], rule) for x in (0.0, 1.0))
-        >>> round(p.kl_divergence(q), 4), p.kl_divergence(p)
-        (0.1201, 0.0)
-        """
-        return max(self.cross_entropy(other) - self.entropy(), 0.0)
-
-    def sample(self, n: int = 1, random_state: Any = None) -> list[Answer]:
-        """Draw ``n`` outputs from the distribution, with their scores; see `Chain.sample`."""
+    def _drawn(self, n: int, random_state: Any, replace: bool) -> list[Numbers]:
         n = checks.as_count("n", n, least=0)
         self._possible_log_partition()
         seed = int(checks.as_generator(random_state).integers(2**63))
-        drawn = self._structure.sample(self._shape, self._scores, n, seed)
-        return [
-            self._answer(self._structure.output_of(self._shape, parts), float(self._scores[parts].sum()))
-            for parts in drawn
-        ]
+        drawn = self._structure.sample(self._shape, self._scores, n, seed, not checks.as_flag("replace", replace))
+        return [self._structure.output_of(self._shape, parts) for parts in drawn]
 
     def _expected(self) -> FloatArray:
-        """How often each part is expected in an output."""
         self._possible_log_partition()
         return self._structure.marginals(self._shape, self._scores)
 
-    def _same_parts(self, other: Self) -> bool:
-        return bool(np.array_equal(self._shape, other._shape)) and len(self._scores) == len(other._scores)
-
-    def _possible_log_partition(self) -> float:
-        found = self.log_partition()
-        if found == -np.inf:
-            self._refuse_impossible()
-        return found
+    def _scores_of_parts(self, of: Self) -> FloatArray | None:
+        same = np.array_equal(self._shape, of._shape) and len(self._scores) == len(of._scores)
+        return self._scores if same else None
 
     def _refuse_impossible(self) -> NoReturn:
-        raise Unsatisfiable(f"every {self._output_name} is forbidden: look at the -inf scores and at the rules.")
+        place = self._structure.dead_end(self._shape, self._scores)
+        raise Unsatisfiable(
+            f"every {self._output_name} is forbidden: none gets past position {place}. "
+            f"Look at the -inf scores there, and at the {self._where_to_look}."
+        )

@@ -11,7 +11,7 @@ from trelliswork import _core
 from trelliswork.errors import InvalidInput
 from trelliswork.structures import checks
 from trelliswork.structures.checks import FloatArray
-from trelliswork.structures.lattice import LatticeStructure
+from trelliswork.structures.parts import Numbers, PartScores
 from trelliswork.structures.results import Segmentation
 
 __all__ = ["SegmentChain"]
@@ -19,7 +19,7 @@ __all__ = ["SegmentChain"]
 SegmentArray = npt.NDArray[np.int32]
 
 
-class SegmentChain(LatticeStructure[Segmentation]):
+class SegmentChain(PartScores[Segmentation]):
     """Segmentations of T positions into labelled segments of at most L positions (Sarawagi and Cohen 2004).
 
     The score of a segmentation is ``start`` of its first label, the scores of its segments, ``transitions`` between
@@ -48,7 +48,7 @@ class SegmentChain(LatticeStructure[Segmentation]):
     ([[0, 2, 1], [2, 3, 0]], 4.0)
     """
 
-    _path_name = "segmentation"
+    _output_name = "segmentation"
     _where_to_look = "transitions"
 
     def __init__(
@@ -72,7 +72,10 @@ class SegmentChain(LatticeStructure[Segmentation]):
         )
         self.start = checks.as_scores("start", np.zeros(n_labels) if start is None else start, (n_labels,))
         self.end = checks.as_scores("end", np.zeros(n_labels) if end is None else end, (n_labels,))
-        self._core = _core.SegmentChain(self.segment_scores, self.transitions, self.start, self.end) if length else None
+        given = (self.segment_scores, self.transitions, self.start, self.end)
+        super().__init__(
+            _core.PartStructure.segments(n_labels, longest), [length], np.concatenate([a.ravel() for a in given])
+        )
 
     def __repr__(self) -> str:
         return f"SegmentChain({self.n_positions} positions, {self.n_labels} labels, segments up to {self.longest})"
@@ -97,7 +100,37 @@ class SegmentChain(LatticeStructure[Segmentation]):
 
     def segment_marginals(self) -> FloatArray:
         """Return the probability of every segment, (T, L, K), indexed as ``segment_scores``."""
-        return self._marginals()[2]
+        return self._expected()[: self.segment_scores.size].reshape(self.segment_scores.shape)
+
+    def marginals(self) -> FloatArray:
+        """Return the probability of every label at every position, (T, K)."""
+        return self._covering(self.segment_marginals(), np.add, 0.0)
+
+    def edge_marginals(self) -> FloatArray:
+        """Return the probability of every pair of labels on both sides of a boundary, (T - 1, K, K).
+
+        A step within a segment counts for no pair.
+        """
+        self._possible_log_partition()
+        T, K = self.n_positions, self.n_labels
+        steps = np.broadcast_to(self.transitions, (max(T - 1, 0), K, K))
+        given = [self.segment_scores.ravel(), steps.ravel(), self.start, self.end]
+        loose = _core.PartStructure.segments(K, self.longest, False)
+        found = loose.marginals(self._shape, np.concatenate(given))
+        return found[self.segment_scores.size :][: steps.size].reshape(steps.shape)
+
+    def max_marginals(self) -> FloatArray:
+        """Return the best score with each label at each position, (T, K); see `Chain.max_marginals`."""
+        best = self._structure.max_marginals(self._shape, self._scores)
+        return self._covering(best[: self.segment_scores.size].reshape(self.segment_scores.shape), np.maximum, -np.inf)
+
+    def _covering(self, of_segments: FloatArray, join: np.ufunc, nothing: float) -> FloatArray:
+        """Join what segments have for every position that they cover, (T, K)."""
+        longer = join.accumulate(of_segments[:, ::-1], axis=1)[:, ::-1]  # [:, n]: of all longer than n
+        out = np.full((self.n_positions, self.n_labels), nothing)
+        for n in range(min(self.longest, self.n_positions)):
+            join(out[n:], longer[: self.n_positions - n, n], out=out[n:])
+        return out
 
     def segment_probability(self, start: int, stop: int, label: int) -> float:
         """Return the probability that positions ``start .. stop - 1`` are one segment of ``label``."""
@@ -105,22 +138,9 @@ class SegmentChain(LatticeStructure[Segmentation]):
         length = segment[1] - segment[0]
         return float(self.segment_marginals()[segment[0], length - 1, segment[2]]) if length <= self.longest else 0.0
 
-    def sample(self, n: int = 1, random_state: Any = None) -> list[SegmentArray]:
+    def sample(self, n: int = 1, random_state: Any = None, replace: bool = True) -> list[SegmentArray]:
         """Draw ``n`` segmentations, each an array of rows (start, stop, label); see `Chain.sample`."""
-        drawn = self._draw(n, random_state, numbers_each=2 * self.n_positions)
-        return [rows.reshape(-1, 3) for rows in drawn]
-
-    def score(self, segments: npt.ArrayLike) -> float:
-        """Return the score of a segmentation given as rows (start, stop, label); -inf if it is forbidden."""
-        rows = self._checked_segments(segments)
-        if len(rows) == 0:
-            return 0.0
-        begins, stops, labels = rows.T
-        lengths = stops - begins
-        if lengths.max() > self.longest:
-            return -np.inf
-        total = self.start[labels[0]] + self.segment_scores[begins, lengths - 1, labels].sum()
-        return float(total + self.transitions[labels[:-1], labels[1:]].sum() + self.end[labels[-1]])
+        return [rows.astype(np.int32).reshape(-1, 3) for rows in self._drawn(n, random_state, replace)]
 
     def augmented(self, gold: npt.ArrayLike, cost: str | npt.ArrayLike = "hamming", scale: float = 1.0) -> Self:
         """Return the chain with ``scale`` times the cost of every position's label against ``gold`` added.
@@ -149,7 +169,7 @@ class SegmentChain(LatticeStructure[Segmentation]):
             mask = checks.as_mask("transitions", transitions, self.transitions.shape)
             moves = np.where(mask, self.transitions, -np.inf)
             limited = type(self)(limited.segment_scores, moves, self.start, self.end)
-        limited._require_possible()
+        limited._possible_log_partition()
         return limited
 
     def _with_position_scores(self, scores: FloatArray) -> Self:
@@ -187,8 +207,8 @@ class SegmentChain(LatticeStructure[Segmentation]):
             raise InvalidInput(f"segments must follow one another from 0 to {self.n_positions}; found {rows.tolist()}.")
         return rows.astype(np.int32)
 
-    def _answer(self, path: SegmentArray, score: float) -> Segmentation:
-        return Segmentation(path.reshape(-1, 3), score)
+    def _answer(self, output: Numbers, score: float) -> Segmentation:
+        return Segmentation(output.astype(np.int32).reshape(-1, 3), score)
 
-    def _part_marginals_shape(self) -> tuple[int, ...]:
-        return self.segment_scores.shape
+    def _output(self, output: npt.ArrayLike) -> Numbers:
+        return self._checked_segments(output).astype(np.uint32).ravel()

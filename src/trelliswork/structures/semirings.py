@@ -238,7 +238,7 @@ def _as_semiring(semiring: Semiring | str) -> Semiring:
 
 
 def _vectors(chain: Chain, ring: Semiring, reverse: bool) -> Any:
-    """Return the recursion's value at every node: the source, the labels position by position, the sink."""
+    """Return the recursion's value at every node: the labels position by position, the end."""
     core = chain._batch._core
     if isinstance(ring.core, str):
         return _core.scalar_vectors(core, ring.core, reverse)
@@ -250,8 +250,8 @@ def _vectors(chain: Chain, ring: Semiring, reverse: bool) -> Any:
 def _by_position(values: Any, chain: Chain) -> npt.NDArray[Any]:
     shape = (chain.n_positions, chain.n_labels)
     if isinstance(values, np.ndarray):
-        return values[1:-1].reshape(shape)
-    out = np.empty(len(values) - 2, dtype=object)
-    for i, value in enumerate(values[1:-1]):
+        return values[:-1].reshape(shape)
+    out = np.empty(len(values) - 1, dtype=object)
+    for i, value in enumerate(values[:-1]):
         out[i] = value
     return out.reshape(shape)

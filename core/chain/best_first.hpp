@@ -1,7 +1,8 @@
-// The k best paths of a graph (see recursions.hpp), two ways: k-best Viterbi (eq. 2.41) and A* (2.4.4).
+// The k best labellings of a chain by A* (2.4.4).
 //
-// Paths are node lists from the sink to the source. Equal scores are ordered by the first difference seen from the
-// sink: the edge that the graph lists first (the lowest label) comes first.
+// Paths are node lists from the sink to the source: the program's nodes from 1 on, its goal the sink, and 0 the source.
+// Equal scores are ordered by the first difference seen from the sink: the edge that the graph lists first (the lowest
+// label) comes first.
 #pragma once
 
 #include <algorithm>
@@ -15,73 +16,8 @@
 
 #include "../base/interrupt.hpp"
 #include "../base/semiring.hpp"
-#include "recursions.hpp"
 
-namespace tw::lattice {
-
-struct ScoredPath {
-    double score;
-    std::vector<std::size_t> nodes;
-};
-
-// Every node keeps its k best partial paths; O(edges + nodes k log degree) time, O(nodes k) memory.
-template <class Graph>
-std::vector<ScoredPath> kbest_viterbi(const Graph& graph, std::size_t k) {
-    struct Partial {
-        double score;
-        std::size_t from, rank;  // the rank-th partial path of the predecessor
-    };
-    struct Candidate {
-        double score;
-        std::size_t edge, rank;
-        bool operator<(const Candidate& other) const {  // for a max-heap: worst first
-            if (score != other.score) return score < other.score;
-            return edge != other.edge ? edge > other.edge : rank > other.rank;
-        }
-    };
-    std::vector<std::vector<Partial>> best(graph.n_nodes());
-    best[0].push_back({0.0, 0, 0});
-    std::vector<std::pair<std::size_t, double>> edges;
-    std::vector<Candidate> heap;
-    InterruptCheck check;
-    for (std::size_t v = 1; v < graph.n_nodes(); ++v) {
-        check();
-        edges.clear();
-        heap.clear();
-        graph.incoming(v, [&](std::size_t u, double score) {
-            if (!best[u].empty() && score != kLogZero) {
-                heap.push_back({best[u][0].score + score, edges.size(), 0});
-                edges.emplace_back(u, score);
-            }
-        });
-        std::make_heap(heap.begin(), heap.end());
-        while (!heap.empty() && best[v].size() < k) {
-            std::pop_heap(heap.begin(), heap.end());
-            const Candidate top = heap.back();
-            heap.pop_back();
-            const auto [u, score] = edges[top.edge];
-            best[v].push_back({top.score, u, top.rank});
-            if (top.rank + 1 < best[u].size()) {
-                heap.push_back({best[u][top.rank + 1].score + score, top.edge, top.rank + 1});
-                std::push_heap(heap.begin(), heap.end());
-            }
-        }
-    }
-    std::vector<ScoredPath> paths;
-    for (std::size_t i = 0; i < best.back().size(); ++i) {
-        check();
-        ScoredPath path{best.back()[i].score, {}};
-        for (std::size_t v = graph.n_nodes() - 1, rank = i;;) {
-            path.nodes.push_back(v);
-            if (v == 0) break;
-            const Partial& step = best[v][rank];
-            v = step.from;
-            rank = step.rank;
-        }
-        paths.push_back(std::move(path));
-    }
-    return paths;
-}
+namespace tw::chain {
 
 // A*: Viterbi scores are the exact heuristic of a search from the sink, so a partial path is worth exactly its best
 // completion and the search never expands a node in vain. Organised by detours: a path leaves an earlier path by one
@@ -89,7 +25,7 @@ std::vector<ScoredPath> kbest_viterbi(const Graph& graph, std::size_t k) {
 // path are sorted once and shared by all (as in Eppstein 1998), so each further path costs what is new in it.
 //
 // `value(v)` is the Viterbi score of node v, `best_path` the best path (sink first).
-template <class Graph, class Value>
+template <class Program, class Value>
 class BestFirst {
 public:
     using Node = std::uint32_t;
@@ -100,8 +36,13 @@ public:
         std::size_t first_fresh, n_fresh;  // in a pool: see fresh()
     };
 
-    BestFirst(const Graph& graph, Value value, std::vector<Node> best_path, std::size_t k)
-        : graph_(graph), value_(value), best_(std::move(best_path)), k_(k), bound_(kUnbounded), slots_(1024, kNowhere) {
+    BestFirst(const Program& program, Value value, std::vector<Node> best_path, std::size_t k)
+        : program_(program),
+          value_(value),
+          best_(std::move(best_path)),
+          k_(k),
+          bound_(kUnbounded),
+          slots_(1024, kNowhere) {
         paths_.push_back({0.0, 0, 0, 0, 0, 0});
         collect_shared_detours();
         offer_shared(0, 0);
@@ -153,6 +94,17 @@ private:
         Node from;
     };
 
+    // Calls visit(u, score) for every edge into a node.
+    template <class Visit>
+    void arriving(Node v, Visit visit) const {
+        program_.incoming(v - 1, [&](double score, auto... tails) {
+            if constexpr (sizeof...(tails) == 0)
+                visit(std::size_t{0}, score);
+            else
+                visit((tails + 1)..., score);
+        });
+    }
+
     const Known& known(Node v) {
         std::size_t slot = find_slot(v);
         if (slots_[slot] == kNowhere) {
@@ -180,7 +132,7 @@ private:
     Known look_at(Node v) {
         Known info{v, 0, kOffPath, exits_.size(), 0};
         double best = kLogZero;  // the predecessor listed first among the best
-        graph_.incoming(v, [&](std::size_t u, double score) {
+        arriving(v, [&](std::size_t u, double score) {
             const double total = value_(u) + score;
             if (total > best) {
                 best = total;
@@ -189,7 +141,7 @@ private:
         });
         info.next_place = place(info.next);
         const double top = value_(v);
-        graph_.incoming(v, [&](std::size_t u, double score) {
+        arriving(v, [&](std::size_t u, double score) {
             const double loss = top - (value_(u) + score);
             if (loss <= bound_ && u != info.next) exits_.push_back({std::max(0.0, loss), static_cast<Node>(u)});
         });
@@ -209,12 +161,12 @@ private:
             const std::size_t usual = best_[i + 1];
             // Most nodes offer nothing once the bound is low. Counting first has no branch, so it vectorises.
             std::size_t n_good = 0;
-            graph_.incoming(best_[i], [&](std::size_t u, double score) {
+            arriving(best_[i], [&](std::size_t u, double score) {
                 n_good += static_cast<std::size_t>(top - (value_(u) + score) <= bound_) &
                           static_cast<std::size_t>(u != usual);
             });
             if (n_good == 0) continue;
-            graph_.incoming(best_[i], [&](std::size_t u, double score) {
+            arriving(best_[i], [&](std::size_t u, double score) {
                 const double loss = top - (value_(u) + score);
                 if (loss <= bound_ && u != usual) shared_.push_back({std::max(0.0, loss), i, static_cast<Node>(u)});
             });
@@ -248,7 +200,7 @@ private:
 
     bool listed_first(Node v, Node a, Node b) const {
         Node found = kNowhere;
-        graph_.incoming(v, [&](std::size_t u, double) {
+        arriving(v, [&](std::size_t u, double) {
             if (found == kNowhere && (u == a || u == b)) found = static_cast<Node>(u);
         });
         return found == a;
@@ -343,7 +295,7 @@ private:
         out.resize(count);
     }
 
-    const Graph& graph_;
+    const Program& program_;
     Value value_;
     std::vector<Node> best_;
     std::size_t k_;
@@ -357,36 +309,4 @@ private:
     std::vector<Offer> heap_;
 };
 
-// A* on any graph: Viterbi scores by the generic forward pass, then the search.
-template <class Graph>
-std::vector<ScoredPath> kbest_astar(const Graph& graph, std::size_t k) {
-    using Node = std::uint32_t;
-    const std::vector<double> viterbi = forward(MaxPlus{}, graph);
-    if (viterbi.back() == kLogZero) return {};
-    std::vector<Node> best;
-    for (std::size_t v = graph.n_nodes() - 1;;) {
-        best.push_back(static_cast<Node>(v));
-        if (v == 0) break;
-        std::size_t next = 0;
-        double top = kLogZero;
-        graph.incoming(v, [&](std::size_t u, double score) {
-            if (viterbi[u] + score > top) {
-                top = viterbi[u] + score;
-                next = u;
-            }
-        });
-        v = next;
-    }
-    const auto value = [&](std::size_t v) { return viterbi[v]; };
-    const BestFirst search(graph, value, std::move(best), k);
-    std::vector<ScoredPath> paths;
-    InterruptCheck check;
-    for (std::size_t i = 0; i < search.paths().size(); ++i) {
-        check();
-        const auto nodes = search.nodes(i);
-        paths.push_back({viterbi.back() - search.paths()[i].loss, {nodes.begin(), nodes.end()}});
-    }
-    return paths;
-}
-
-}  // namespace tw::lattice
+}  // namespace tw::chain
