@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from trelliswork.arguments import shown
 from trelliswork.errors import InvalidInput
-from trelliswork.evaluation.coding import checked_measure, coded, counts_per_sequence, f1_of, score_of
-from trelliswork.evaluation.pairs import LabelLists, shown
+from trelliswork.evaluation.counts import checked_measure, counts_per_sequence, f1_of, score_of
 from trelliswork.evaluation.scores import Score
+from trelliswork.labels.coded import LabelLists, coded
 
 __all__ = ["PairedBootstrap", "paired_bootstrap"]
 

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from trelliswork.arguments import shown
 from trelliswork.errors import InvalidInput
-from trelliswork.evaluation.pairs import LabelLists, PairCounts, in_order, pair_counts, paired, shown
+from trelliswork.evaluation.pairs import PairCounts, in_order, pair_counts, paired
 from trelliswork.evaluation.text import aligned
+from trelliswork.labels.coded import LabelLists
 
 __all__ = ["Confused", "Confusion", "confusion_of", "confusion_table"]
 

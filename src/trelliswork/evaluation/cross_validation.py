@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from trelliswork.arguments import shown
 from trelliswork.errors import InvalidInput
-from trelliswork.evaluation.coding import CodedLabels, checked_measure, counts_per_sequence, f1_of
+from trelliswork.evaluation.counts import checked_measure, counts_per_sequence, f1_of
 from trelliswork.evaluation.folds import Split, k_folds, splits_of
 from trelliswork.evaluation.grids import Grid, settings_of
-from trelliswork.evaluation.pairs import shown
 from trelliswork.evaluation.results import CrossValidation, NestedCrossValidation, candidate_of
 from trelliswork.evaluation.runs import Corpus, run_all
+from trelliswork.labels.coded import CodedLabels
 from trelliswork.structures import checks
 
 __all__ = ["Scoring", "cross_validate", "nested_cross_validate", "scorer_of", "validate"]

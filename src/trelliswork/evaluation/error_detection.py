@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from trelliswork.arguments import shown
 from trelliswork.errors import InvalidInput
-from trelliswork.evaluation.pairs import LabelLists, paired, shown, zipped
+from trelliswork.evaluation.pairs import paired, zipped
+from trelliswork.labels.coded import LabelLists
 
 __all__ = ["ErrorDetection", "error_detection"]
 

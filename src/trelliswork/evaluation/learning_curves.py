@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from trelliswork.arguments import shown
 from trelliswork.errors import InvalidInput
 from trelliswork.evaluation.cross_validation import Scoring, scorer_of
 from trelliswork.evaluation.folds import Split, splits_of
 from trelliswork.evaluation.grids import Grid, settings_of
-from trelliswork.evaluation.pairs import shown
 from trelliswork.evaluation.results import CrossValidation, candidate_of
 from trelliswork.evaluation.runs import Corpus, run_all
 from trelliswork.structures import checks

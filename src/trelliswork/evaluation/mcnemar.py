@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from trelliswork.arguments import shown
 from trelliswork.errors import InvalidInput
-from trelliswork.evaluation.pairs import LabelLists, paired, shown
+from trelliswork.evaluation.pairs import paired
+from trelliswork.labels.coded import LabelLists
 
 __all__ = ["McNemar", "McNemarTable", "mcnemar"]
 

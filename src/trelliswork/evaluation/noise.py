@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from trelliswork.arguments import shown
 from trelliswork.errors import InvalidInput
-from trelliswork.evaluation.coding import coded
-from trelliswork.evaluation.pairs import LabelLists, in_order, shown
+from trelliswork.evaluation.pairs import in_order
+from trelliswork.labels.coded import LabelLists, coded
 
 __all__ = ["NoisyLabels", "with_outliers"]
 

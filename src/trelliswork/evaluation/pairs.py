@@ -6,17 +6,18 @@ Both arrive as lists, tuples, arrays or generators; one pair at a time is in mem
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
+from trelliswork.arguments import shown
 from trelliswork.errors import InvalidInput
+from trelliswork.labels.coded import LabelLists, checked_label_list
 
-__all__ = ["LabelLists", "PairCounts", "checked_label_list", "in_order", "pair_counts", "paired", "shown", "zipped"]
+__all__ = ["LabelLists", "PairCounts", "in_order", "pair_counts", "paired", "zipped"]
 
-LabelLists = Iterable[Iterable[Hashable]]
 PairCounts = Counter[tuple[Any, Any]]
 
 
@@ -54,24 +55,6 @@ def zipped(first: Iterable[Any], second: Iterable[Any], first_name: str, second_
         yield a, b
 
 
-def checked_label_list(labels: Any, name: str, i: int) -> list[Any]:
-    """Return the labels of one sequence as a list; a bare label in their place is refused."""
-    if isinstance(labels, str | bytes | dict | set | frozenset) or not _is_iterable(labels):
-        raise InvalidInput(
-            f"{name}[{i}] is {shown(labels)}; expected the labels of one sequence, such as ['B-NP', 'O']. "
-            f"If {name} is a single sequence, pass [{name}]."
-        )
-    listed = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
-    try:
-        hash(tuple(listed))
-    except TypeError:
-        raise InvalidInput(
-            f"{name}[{i}] has a label that is not hashable; expected one string or number for each token, "
-            f"found {shown(listed)}."
-        ) from None
-    return listed
-
-
 def pair_counts(pairs: Iterable[tuple[list[Any], list[Any]]]) -> PairCounts:
     """Return how often each (gold, guess) pair of labels occurs; tokens whose gold is None are left out."""
     counts: PairCounts = Counter()
@@ -102,12 +85,6 @@ def in_order(labels: Iterable[Any]) -> list[Any]:
         return sorted(distinct)
     except TypeError:
         return sorted(distinct, key=lambda label: (type(label).__name__, repr(label)))
-
-
-def shown(value: Any) -> str:
-    """Return a value as an error message shows it: cut short, with its type."""
-    text = repr(value)
-    return f"{text if len(text) <= 40 else text[:37] + '...'} ({type(value).__name__})"
 
 
 _MISSING: Any = object()

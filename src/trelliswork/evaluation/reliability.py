@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from trelliswork.arguments import shown
 from trelliswork.errors import InvalidInput
-from trelliswork.evaluation.pairs import LabelLists, checked_label_list, paired, shown, zipped
+from trelliswork.evaluation.pairs import paired, zipped
+from trelliswork.labels.coded import LabelLists, checked_label_list
 
 __all__ = ["Calibration", "calibration"]
 

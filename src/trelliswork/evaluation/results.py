@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from trelliswork.arguments import text_of_value
-from trelliswork.evaluation.coding import CodedLabels
 from trelliswork.evaluation.folds import Split
 from trelliswork.evaluation.mcnemar import McNemar, mcnemar
 from trelliswork.evaluation.runs import Outcome
 from trelliswork.evaluation.text import aligned
+from trelliswork.labels.coded import CodedLabels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

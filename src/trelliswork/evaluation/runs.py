@@ -15,12 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from trelliswork import _core
-from trelliswork.arguments import text_of_value
+from trelliswork.arguments import shown, text_of_value
 from trelliswork.errors import InvalidInput
-from trelliswork.evaluation.coding import CodedLabels, coded
 from trelliswork.evaluation.folds import Split, splits_of
 from trelliswork.evaluation.grids import Setting
-from trelliswork.evaluation.pairs import shown
+from trelliswork.labels.coded import CodedLabels, coded
 from trelliswork.labels.ragged import numbered_in_whole
 from trelliswork.log import tell
 from trelliswork.training.cloning import cloned

@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from trelliswork.arguments import shown
 from trelliswork.errors import InvalidInput
-from trelliswork.evaluation.pairs import LabelLists, paired, shown
+from trelliswork.evaluation.pairs import paired
 from trelliswork.evaluation.scores import Score
+from trelliswork.labels.coded import LabelLists
 from trelliswork.labels.spans import Span, spans
 
 __all__ = ["SpanCounts", "SpanScores", "span_scores"]

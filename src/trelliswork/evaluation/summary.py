@@ -9,10 +9,11 @@ from typing import Any
 
 from trelliswork.errors import InvalidInput
 from trelliswork.evaluation.confusions import Confusion, confusion_of
-from trelliswork.evaluation.pairs import LabelLists, PairCounts, labelled, paired
+from trelliswork.evaluation.pairs import PairCounts, labelled, paired
 from trelliswork.evaluation.scores import Score
 from trelliswork.evaluation.spans import SpanCounts, SpanScores
 from trelliswork.evaluation.tokens import TokenScores, token_scores_of
+from trelliswork.labels.coded import LabelLists
 from trelliswork.labels.schemes import SCHEME_NAMES, scheme_of
 from trelliswork.labels.spans import is_valid
 

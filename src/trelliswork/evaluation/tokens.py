@@ -7,9 +7,10 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
-from trelliswork.evaluation.pairs import LabelLists, PairCounts, in_order, pair_counts, paired
+from trelliswork.evaluation.pairs import PairCounts, in_order, pair_counts, paired
 from trelliswork.evaluation.scores import Score
 from trelliswork.evaluation.text import aligned
+from trelliswork.labels.coded import LabelLists
 
 __all__ = ["TokenScores", "token_scores", "token_scores_of"]
 

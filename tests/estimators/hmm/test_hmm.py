@@ -642,3 +642,34 @@ def test_cross_validation_and_grid_search_need_no_special_case():
     assert cross_val_score(tw.HMM(), X[:3] * 2, Y[:3] * 2, cv=2).tolist() == [1.0, 1.0]
     search = GridSearchCV(tw.HMM(), {"emission_pseudo_count": [0.001, 0.1]}, cv=2).fit(X[:3] * 2, Y[:3] * 2)
     assert search.best_score_ == 1.0
+
+
+class TestInterrupts:
+    CORPUS = [["a", "b", "a"], ["b", "b", "c"], ["c", "a"]] * 3
+
+    def interrupted(self, monkeypatch, call):
+        calls = []
+
+        def counts(*arguments):
+            calls.append(1)
+            if len(calls) == call:
+                raise KeyboardInterrupt
+            return expected_counts(*arguments)
+
+        monkeypatch.setattr("trelliswork.estimators.hmm.baum_welch.expected_counts", counts)
+        return tw.HMM(n_states=2, random_state=0, tol=1e-12).fit(self.CORPUS)
+
+    def test_what_was_learned_is_kept(self, monkeypatch):
+        with pytest.warns(ConvergenceWarning, match="interrupted after 3 iterations; what it had learned is kept"):
+            stopped = self.interrupted(monkeypatch, 5)
+        monkeypatch.undo()
+        with pytest.warns(ConvergenceWarning, match="made its 3 iterations"):
+            short = tw.HMM(n_states=2, random_state=0, n_iter=3, tol=1e-12).fit(self.CORPUS)
+        assert stopped.interrupted_
+        assert not short.interrupted_
+        assert stopped.log_likelihood_history_ == short.log_likelihood_history_
+        np.testing.assert_array_equal(stopped.log_emissions_, short.log_emissions_)
+
+    def test_before_the_first_iteration_there_is_nothing_to_keep(self, monkeypatch):
+        with pytest.raises(KeyboardInterrupt):
+            self.interrupted(monkeypatch, 2)

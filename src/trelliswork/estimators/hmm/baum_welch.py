@@ -27,26 +27,38 @@ __all__ = ["Learned", "baum_welch", "expected_counts", "random_guess"]
 
 
 class Learned(NamedTuple):
-    """The last parameters, the counts they expect, the objective after each iteration, and whether it had settled."""
+    """The last parameters, the counts they expect, the objective after each iteration, and how it ended."""
 
     parameters: LogParameters
     counts: Counts
     history: list[float]
     converged: bool
+    interrupted: bool = False
 
 
 def baum_welch(
     corpus: Corpus, guess: LogParameters, pseudo_counts: PseudoCounts, n_iter: int, tol: float, n_jobs: int | None
 ) -> Learned:
-    """Raise log p(tokens, known labels) + log prior by EM until an iteration gains at most ``tol`` per token."""
-    parameters, history, converged = guess, [], False
-    while True:
-        counts, log_likelihood = expected_counts(corpus, parameters, n_jobs)
-        history.append(log_likelihood + pseudo_counts.log_prior(parameters))
-        converged = len(history) > 1 and history[-1] - history[-2] <= tol * len(corpus.tokens)
-        if converged or len(history) > n_iter:
-            return Learned(parameters, counts, history, converged)
-        parameters = pseudo_counts.added_to(counts).log_parameters(use_stop=guess.stop is not None)
+    """Raise log p(tokens, known labels) + log prior by EM until an iteration gains at most ``tol`` per token.
+
+    An interrupt (Ctrl-C) after the first iteration ends it, and keeps the parameters of the last one that was finished.
+    """
+    history: list[float] = []
+    best: Learned | None = None
+    parameters = guess
+    try:
+        while True:
+            counts, log_likelihood = expected_counts(corpus, parameters, n_jobs)
+            history.append(log_likelihood + pseudo_counts.log_prior(parameters))
+            converged = len(history) > 1 and history[-1] - history[-2] <= tol * len(corpus.tokens)
+            best = Learned(parameters, counts, list(history), converged)
+            if converged or len(history) > n_iter:
+                return best
+            parameters = pseudo_counts.added_to(counts).log_parameters(use_stop=guess.stop is not None)
+    except KeyboardInterrupt:
+        if best is None or len(best.history) < 2:
+            raise
+        return best._replace(interrupted=True)
 
 
 def expected_counts(corpus: Corpus, parameters: LogParameters, n_jobs: int | None = None) -> tuple[Counts, float]:

@@ -64,6 +64,7 @@ def exported_model(hmm: HMM) -> tuple[dict[str, Any], dict[str, Any]]:
         "likelihoods": {
             "n_iter": int(getattr(hmm, "n_iter_", 0)),
             "converged": bool(getattr(hmm, "converged_", True)),
+            "interrupted": bool(getattr(hmm, "interrupted_", False)),
             "history": [float(value) for value in getattr(hmm, "log_likelihood_history_", [])],
         },
     }
@@ -113,6 +114,7 @@ def restored_model(cls: type[H], tensors: Mapping[str, Any], settings: Mapping[s
         hmm._unseen = UnseenTokens(numbers(tensors, "channel.unseen.weights", K), found)
     hmm.log_likelihood_history_ = [float(value) for value in likelihoods["history"]]
     hmm.n_iter_, hmm.converged_ = int(likelihoods["n_iter"]), bool(likelihoods["converged"])
+    hmm.interrupted_ = bool(likelihoods["interrupted"])
     hmm.metadata_ = dict(settings.get("metadata", {}))
     return hmm
 

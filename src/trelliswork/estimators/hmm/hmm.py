@@ -113,6 +113,8 @@ class HMM(SavesModel, Estimator):
         Iterations made; 0 after counting.
     converged_ : bool
         Whether they ended by `tol`.
+    interrupted_ : bool
+        Whether they were interrupted (Ctrl-C); the last that was finished is kept.
 
     Notes
     -----
@@ -150,6 +152,7 @@ class HMM(SavesModel, Estimator):
     log_likelihood_history_: list[float]
     n_iter_: int
     converged_: bool
+    interrupted_: bool
 
     def __init__(
         self,
@@ -241,7 +244,7 @@ class HMM(SavesModel, Estimator):
         Returns
         -------
         HMM
-            The estimator itself.
+            The estimator itself. An interrupt (Ctrl-C) ends Baum-Welch and keeps what it had learned.
 
         Examples
         --------
@@ -255,12 +258,13 @@ class HMM(SavesModel, Estimator):
         names, vocabulary, corpus = self._index(X, y)
         if (corpus.labels == UNLABELLED).any():
             learned = self._baum_welch(corpus, self._first_guess(corpus, vocabulary))
-            parameters, counts, history, converged = learned
+            parameters, counts, history, converged, interrupted = learned
         else:
-            counts, history, converged = hard_counts(corpus), [], True
+            counts, history, converged, interrupted = hard_counts(corpus), [], True, False
             parameters = self._pseudo_counts.added_to(counts).log_parameters(self.use_stop)
         self.classes_, self.vocabulary_ = _object_array(names), vocabulary
         self.log_likelihood_history_, self.n_iter_, self.converged_ = history, max(len(history) - 1, 0), converged
+        self.interrupted_ = interrupted
         self._set_parameters(parameters, counts)
         self.metadata_ = {}
         return self
@@ -478,7 +482,13 @@ class HMM(SavesModel, Estimator):
 
     def _baum_welch(self, corpus: Corpus, guess: LogParameters) -> Learned:
         learned = baum_welch(corpus, guess, self._pseudo_counts, self.n_iter, self.tol, self.n_jobs)
-        if not learned.converged:
+        if learned.interrupted:
+            warnings.warn(
+                f"Baum-Welch was interrupted after {len(learned.history) - 1} iterations; what it had learned is kept.",
+                ConvergenceWarning,
+                stacklevel=callers_level(),
+            )
+        elif not learned.converged:
             gain = (learned.history[-1] - learned.history[-2]) / len(corpus.tokens)
             warnings.warn(
                 f"Baum-Welch made its {self.n_iter} iterations and the last still gained {gain:.2g} per token. "

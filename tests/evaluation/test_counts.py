@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from evaluation.strategies import PREFIXES, corpora, labels_of
 from trelliswork.errors import InvalidInput
 from trelliswork.evaluation import Score, span_scores, token_scores
-from trelliswork.evaluation.coding import checked_measure, coded, counts_per_sequence, f1_of, score_of
+from trelliswork.evaluation.counts import checked_measure, counts_per_sequence, f1_of, score_of
+from trelliswork.labels.coded import coded
 
 
 def both(gold, guess):
