@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 import functools
+import io
 
 import numpy as np
 
+import trelliswork as tw
 from trelliswork import _core, models
 from trelliswork.features.templates import Templates
 
-__all__ = ["COLUMNS", "CONLLU", "CSV", "JSONL", "LABELS", "MODEL", "TEMPLATES", "TEXT", "WORDS", "hashed_model"]
+__all__ = [
+    "COLUMNS",
+    "CONLLU",
+    "CSV",
+    "JSONL",
+    "LABELS",
+    "MODEL",
+    "TEMPLATES",
+    "TEXT",
+    "WORDS",
+    "Nearest",
+    "hashed_model",
+    "saved_estimators",
+]
 
 LABELS = ["O", "B-X", "I-X"]
 COLUMNS = [
@@ -138,3 +153,37 @@ def hashed_model(bits: int = 5) -> bytes:
         "channel.transitions.weights": rng.normal(size=9).astype(np.float32),
     }
     return models.dumps(models.quantize(tensors, "int8"), _settings() | {"hash_bits": bits})
+
+
+class Nearest(tw.Structure):
+    """One of three numbers, for a `StructuredPredictor`."""
+
+    n_features = 3
+
+    def outputs(self, x: float) -> list[int]:
+        return [0, 1, 2]
+
+    def features(self, x: float, y: int) -> dict[int, float]:
+        return {y: x}
+
+
+@functools.cache
+def saved_estimators() -> dict[str, bytes]:
+    """Files of every estimator but the sequence labeler."""
+    X, y = [["the", "dog", "barks"], ["a", "Cat"], ["the", "man"]], [["A", "B", "C"], ["A", "B"], ["A", "B"]]
+    rows, classes = [[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], ["a", "b", "c"]
+    dicts = [{"word": "dog", "length": 3}, {"word": "cat"}, {"length": 2}]
+    made = {
+        "hmm": tw.HMM().fit(X, y),
+        "uniform": tw.HMM(unknown="uniform", use_stop=False).fit(X, y),
+        "committee": tw.Committee(tw.HMM(), tw.SequenceLabeler("perceptron"), folds=3).fit(X, y),
+        "rows": tw.MulticlassClassifier("crf").fit(rows, classes),
+        "dicts": tw.MulticlassPerceptron(epochs=2).fit(dicts, [1, 2, 2]),
+        "structured": tw.StructuredPredictor(Nearest(), "perceptron").fit([1.0, -1.0], [0, 1]),
+    }
+    files = {}
+    for name, estimator in made.items():
+        file = io.BytesIO()
+        estimator.save(file)
+        files[name] = file.getvalue()
+    return files

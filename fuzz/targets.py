@@ -13,11 +13,26 @@ import random
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 from mutations import mutated
-from samples import COLUMNS, CONLLU, CSV, JSONL, LABELS, MODEL, TEMPLATES, TEXT, WORDS, hashed_model
+from samples import (
+    COLUMNS,
+    CONLLU,
+    CSV,
+    JSONL,
+    LABELS,
+    MODEL,
+    TEMPLATES,
+    TEXT,
+    WORDS,
+    Nearest,
+    hashed_model,
+    saved_estimators,
+)
 
+import trelliswork as tw
 from trelliswork import _core, models
 from trelliswork.corpora import read_columns, read_conllu, read_csv, read_jsonl, read_text
 from trelliswork.errors import InvalidInput
@@ -41,7 +56,16 @@ def damaged_model(rng: random.Random) -> bytes:
 
 def hostile_model(rng: random.Random) -> bytes:
     """A model file whose tensors and header were changed, and whose checksum is right."""
-    data = rng.choice([MODEL, hashed_model()])
+    return hostile(rng.choice([MODEL, hashed_model()]), rng, ["labels", "hash_bits", "templates"])
+
+
+def hostile_estimator(rng: random.Random) -> bytes:
+    """The same of the files of estimators other than the sequence labeler."""
+    data = rng.choice(list(saved_estimators().values()))
+    return hostile(data, rng, list(models.loads(data)[1]))
+
+
+def hostile(data: bytes, rng: random.Random, settings_changed: list[str]) -> bytes:
     size = int.from_bytes(data[:8], "little")
     header, body = json.loads(data[8 : 8 + size]), bytearray(data[8 + size : -8])
     names = [name for name in header if name not in ("__metadata__", "checksum")]
@@ -64,7 +88,7 @@ def hostile_model(rng: random.Random) -> bytes:
             header[first], header[second] = header[second], header[first]
     if rng.random() < 0.3:
         settings = json.loads(header["__metadata__"]["settings"])
-        settings[rng.choice(["labels", "hash_bits", "templates"])] = rng.choice(
+        settings[rng.choice(settings_changed)] = rng.choice(
             [None, [], ["A"], LABELS * 2, ["A", "B", "\ud800"], 1, 5, 31, -1, True, {}, "x", 1e308]
         )
         header["__metadata__"]["settings"] = json.dumps(settings)
@@ -96,6 +120,23 @@ def check_model(data: bytes, rng: random.Random) -> None:
         if source.n_sequences:
             model.contributions(source, 0)
             model.contributions(source, source.n_sequences - 1, "pair")
+    except ValueError as error:
+        refused_by_core(error)
+
+
+def check_estimator(data: bytes, rng: random.Random) -> None:
+    try:
+        model = tw.load(data, structure=Nearest() if b'"structured-predictor"' in data else None)
+    except InvalidInput:
+        return
+    X: Any = [[rng.choice(WORDS) for _ in range(rng.randint(0, 5))] for _ in range(3)]
+    if isinstance(model, tw.MulticlassClassifier | tw.MulticlassPerceptron):
+        X = [{"word": rng.choice(WORDS), "length": 2.0}] if model._shape.columns is not None else [[0.5, 1.0]]
+    elif isinstance(model, tw.StructuredPredictor):
+        X = [0.5, -1.0]
+    try:
+        with np.errstate(all="ignore"):
+            assert len(model.predict(X)) == len(X)
     except ValueError as error:
         refused_by_core(error)
 
@@ -240,6 +281,7 @@ def check_tagging(data: bytes, rng: random.Random) -> None:
 TARGETS = {
     "damaged-model": Target(damaged_model, check_model),
     "hostile-model": Target(hostile_model, check_model),
+    "hostile-estimator": Target(hostile_estimator, check_estimator),
     "templates": Target(template_text, check_templates),
     "template-settings": Target(template_settings, check_settings),
     "corpora": Target(corpus, check_corpus),
