@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from trelliswork.errors import InvalidInput
 
-__all__ = ["as_json", "as_tensors", "from_tensors"]
+__all__ = ["as_json", "as_tensors", "from_tensors", "integers"]
 
 
 def as_json(names: Sequence[Any], what: str) -> list[Any]:
@@ -53,8 +54,16 @@ def as_tensors(prefix: str, names: Sequence[str]) -> dict[str, Any]:
 def from_tensors(prefix: str, tensors: Mapping[str, Any]) -> list[str]:
     """Return what `as_tensors` wrote, or raise `ValueError`."""
     text = bytes(tensors[f"{prefix}.names.text"])
-    ends = np.asarray(tensors[f"{prefix}.names.ends"]).astype(np.int64).tolist()
+    ends = integers(tensors, f"{prefix}.names.ends").tolist()
     starts = [0, *ends][: len(ends)]
     if any(start > end for start, end in zip(starts, ends, strict=True)) or (ends[-1] if ends else 0) != len(text):
         raise ValueError(f"the ends of the names of {prefix} do not fit")
     return [text[start:end].decode("utf-8", "surrogatepass") for start, end in zip(starts, ends, strict=True)]
+
+
+def integers(tensors: Mapping[str, Any], name: str) -> npt.NDArray[np.int64]:
+    """Return a tensor of unsigned integers, or raise `ValueError`."""
+    found = np.asarray(tensors[name])
+    if found.dtype.kind != "u" or (found.size and int(found.max()) >= 2**63):
+        raise ValueError(f"{name} has no whole numbers that make sense")
+    return found.astype(np.int64)

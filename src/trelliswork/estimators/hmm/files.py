@@ -123,13 +123,13 @@ def _restored_classes(tensors: Mapping[str, Any], K: int, max_suffix: int) -> Wo
     parts = []
     for name in ("classes", "cases"):
         ids = {text: i for i, text in enumerate(names.from_tensors(f"channel.{name}", tensors))}
-        starts = np.asarray(tensors[f"channel.{name}.rows"]).astype(np.int64)
-        columns = np.asarray(tensors[f"channel.{name}.columns"]).astype(np.int32)
+        starts = names.integers(tensors, f"channel.{name}.rows")
+        columns = names.integers(tensors, f"channel.{name}.columns")
         values = numbers(tensors, f"channel.{name}.values", len(columns), least=0.0)
         rises = len(starts) == len(ids) + 1 and starts[0] == 0 and (np.diff(starts) >= 0).all()
-        if not rises or starts[-1] != len(columns) or (columns < 0).any() or (columns >= K).any():
+        if not rises or starts[-1] != len(columns) or (columns >= K).any():
             raise ValueError(f"the rows of {name} of words do not fit")
-        parts.append((ids, SparseRows(starts, columns, values, K)))
+        parts.append((ids, SparseRows(starts, columns.astype(np.int32), values, K)))
     prior = numbers(tensors, "channel.classes.prior", K, least=0.0)
     (size,) = numbers(tensors, "channel.classes.size", 1, least=0.0)
     if not (prior > 0).all() or not size:

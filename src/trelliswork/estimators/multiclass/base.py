@@ -224,8 +224,8 @@ class Multiclass(SavesModel, Estimator):
         shares = numbers(tensors, "channel.features.shares", K, G)
         weights = numbers(tensors, "channel.features.weights", n_features + has_intercept, G)
         shape = _Shape(classes, groups, shares, has_intercept, columns)
-        if not (np.isfinite(shares).all() and np.isfinite(weights).all()):
-            raise ValueError("some weights are infinite")
+        if max(np.abs(part).max(initial=0.0) for part in (shares, weights)) > 1e150:  # their products must be finite
+            raise ValueError("some weights are infinite, or nearly so")
         classifier = cls(**cls._restored_parameters(settings["parameters"], shape))
         classifier.n_features_in_ = n_features
         classifier._keep(shape, weights.ravel())
