@@ -215,6 +215,7 @@ public:
     // The same examples taken apart into single decisions, each given the gold ones before it (a locally normalised
     // model); the weights mean the same.
     virtual std::unique_ptr<Oracle> local() const { return nullptr; }
+    virtual bool decides() const { return false; }  // whether local() has an answer
 };
 
 // The questions that learners ask, by the names they have in Python.
@@ -224,7 +225,7 @@ inline std::vector<std::string> answers(Oracle& oracle) {
     if (oracle.best() && oracle.best()->lists()) out.emplace_back("kbest");
     if (oracle.sums()) out.emplace_back("expectations");
     if (oracle.parts()) out.emplace_back("parts");
-    if (oracle.local()) out.emplace_back("local");
+    if (oracle.decides()) out.emplace_back("local");
     return out;
 }
 

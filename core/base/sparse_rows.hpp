@@ -15,9 +15,10 @@ namespace tw {
 struct SparseRows {
     std::vector<std::size_t> starts{0};  // [n_rows + 1]
     std::vector<std::uint32_t> columns;  // rising within a row
-    std::vector<double> values;
+    std::vector<double> values;          // or empty: all ones
 
     std::size_t size() const { return starts.size() - 1; }
+    double value(std::size_t i) const { return values.empty() ? 1.0 : values[i]; }
 
     std::span<const std::uint32_t> columns_of(std::size_t row) const {
         return {columns.data() + starts[row], starts[row + 1] - starts[row]};
@@ -28,7 +29,7 @@ struct SparseRows {
 
     template <class Visit>
     void each(std::size_t row, Visit visit) const {  // visit(column, value)
-        for (std::size_t i = starts[row]; i < starts[row + 1]; ++i) visit(columns[i], values[i]);
+        for (std::size_t i = starts[row]; i < starts[row + 1]; ++i) visit(columns[i], value(i));
     }
 };
 

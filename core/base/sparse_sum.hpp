@@ -1,6 +1,7 @@
 // A sum of few of many numbers: what is met is kept in the order in which it was met first.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -21,14 +22,19 @@ public:
         }
         values_[at - 1] += value;
     }
-    // Hands over what is not zero and starts again.
-    void end(SparseVector& out) {
+    // Hands over what is not zero and starts again. `sorted`: by index, not as met.
+    void end(SparseVector& out, bool sorted = false) {
         out.clear();
-        for (std::size_t i = 0; i < indices_.size(); ++i) {
-            at_[indices_[i]] = 0;
-            if (values_[i] == 0.0) continue;
-            out.indices.push_back(indices_[i]);
-            out.values.push_back(values_[i]);
+        if (sorted) {
+            order_ = indices_;
+            std::ranges::sort(order_);
+        }
+        for (const std::uint32_t index : sorted ? order_ : indices_) {
+            const double value = values_[at_[index] - 1];
+            at_[index] = 0;
+            if (value == 0.0) continue;
+            out.indices.push_back(index);
+            out.values.push_back(value);
         }
         indices_.clear();
         values_.clear();
@@ -36,7 +42,7 @@ public:
 
 private:
     std::vector<std::uint32_t> at_;  // by index: 1 + its place among those met, or 0
-    std::vector<std::uint32_t> indices_;
+    std::vector<std::uint32_t> indices_, order_;
     std::vector<double> values_;
 };
 

@@ -1,17 +1,12 @@
-// Solvers as stepping objects, and the oracle of single labels.
-
-#include <nanobind/stl/optional.h>
+// Solvers as stepping objects.
 
 #include <cmath>
-#include <optional>
 #include <string>
 
-#include "../label/oracle.hpp"
 #include "../learners/lbfgs.hpp"
 #include "../learners/owlqn.hpp"
 #include "../learners/sgd.hpp"
 #include "learner_arguments.hpp"
-#include "sparse_arguments.hpp"
 
 namespace tw::bind {
 namespace {
@@ -61,56 +56,6 @@ Objective checked_objective(double l2, double l1, double nu) {
     return {l2, l1, nu};
 }
 
-std::vector<double> copy_of(const auto& array) { return {array.data(), array.data() + array.size()}; }
-
-// From a matrix labels x groups.
-label::Groups groups_of(const Matrix& shares) {
-    label::Groups groups;
-    if (shares.size() == 0) return groups;
-    groups.n_groups = shares.shape(1);
-    for (std::size_t k = 0; k < shares.shape(0); ++k) {
-        for (std::size_t g = 0; g < groups.n_groups; ++g) {
-            const double share = shares.data()[k * groups.n_groups + g];
-            require(std::isfinite(share), "expansion must hold finite numbers");
-            if (share == 0.0) continue;
-            groups.of_label.columns.push_back(static_cast<std::uint32_t>(g));
-            groups.of_label.values.push_back(share);
-        }
-        groups.of_label.starts.push_back(groups.of_label.columns.size());
-    }
-    return groups;
-}
-
-label::LabelOracle make_label_oracle(label::Rows rows, const Labels& y, std::size_t n_labels,
-                                     const Vector& sample_weight, const Matrix& cost,
-                                     const std::optional<Matrix>& expansion) {
-    require(n_labels >= 1 && n_labels < (std::size_t{1} << 31),
-            "there must be at least one label, and fewer than 2**31");
-    require(rows.n_rows < (std::size_t{1} << 32), "there are more examples than 2**32");
-    label::Groups groups = expansion ? groups_of(*expansion) : label::Groups{};
-    const std::size_t n_groups = std::max(groups.n_groups, n_labels);
-    require(rows.n_columns < (std::size_t{1} << 32) / n_groups, "there are more weights than 2**32");
-    for (const double value : rows.values) require(std::isfinite(value), "X must hold finite numbers");
-    for (const double value : rows.sparse.values) require(std::isfinite(value), "X must hold finite numbers");
-    std::vector<std::uint32_t> gold(y.size());
-    for (std::size_t i = 0; i < y.size(); ++i) {
-        require(y.data()[i] >= 0, "y holds a label below 0");
-        gold[i] = static_cast<std::uint32_t>(y.data()[i]);
-    }
-    for (std::size_t i = 0; i < sample_weight.size(); ++i)
-        require(std::isfinite(sample_weight.data()[i]) && sample_weight.data()[i] >= 0.0,
-                "sample_weight must hold finite numbers >= 0");
-    for (std::size_t i = 0; i < cost.size(); ++i)
-        require(std::isfinite(cost.data()[i]), "cost must hold finite numbers");
-    return {std::move(rows), std::move(gold), n_labels, copy_of(sample_weight), copy_of(cost), std::move(groups)};
-}
-
-label::Rows dense_rows(const Matrix& x) { return {x.shape(0), x.shape(1), copy_of(x), {}, false}; }
-
-label::Rows sparse_rows(const Indices& indptr, const Indices& indices, const Vector& data, std::size_t n_columns) {
-    return {indptr.size() == 0 ? 0 : indptr.size() - 1, n_columns, {}, rows_of(indptr, indices, data, n_columns), true};
-}
-
 const char* outcome_name(learners::Outcome outcome) {
     switch (outcome) {
         case learners::Outcome::kRunning:
@@ -151,30 +96,6 @@ void bind_quasi_newton(nb::module_& m, const char* name, const char* doc) {
 }  // namespace
 
 void bind_learners(nb::module_& m) {
-    nb::class_<label::LabelOracle, Oracle>(m, "LabelOracle", "Multinomial logistic loss: one label for each row of X.")
-        .def_static(
-            "dense",
-            [](const Matrix& x, const Labels& y, std::size_t n_labels, const Vector& sample_weight, const Matrix& cost,
-               const std::optional<Matrix>& expansion) {
-                return make_label_oracle(dense_rows(x), y, n_labels, sample_weight, cost, expansion);
-            },
-            nb::arg("x"), nb::arg("y"), nb::arg("n_labels"), nb::arg("sample_weight"), nb::arg("cost"),
-            nb::arg("expansion") = nb::none(),
-            "From a matrix. `sample_weight` and `cost` may be empty: ones, and 0/1 cost; `expansion` is labels x "
-            "groups.")
-        .def_static(
-            "sparse",
-            [](const Indices& indptr, const Indices& indices, const Vector& data, std::size_t n_columns,
-               const Labels& y, std::size_t n_labels, const Vector& sample_weight, const Matrix& cost,
-               const std::optional<Matrix>& expansion) {
-                return make_label_oracle(sparse_rows(indptr, indices, data, n_columns), y, n_labels, sample_weight,
-                                         cost, expansion);
-            },
-            nb::arg("indptr"), nb::arg("indices"), nb::arg("data"), nb::arg("n_columns"), nb::arg("y"),
-            nb::arg("n_labels"), nb::arg("sample_weight"), nb::arg("cost"), nb::arg("expansion") = nb::none(),
-            "From the parts of a CSR matrix; what occurs twice in a row is added up.")
-        .def_prop_ro("n_labels", &label::LabelOracle::n_labels);
-
     nb::class_<Solver>(m, "Solver", "Minimises the penalised loss of an oracle, one iteration a call.")
         .def(
             "step",

@@ -6,6 +6,7 @@
 #include <optional>
 #include <random>
 
+#include "../chain/structure.hpp"
 #include "../linear/oracle.hpp"
 #include "../structures/families.hpp"
 #include "../structures/ngrams.hpp"
@@ -26,26 +27,19 @@ std::vector<std::uint8_t> bytes(const std::optional<Bytes>& array, std::size_t s
     return {array->data(), array->data() + size};
 }
 
-// The parts that an output may have: starts and codes list the codes of each site of the first block, any where there
-// are none.
-std::vector<std::vector<std::uint8_t>> allowed_parts(const DerivationStructure& structure,
-                                                     const std::vector<std::vector<std::uint32_t>>& shapes,
-                                                     const Numbers& starts, const Numbers& codes) {
-    std::vector<std::vector<std::uint8_t>> out;
-    std::size_t site = 0;
+// The codes that each site of the first block may have; any where there are none.
+Lists allowed_codes(const DerivationStructure& structure, const std::vector<std::vector<std::uint32_t>>& shapes,
+                    const Numbers& starts, const Numbers& codes) {
+    Lists out;
     for (const auto& shape : shapes) {
         const Block block = structure.blocks(shape).at(0);
-        std::uint8_t* row = out.emplace_back(structure.n_parts(shape), std::uint8_t{1}).data();
-        for (std::size_t s = 0; s < block.n_sites; ++s, ++site, row += block.n_codes) {
-            require(site + 1 < starts.size(), "allowed must say which codes each site may have");
-            const std::uint32_t begin = starts.data()[site], end = starts.data()[site + 1];
+        for (std::size_t s = 0; s < block.n_sites; ++s) {
+            require(out.size() + 1 < starts.size(), "allowed must say which codes each site may have");
+            const std::uint32_t begin = starts.data()[out.size()], end = starts.data()[out.size() + 1];
             require(begin <= end && end <= codes.size(), "starts of allowed codes must rise");
-            if (begin == end) continue;
-            std::fill_n(row, block.n_codes, std::uint8_t{0});
-            for (std::uint32_t i = begin; i < end; ++i) {
+            for (std::uint32_t i = begin; i < end; ++i)
                 require(codes.data()[i] < block.n_codes, "an allowed code is out of range");
-                row[codes.data()[i]] = 1;
-            }
+            out.push_back({codes.data() + begin, end - begin});
         }
     }
     return out;
@@ -71,12 +65,15 @@ void bind_structure(nb::module_& m) {
         .def_static(
             "chain",
             [](std::size_t n_labels, bool tied, const std::optional<Bytes>& moves, const std::optional<Bytes>& start,
-               const std::optional<Bytes>& end) {
+               const std::optional<Bytes>& end, bool kernels) {
                 require(n_labels >= 1, "there must be at least one label");
-                return chain_structure(n_labels, tied, rules(n_labels, moves, start, end));
+                LabelRules given = rules(n_labels, moves, start, end);
+                return kernels ? chain::kernel_chain(n_labels, tied, std::move(given))
+                               : chain_structure(n_labels, tied, std::move(given));
             },
             nb::arg("n_labels"), nb::arg("tied") = true, nb::arg("transitions") = nb::none(),
-            nb::arg("start") = nb::none(), nb::arg("end") = nb::none())
+            nb::arg("start") = nb::none(), nb::arg("end") = nb::none(), nb::arg("kernels") = false,
+            "`kernels`: by the kernels of chains, or as any dynamic program.")
         .def_static(
             "segments",
             [](std::size_t n_labels, std::size_t longest, bool tied, const std::optional<Bytes>& moves,
@@ -349,7 +346,7 @@ void bind_linear(nb::module_& m) {
                 for (const nb::handle channel : channels)
                     examples.channels.push_back(channel_of(nb::cast<nb::tuple>(channel)));
                 if (allowed)
-                    examples.allowed = allowed_parts(structure, examples.shapes, nb::cast<Numbers>((*allowed)[0]),
+                    examples.allowed = allowed_codes(structure, examples.shapes, nb::cast<Numbers>((*allowed)[0]),
                                                      nb::cast<Numbers>((*allowed)[1]));
                 new (self)
                     linear::LinearOracle(shared(structure), std::move(examples), combinations_named(combinations));
@@ -361,11 +358,11 @@ void bind_linear(nb::module_& m) {
         .def(
             "weight",
             [](const linear::LinearOracle& self, std::size_t channel, std::uint32_t unit, std::uint32_t code) {
-                const auto& channels = self.examples().channels;
+                const auto& channels = self.features().channels();
                 require(
                     channel < channels.size() && unit < channels[channel].n_units && code < channels[channel].n_codes,
                     "there is no such weight");
-                const std::uint32_t found = self.index().find(channel, unit, code);
+                const std::uint32_t found = self.features().index().find(channel, unit, code);
                 return found == linear::kNoWeight ? std::int64_t{-1} : std::int64_t{found};
             },
             nb::arg("channel"), nb::arg("unit"), nb::arg("code"), "The number of a weight, or -1.");

@@ -10,8 +10,9 @@ NB_MODULE(_core, m) {
     tw::bind::bind_sources(m);
     tw::bind::bind_features(m);
     tw::bind::bind_oracle(m);
-    tw::bind::bind_training(m);
     tw::bind::bind_linear(m);
+    tw::bind::bind_training(m);
+    tw::bind::bind_one_of(m);
     tw::bind::bind_learners(m);
     tw::bind::bind_online(m);
     tw::bind::bind_dual(m);

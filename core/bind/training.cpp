@@ -352,6 +352,7 @@ void bind_training(nb::module_& m) {
         .def(
             "working", [](const ChainOracle& oracle) { return std::make_unique<Working>(oracle); },
             nb::keep_alive<0, 1>(), "A copy of the weights for stochastic steps.")
+        .def("linear", &ChainOracle::linear, "The same examples and weights for the oracle of any structure.")
         .def_prop_ro("n_labels", &ChainOracle::n_labels)
         .def_prop_ro("n_parameters", &ChainOracle::n_parameters, "Weights, one per attribute and label.")
         .def_prop_ro("memory_bytes", &ChainOracle::memory_bytes)

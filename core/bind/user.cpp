@@ -1,8 +1,7 @@
-// Structures written in Python, as oracles: those that can list their outputs, and those that are asked.
+// Structures written in Python that are asked, as oracles. Those that list their outputs are in one_of.cpp.
 #include <bit>
 
 #include "../linear/dense_weights.hpp"
-#include "../user/enumerated.hpp"
 #include "learner_arguments.hpp"
 #include "sparse_arguments.hpp"
 
@@ -13,24 +12,6 @@ std::vector<double> numbers_of(const Vector& from, std::size_t size, const char*
     require(from.size() == size, message);
     for (std::size_t i = 0; i < size; ++i) require(std::isfinite(from.data()[i]) && from.data()[i] >= 0.0, message);
     return {from.data(), from.data() + size};
-}
-
-user::EnumeratedOracle enumerated(const Indices& starts, const Indices& gold, const Indices& indptr,
-                                  const Indices& indices, const Vector& data, std::size_t n_features,
-                                  const Vector& costs, const Vector& sample_weight) {
-    user::Outputs outputs;
-    outputs.n_features = n_features;
-    outputs.features = rows_of(indptr, indices, data, n_features);
-    outputs.starts = starts_of(starts, outputs.features.size());
-    for (const double value : outputs.features.values) require(std::isfinite(value), "features must be finite");
-    outputs.costs = numbers_of(costs, outputs.features.size(), "costs must be one finite number >= 0 per output");
-    outputs.sample_weights =
-        numbers_of(sample_weight, gold.size(), "sample_weight must be one finite number >= 0 per example");
-    for (std::size_t i = 0; i < gold.size(); ++i) {
-        require(gold.data()[i] >= 0, "gold must not be below 0");
-        outputs.gold.push_back(static_cast<std::size_t>(gold.data()[i]));
-    }
-    return user::EnumeratedOracle(std::move(outputs));
 }
 
 // Asks a Python object (trelliswork.structures.custom.adapter.Asked), which has checked whatever it answers. Learners
@@ -200,10 +181,6 @@ private:
 }  // namespace
 
 void bind_user(nb::module_& m) {
-    nb::class_<user::EnumeratedOracle, Oracle>(m, "EnumeratedOracle", "Examples whose outputs are all written down.")
-        .def_static("make", enumerated, nb::arg("starts"), nb::arg("gold"), nb::arg("indptr"), nb::arg("indices"),
-                    nb::arg("data"), nb::arg("n_features"), nb::arg("costs"), nb::arg("sample_weight"),
-                    "Outputs starts[i]:starts[i + 1] are those of example i; their features are rows of a CSR matrix.");
     nb::class_<AskedOracle, Oracle>(m, "AskedOracle", "Examples about which a Python object is asked.")
         .def(
             "__init__",

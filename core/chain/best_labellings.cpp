@@ -4,14 +4,14 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <exception>
 #include <map>
 #include <stdexcept>
+#include <utility>
 
 #include "../base/interrupt.hpp"
 #include "../base/prefetch.hpp"
 #include "../base/semiring.hpp"
-#include "few_best.hpp"
+#include "one_chain.hpp"
 
 namespace tw::chain {
 namespace {
@@ -21,11 +21,8 @@ constexpr std::size_t kFetched = 64;                        // tokens whose list
 constexpr std::size_t kLines = 4;                           // of a list; the processor sees by then where it goes on
 constexpr std::size_t kPairsAhead = 8;                      // attributes of pairs of labels fetched before
 constexpr std::size_t kMostInPart = 64;                     // labels; more have no bit in a word
-constexpr std::size_t kFew = 32;                            // labellings that a short search finds
 constexpr std::size_t kNear = std::size_t{1} << 18;         // weights that stay in the cache
 constexpr std::size_t kRoom = 8;                            // numbers that a kernel may write behind a row
-constexpr std::size_t kLongest = std::size_t{1}
-                                 << 22;  // bytes of Viterbi scores kept at once; longer chains go in blocks
 
 bool same(std::span<const std::byte> a, std::span<const std::byte> b) {
     return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0);
@@ -39,42 +36,13 @@ auto with_values(const ScaledWeights& weights, Visit visit) {
 
 }  // namespace
 
-// Space for one call. Most calls find the transitions as the last one did: then they are as they were, and packed.
+// Space for one call. Most calls find the transitions as the last one did: then they are as they were.
 struct BestLabellings::Scratch {
-    LargeArray<double> unary, moves, forward, backward, scores;  // rows of the last three begin with a cache line
-    std::vector<std::int32_t> labels;
-    FewBest few;
+    LargeArray<double> unary, moves;
+    BestOfChain best;
     std::vector<std::byte> moves_from;  // what the moves that are the same at all positions were made from
     double moves_scale = 0.0, lowered = 0.0;
-    bool packed = false;
-};
-
-class BestLabellings::Borrowed {
-public:
-    explicit Borrowed(const BestLabellings& owner) : owner_(owner) {
-        const std::lock_guard guard(owner.lock_);
-        if (owner.free_.empty()) {
-            owner.free_.reserve(owner.n_spaces_ + 1);  // so that giving it back cannot fail
-            space_ = std::make_unique<Scratch>();
-            ++owner.n_spaces_;
-        } else {
-            space_ = std::move(owner.free_.back());
-            owner.free_.pop_back();
-        }
-    }
-    ~Borrowed() {
-        if (std::uncaught_exceptions() > exceptions_) *space_ = {};  // what a call left that did not come to its end
-        const std::lock_guard guard(owner_.lock_);
-        owner_.free_.push_back(std::move(space_));
-    }
-    Borrowed(const Borrowed&) = delete;
-    Borrowed& operator=(const Borrowed&) = delete;
-    Scratch& operator*() const { return *space_; }
-
-private:
-    const BestLabellings& owner_;
-    std::unique_ptr<Scratch> space_;
-    int exceptions_ = std::uncaught_exceptions();
+    bool same = false;  // whether the moves are those of the last search
 };
 
 // Adds to a vector with few non-zeros: a table from weight to place, whose old entries are told by their stamp.
@@ -163,10 +131,8 @@ private:
     PrefetchTarget touched_;
 };
 
-BestLabellings::BestLabellings(const TrainingSet& set, std::shared_ptr<Growth> growth)
-    : set_(set), growth_(std::move(growth)), K_(set.n_labels()), start_(K_, 0.0), end_(K_, 0.0) {
-    const std::size_t unit = std::max<std::size_t>(kernels().width, 4);
-    padded_ = (K_ + unit - 1) / unit * unit;
+BestLabellings::BestLabellings(const TrainingSet& set, std::shared_ptr<WeightIndex> index)
+    : set_(set), index_(std::move(index)), K_(set.n_labels()), start_(K_, 0.0), end_(K_, 0.0) {
     for (std::size_t y = 0; y < K_ && set.constrained(); ++y) {
         if (!set.settings.constraints.start[y]) start_[y] = kLogZero;
         if (!set.settings.constraints.end[y]) end_[y] = kLogZero;
@@ -174,6 +140,7 @@ BestLabellings::BestLabellings(const TrainingSet& set, std::shared_ptr<Growth> g
     place_units();
     list_units();
     sum_ = std::make_unique<Sum>(set.settings.by_member && set.has_merged_units());
+    spaces_ = std::make_unique<Pool<Scratch>>();
 }
 
 void BestLabellings::place_units() {
@@ -207,7 +174,7 @@ void BestLabellings::list_units() {
             const std::uint32_t unit = o.numbers[i];
             const Place& place = places_[unit];
             const bool row = place.size == K_;
-            if (!growth_->grows() && place.size > 1 && !row && K_ <= kMostInPart) {
+            if (!index_->grows() && place.size > 1 && !row && K_ <= kMostInPart) {
                 std::uint64_t labels = 0;
                 for (std::size_t j = 0; j < place.size; ++j) labels |= std::uint64_t{1} << labels_[place.begin + j];
                 parts_.push_back({labels, place.begin, place.factor});
@@ -231,7 +198,7 @@ void BestLabellings::list_units() {
 }
 
 void BestLabellings::see_added() {
-    const auto& entries = growth_->units().entries();
+    const auto& entries = index_->added(TrainingSet::kUnits).entries();
     for (; seen_added_ < entries.size(); ++seen_added_) {
         const std::uint32_t unit = entries[seen_added_].unit;
         has_added_[unit / 64] |= std::uint64_t{1} << unit % 64;
@@ -296,7 +263,7 @@ void BestLabellings::put_unit_scores(const ScaledWeights& weights, std::size_t s
                             rare_starts_.data(),
                             rare_.data(),
                             valued ? rare_values_.data() : nullptr};
-    const Additions& added = growth_->units();
+    const linear::Additions& added = index_->added(TrainingSet::kUnits);
     const auto gather = [&](auto kernel, auto values) {
         kernel({labels_.data(), has_added_.data(), added.first().data(), added.entries().data(), factors_.data(),
                 values.data(), values.size()},
@@ -328,7 +295,7 @@ void BestLabellings::add_pair_scores(const ScaledWeights& weights, std::size_t s
     const Occurrences& o = set_.pair_occurrences;
     const WeightTable& table = set_.pair_weights;
     const std::size_t stop = o.starts[set_.starts[s + 1]];
-    const bool added = !growth_->pairs().entries().empty();
+    const bool added = !index_->added(TrainingSet::kPairs).entries().empty();
     const double* always = moves;  // the first step, until something is added to it
     put_transitions(weights, moves);
     for (std::size_t step = 1; step < n_steps(s); ++step) std::copy_n(always, K_ * K_, moves + step * K_ * K_);
@@ -347,8 +314,9 @@ void BestLabellings::add_pair_scores(const ScaledWeights& weights, std::size_t s
                 for (std::size_t w = table.starts[unit]; w < table.starts[unit + 1]; ++w)
                     moves[table.labels[w]] += x * double{v[w]};
                 if (added)
-                    growth_->pairs().each(
-                        unit, [&](std::uint32_t pair, std::uint32_t w) { moves[pair] += x * double{all[w]}; });
+                    index_->added(TrainingSet::kPairs).each(unit, [&](std::uint32_t pair, std::uint32_t w) {
+                        moves[pair] += x * double{all[w]};
+                    });
             }
         }
     });
@@ -383,7 +351,7 @@ void BestLabellings::add_costs(std::size_t s, double nu, double* unary) const {
 // Scores of labels with nu times their cost, and of transitions. Where all wrong labels cost the same, that of gold is
 // lowered instead, and `lowered` says by how much in all.
 void BestLabellings::put_scores(Scratch& space, const ScaledWeights& weights, std::size_t s, double nu) const {
-    if (weights.size() < growth_->n_weights()) throw std::invalid_argument("weights has the wrong size");
+    if (weights.size() < index_->n_weights()) throw std::invalid_argument("weights has the wrong size");
     const std::size_t room = set_.length(s) * K_ + kRoom;
     if (space.unary.size() < room) space.unary.resize(room);  // never smaller: more again would be filled
     put_unit_scores(weights, s, space.unary.data());
@@ -414,7 +382,7 @@ void BestLabellings::put_scores(Scratch& space, const ScaledWeights& weights, st
     forbid(space.moves.data(), 1);
     space.moves_from.assign(stored.begin(), stored.end());
     space.moves_scale = weights.scale;
-    space.packed = false;
+    space.same = false;
 }
 
 double BestLabellings::gold_score(const Scratch& space, std::size_t s) const {
@@ -433,7 +401,7 @@ bool BestLabellings::slack_argmax(const ScaledWeights& weights, std::size_t s, O
     const std::size_t length = set_.length(s), n_counts = length + 1;
     const bool counts_wrong_labels = set_.settings.cost.empty() && set_.token_weights.empty();
     if (!counts_wrong_labels || length * n_counts * K_ > kMostCounted) return false;
-    const Borrowed borrowed(*this);
+    const Pool<Scratch>::Borrowed borrowed(*spaces_);
     Scratch& space = *borrowed;
     put_scores(space, weights, s, 0.0);
     const std::uint16_t* gold = set_.gold.data() + set_.starts[s];
@@ -485,7 +453,7 @@ bool BestLabellings::slack_argmax(const ScaledWeights& weights, std::size_t s, O
 }
 
 std::vector<Output> BestLabellings::kbest(const ScaledWeights& weights, std::size_t s, std::size_t k, double nu) const {
-    const Borrowed borrowed(*this);
+    const Pool<Scratch>::Borrowed borrowed(*spaces_);
     Scratch& space = *borrowed;
     const std::size_t length = set_.length(s);
     put_scores(space, weights, s, nu);
@@ -497,47 +465,11 @@ std::vector<Output> BestLabellings::kbest(const ScaledWeights& weights, std::siz
     };
     const Sequence sequence{space.unary.data(), length};
     const Potentials potentials{K_, space.moves.data(), set_.has_pair_attributes(), start_.data(), end_.data()};
-    if (length * padded_ * sizeof(double) > kLongest || k > kFew) {
-        const KBestResult result =
-            std::move(tw::chain::kbest({potentials, {sequence}, 1}, k, KBestMethod::kAstar).front());
-        for (std::size_t i = 0; i < result.scores.size(); ++i) take(result.labels.get() + i * length, result.scores[i]);
-        return out;
-    }
-    PackedTransitions packed;
-    const double total = viterbi(space, potentials, sequence, k > 1, packed);
-    if (k == 1) {
-        take(space.labels.data(), total);
-        return out;
-    }
-    space.few.search({potentials, packed, padded_, sequence, {space.scores.data(), kKeepAll}}, space.labels, total, k);
-    for (std::size_t i = 0; i < space.few.size(); ++i) take(space.few.labels(i).data(), space.few.score(i));
+    space.best.search(potentials, sequence, k, std::exchange(space.same, !set_.has_pair_attributes()));
+    if (space.best.size() == 0 && k > 0)
+        throw std::invalid_argument("the constraints forbid every labelling of a sequence");
+    for (std::size_t i = 0; i < space.best.size(); ++i) take(space.best.labels(i), space.best.score(i));
     return out;
-}
-
-// The kernels without the batch around them, which costs more than a short chain does.
-double BestLabellings::viterbi(Scratch& space, const Potentials& potentials, const Sequence& sequence, bool all_scores,
-                               PackedTransitions& packed) const {
-    space.labels.resize(sequence.length);
-    space.forward.resize(padded_ * padded_);
-    space.backward.resize(padded_ * padded_);
-    packed = {space.forward.data(), space.backward.data(), 0.0, Bound::kLower, false};
-    if (!potentials.per_step && !space.packed) kernels().pack_max(potentials, 0, padded_, packed);
-    space.packed = !potentials.per_step;
-    space.scores.resize(std::max(space.scores.size(), (sequence.length + 1) * padded_));
-    const Rows rows{space.scores.data(), kKeepAll};
-    std::int32_t* labels = space.labels.data();
-    const auto possible = [](double total) {
-        if (total == kLogZero) throw std::invalid_argument("the constraints forbid every labelling of a sequence");
-        return total;
-    };
-    if (!all_scores && !potentials.per_step && sequence.length > 1) {
-        const double total = possible(kernels().max_meet(potentials, packed, padded_, sequence, rows.data, labels));
-        if (labels[0] != kTied) return total;
-    }
-    kernels().max_forward(potentials, packed, padded_, &sequence, &rows, 1, 0, sequence.length);
-    const double total = possible(kernels().max_last(potentials, padded_, sequence, rows, labels));
-    kernels().max_trace(potentials, packed, padded_, sequence, rows, labels, 1, sequence.length);
-    return total;
 }
 
 Output BestLabellings::found(std::size_t s, const std::int32_t* labels, double total, double nu) const {
@@ -586,7 +518,7 @@ std::uint32_t BestLabellings::weight_of(const RareUnit& rare, std::uint32_t labe
     for (std::uint32_t w = rare.begin + 1; w < rare.begin + rare.size; ++w)
         if (labels_[w] == label) return w;
     const bool first = !(has_added_[rare.unit / 64] >> rare.unit % 64 & 1);
-    const std::uint32_t weight = growth_->added_of_unit(rare.unit, label, first);
+    const std::uint32_t weight = index_->find_or_add_later(TrainingSet::kUnits, rare.unit, label, first);
     see_added();
     return weight;
 }
@@ -630,15 +562,15 @@ void BestLabellings::difference(std::size_t s, std::span<const std::uint32_t> la
         const auto right = static_cast<std::uint32_t>(gold[t - 1] * K_ + gold[t]);
         const auto wrong = static_cast<std::uint32_t>(labels[t - 1] * K_ + label);
         sum_->expect(2);
-        sum_->add(growth_->of_transition(right), 1.0);
-        sum_->add(growth_->of_transition(wrong), -1.0);
+        sum_->add(transition(right), 1.0);
+        sum_->add(transition(wrong), -1.0);
         if (!set_.has_pair_attributes()) continue;
         const Occurrences& o = set_.pair_occurrences;
         sum_->expect(2 * (o.starts[token + 1] - o.starts[token]));
         for (std::size_t i = o.starts[token]; i < o.starts[token + 1]; ++i) {
             const double x = o.value(i);
-            sum_->add(growth_->of_pair(o.numbers[i], right), x);
-            sum_->add(growth_->of_pair(o.numbers[i], wrong), -x);
+            sum_->add(index_->find_or_add(TrainingSet::kPairs, o.numbers[i], right), x);
+            sum_->add(index_->find_or_add(TrainingSet::kPairs, o.numbers[i], wrong), -x);
         }
     }
     sum_->end(out);
@@ -647,7 +579,7 @@ void BestLabellings::difference(std::size_t s, std::span<const std::uint32_t> la
 // NaN where pairs of labels have attributes, or the weights lack some that are there by now.
 double BestLabellings::margin(const ScaledWeights& weights, std::size_t s,
                               std::span<const std::uint32_t> labels) const {
-    if (set_.has_pair_attributes() || weights.size() < growth_->n_weights()) return std::nan("");
+    if (set_.has_pair_attributes() || weights.size() < index_->n_weights()) return std::nan("");
     const auto of = [&](auto values) { return margin_of(values.data(), s, labels); };
     return weights.scale * with_values(weights, of);
 }
@@ -680,18 +612,17 @@ double BestLabellings::margin_of(const Real* v, std::size_t s, std::span<const s
                     if (label == labels[t]) sum -= x * value(w);
                 };
                 for (std::uint32_t w = rare.begin; w < rare.begin + rare.size; ++w) add(labels_[w], w);
-                growth_->units().each(rare.unit, add);
+                index_->added(TrainingSet::kUnits).each(rare.unit, add);
             });
         }
         if (t > 0 && (wrong || labels[t - 1] != gold[t - 1]))
-            sum += value(growth_->of_transition(gold[t - 1] * K_ + gold[t])) -
-                   value(growth_->of_transition(labels[t - 1] * K_ + labels[t]));
+            sum += value(transition(gold[t - 1] * K_ + gold[t])) - value(transition(labels[t - 1] * K_ + labels[t]));
     }
     return sum;
 }
 
 void BestLabellings::part_scores(const ScaledWeights& weights, std::size_t s, std::vector<double>& out) const {
-    if (weights.size() < growth_->n_weights()) throw std::invalid_argument("weights has the wrong size");
+    if (weights.size() < index_->n_weights()) throw std::invalid_argument("weights has the wrong size");
     out.resize(part_count(s) + kRoom);
     put_unit_scores(weights, s, out.data());
     out.resize(part_count(s));
@@ -741,7 +672,7 @@ void BestLabellings::difference_of_marginals(std::size_t s, std::span<const doub
         });
         each_rare(token, [&](const RareUnit& rare, double x) {
             const double step = steps_[rare.factor] * x, count = counts_[rare.factor];
-            if (growth_->grows()) {
+            if (index_->grows()) {
                 for (std::uint32_t y = 0; y < K_; ++y)
                     if (rest(y) != 0.0) sum_->add(weight_of(rare, y), step * rest(y), count);
             } else {  // no need to look for weights that are not there
@@ -758,12 +689,13 @@ void BestLabellings::difference_of_marginals(std::size_t s, std::span<const doub
             if (step[pair] == 0.0) continue;
             sum_->expect(pairs.starts[token + 1] - pairs.starts[token]);
             for (std::size_t i = pairs.starts[token]; i < pairs.starts[token + 1]; ++i)
-                sum_->add(growth_->of_pair(pairs.numbers[i], pair), step[pair] * static_cast<double>(pairs.value(i)));
+                sum_->add(index_->find_or_add(TrainingSet::kPairs, pairs.numbers[i], pair),
+                          step[pair] * static_cast<double>(pairs.value(i)));
         }
     }
     sum_->expect(size);  // as many are different
     for (std::size_t i = 0; i < moves.size(); ++i)
-        if (moves[i] != 0.0) sum_->add(growth_->of_transition(i % size), moves[i]);
+        if (moves[i] != 0.0) sum_->add(transition(i % size), moves[i]);
     sum_->end(out);
 }
 

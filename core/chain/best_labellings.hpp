@@ -5,21 +5,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
 #include "../base/huge_pages.hpp"
+#include "../base/pool.hpp"
 #include "../oracle.hpp"
 #include "batch.hpp"
-#include "growth.hpp"
 #include "training_set.hpp"
 
 namespace tw::chain {
 
 class BestLabellings {
 public:
-    BestLabellings(const TrainingSet& set, std::shared_ptr<Growth> growth);
+    BestLabellings(const TrainingSet& set, std::shared_ptr<WeightIndex> index);
     ~BestLabellings();
 
     void see_all_added();  // to be called when somebody else changed what has grown
@@ -45,9 +44,8 @@ public:
 
 private:
     struct Scratch;
-    class Borrowed;  // a scratch space of one call
-    class Sum;       // collects a sparse vector
-    struct Place {   // of the weights of a unit
+    class Sum;      // collects a sparse vector
+    struct Place {  // of the weights of a unit
         std::uint32_t begin;
         std::uint16_t size, factor;  // the latter in factors_
     };
@@ -75,21 +73,22 @@ private:
     std::size_t n_units(std::size_t token) const;
     static std::uint32_t weight_of(const PartRow& part, std::uint32_t label);
     std::uint32_t weight_of(const RareUnit& rare, std::uint32_t label);  // made if need be and the set may grow
+    std::uint32_t transition(std::size_t pair) const {
+        return index_->find(TrainingSet::kTransitions, 0, static_cast<std::uint32_t>(pair));
+    }
     double factor(std::uint32_t unit) const { return factors_[places_[unit].factor]; }
     double token_cost(std::size_t token, std::size_t label) const;
     std::size_t n_steps(std::size_t sequence) const;  // matrices of transitions
     std::size_t part_count(std::size_t sequence) const;
     void put_scores(Scratch& space, const ScaledWeights& weights, std::size_t sequence, double nu) const;
     double gold_score(const Scratch& space, std::size_t sequence) const;
-    double viterbi(Scratch& space, const Potentials& potentials, const Sequence& sequence, bool all_scores,
-                   PackedTransitions& packed) const;
     template <class Real>
     double margin_of(const Real* weights, std::size_t sequence, std::span<const std::uint32_t> labels) const;
     Output found(std::size_t sequence, const std::int32_t* labels, double total, double nu) const;
 
     const TrainingSet& set_;
-    std::shared_ptr<Growth> growth_;
-    std::size_t K_, padded_;
+    std::shared_ptr<WeightIndex> index_;
+    std::size_t K_;
     std::vector<double> start_, end_;  // 0, or -inf where forbidden
     LargeArray<Place> places_;         // of units
     // Of units with so many members: what multiplies a variable in a score, what multiplies a value in a difference,
@@ -108,9 +107,7 @@ private:
     std::vector<float> rare_values_;
     std::size_t seen_added_ = 0;
     std::unique_ptr<Sum> sum_;
-    mutable std::mutex lock_;
-    mutable std::vector<std::unique_ptr<Scratch>> free_;
-    mutable std::size_t n_spaces_ = 0;  // free or in use
+    std::unique_ptr<Pool<Scratch>> spaces_;
 };
 
 }  // namespace tw::chain

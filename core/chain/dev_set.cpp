@@ -59,9 +59,9 @@ std::vector<Key> table_of(const std::vector<Key>& keys, std::vector<std::uint32_
 
 }  // namespace
 
-DevSet::DevSet(std::shared_ptr<const TrainingSet> set, std::shared_ptr<const Growth> growth, const Source& source,
+DevSet::DevSet(std::shared_ptr<const TrainingSet> set, std::shared_ptr<const WeightIndex> index, const Source& source,
                std::size_t n_jobs)
-    : set_(std::move(set)), growth_(std::move(growth)) {
+    : set_(std::move(set)), index_(std::move(index)) {
     for (std::size_t i = 0; i < source.n_sequences(); ++i) starts_.push_back(starts_.back() + source.length(i));
     std::vector<std::uint32_t> slots, pair_slots;
     const std::vector<Key> keys = table_of(set_->keys, slots), pair_keys = table_of(set_->pair_keys, pair_slots);
@@ -142,8 +142,8 @@ void DevSet::argmax_block(std::span<const double> weights, std::size_t first, st
     const std::size_t K = set_->n_labels(), begin = starts_[first], tokens = starts_[last] - begin;
     if (tokens == 0) return;
     std::vector<double> unary(tokens * K, 0.0), moves(K * K, 0.0), start(K, 0.0), end(K, 0.0);
-    const auto add_terms = [&](const Terms& terms, const WeightTable& table, const Additions& added, std::size_t offset,
-                               std::size_t token, double* row) {
+    const auto add_terms = [&](const Terms& terms, const WeightTable& table, const linear::Additions& added,
+                               std::size_t offset, std::size_t token, double* row) {
         for (std::size_t i = terms.starts[token]; i < terms.starts[token + 1]; ++i) {
             const double x = terms.factors[i];
             for (std::size_t w = table.starts[terms.units[i]]; w < table.starts[terms.units[i] + 1]; ++w)
@@ -152,7 +152,7 @@ void DevSet::argmax_block(std::span<const double> weights, std::size_t first, st
         }
     };
     for (std::size_t t = 0; t < tokens; ++t)
-        add_terms(terms_, set_->unit_weights, growth_->units(), 0, begin + t, unary.data() + t * K);
+        add_terms(terms_, set_->unit_weights, index_->added(TrainingSet::kUnits), 0, begin + t, unary.data() + t * K);
     for (std::size_t i = 0; i < set_->transition_pairs.size(); ++i)
         moves[set_->transition_pairs[i]] = weights[set_->first_transition() + i];
     if (set_->constrained()) {
@@ -172,7 +172,8 @@ void DevSet::argmax_block(std::span<const double> weights, std::size_t first, st
             double* step = moves.data() + (t - 1) * K * K;
             std::ranges::copy(plain, step);
             if (set_->has_pair_attributes())
-                add_terms(pair_terms_, set_->pair_weights, growth_->pairs(), set_->n_unit_weights(), begin + t, step);
+                add_terms(pair_terms_, set_->pair_weights, index_->added(TrainingSet::kPairs), set_->n_unit_weights(),
+                          begin + t, step);
         }
     }
     if (local) normalise(K, tokens, unary, moves, start, end);

@@ -8,18 +8,17 @@
 #include <vector>
 
 #include "../text/attributes.hpp"
-#include "growth.hpp"
 #include "training_set.hpp"
 
 namespace tw::chain {
 
 class DevSet {
 public:
-    DevSet(std::shared_ptr<const TrainingSet> set, std::shared_ptr<const Growth> growth, const Source& source,
+    DevSet(std::shared_ptr<const TrainingSet> set, std::shared_ptr<const WeightIndex> index, const Source& source,
            std::size_t n_jobs);
 
     std::size_t n_tokens() const { return starts_.back(); }
-    std::size_t n_weights() const { return growth_->n_weights(); }
+    std::size_t n_weights() const { return index_->n_weights(); }
     Key checksum() const;  // changes when sequences or their attributes that have weights do
 
     // The best labelling of every sequence, all one after the other.
@@ -37,7 +36,7 @@ private:
                       std::int32_t* labels) const;
 
     std::shared_ptr<const TrainingSet> set_;
-    std::shared_ptr<const Growth> growth_;
+    std::shared_ptr<const WeightIndex> index_;
     std::vector<std::uint64_t> starts_{0};
     Terms terms_, pair_terms_;
 };

@@ -18,7 +18,7 @@
 #include "../base/semiring.hpp"
 #include "../kernels/kernels.hpp"
 #include "../kernels/training.hpp"
-#include "sequence_loss.hpp"
+#include "batch.hpp"
 #include "training_set.hpp"
 
 namespace tw::chain {
@@ -202,34 +202,22 @@ public:
     }
 
 private:
-    class AddEdges : public EdgeSink {
-    public:
-        AddEdges(GroupSums& sums, double weight) : sums_(sums), weight_(weight) {}
-        void add(std::size_t, const double* edges) override {
-            for (std::size_t i = 0; i < sums_.edges.size(); ++i) {
-                sums_.edges[i] += weight_ * edges[i];
-                if (sums_.want_squares) sums_.squares[i] += weight_ * edges[i] * edges[i];
-            }
-        }
-
-    private:
-        GroupSums& sums_;
-        double weight_;
-    };
-
     void run_in_log_space(std::uint32_t sequence, double* scores, GroupSums& sums) {
         const std::size_t K = set_.n_labels(), stride = twice_.stride(), length = set_.length(sequence);
         const double weight = set_.weight(sequence);
         for (std::size_t t = 0; t < length; ++t) std::copy_n(scores + t * stride, K, scores + t * K);
-        allowed_.assign(length * K, 1);
         zeros_.assign(K, 0.0);
-        coefficients_.assign(length + 1, 0.0);
-        coefficients_[0] = 1.0;
         nodes_.resize(length * K);
-        AddEdges edges(sums, weight);
-        const SequenceScores s{K,     length,        scores,        transitions_.data(),
-                               false, zeros_.data(), zeros_.data(), allowed_.data()};
-        sums.loss += weight * log_space_(s, coefficients_, nodes_.data(), edges);
+        edges_.resize(K * K);
+        const Potentials potentials{K, transitions_.data(), false, zeros_.data(), zeros_.data()};
+        sums.loss += weight * all_sums(potentials, {scores, length}, nodes_.data(), edges_.data());
+        for (std::size_t i = 0; i < K * K; ++i) sums.edges[i] += weight * edges_[i];
+        if (sums.want_squares && length > 1) {
+            edges_.resize((length - 1) * K * K);
+            double* steps = edges_.data();
+            edge_marginals({potentials, {{scores, length}}, 1}, {&steps, 1});
+            for (std::size_t i = 0; i < edges_.size(); ++i) sums.squares[i % (K * K)] += weight * steps[i] * steps[i];
+        }
         for (std::size_t t = 0; t < length; ++t)
             for (std::size_t y = 0; y < K; ++y) scores[t * stride + y] = weight * nodes_[t * K + y];
     }
@@ -238,9 +226,7 @@ private:
     std::span<const double> transitions_;  // [n_labels][n_labels], -inf where forbidden
     const Factors<double>& twice_;
     GroupRows<double> rows_;
-    SequenceLoss log_space_;
-    std::vector<double> nodes_, zeros_, coefficients_;
-    std::vector<std::uint8_t> allowed_;
+    std::vector<double> nodes_, edges_, zeros_;
 };
 
 }  // namespace tw::chain

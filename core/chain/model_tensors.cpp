@@ -51,7 +51,8 @@ struct Merged {
     std::vector<double> weights;
 };
 
-Merged merged(const WeightTable& own, std::size_t offset, const Additions& added, std::span<const double> weights) {
+Merged merged(const WeightTable& own, std::size_t offset, const linear::Additions& added,
+              std::span<const double> weights) {
     Merged out;
     std::vector<std::pair<std::uint32_t, double>> row;
     for (std::size_t unit = 0; unit < added.n_units(); ++unit) {
@@ -92,20 +93,20 @@ void read(const Units& units, const std::vector<Key>& keys, const AttributeView&
 
 }  // namespace
 
-ModelTensors tensors(const TrainingSet& set, const Growth& growth, std::span<const double> weights) {
+ModelTensors tensors(const TrainingSet& set, const WeightIndex& index, std::span<const double> weights) {
     const bool hashed = set.hash_bits != 0;
-    const auto of = [&](const Units& units, const WeightTable& table, std::size_t offset, const Additions& added,
-                        const std::vector<Key>& keys, const Names& names) {
+    const auto of = [&](const Units& units, const WeightTable& table, std::size_t offset,
+                        const linear::Additions& added, const std::vector<Key>& keys, const Names& names) {
         const bool by_member = set.settings.by_member;
-        if (!growth.grows()) return expand(units, table, keys, names, weights.subspan(offset), hashed, by_member);
+        if (!index.grows()) return expand(units, table, keys, names, weights.subspan(offset), hashed, by_member);
         const Merged all = merged(table, offset, added, weights);
         return expand(units, all.table, keys, names, all.weights, hashed, by_member);
     };
     ModelTensors out;
-    out.attribute = of(set.units, set.unit_weights, 0, growth.units(), set.keys, set.names);
+    out.attribute = of(set.units, set.unit_weights, 0, index.added(TrainingSet::kUnits), set.keys, set.names);
     if (set.has_pair_attributes())
-        out.pair =
-            of(set.pair_units, set.pair_weights, set.n_unit_weights(), growth.pairs(), set.pair_keys, set.pair_names);
+        out.pair = of(set.pair_units, set.pair_weights, set.n_unit_weights(), index.added(TrainingSet::kPairs),
+                      set.pair_keys, set.pair_names);
     out.transitions.assign(set.n_labels() * set.n_labels(), 0.0f);
     for (std::size_t i = 0; i < set.transition_pairs.size(); ++i)
         out.transitions[set.transition_pairs[i]] = static_cast<float>(weights[set.first_transition() + i]);
@@ -113,13 +114,14 @@ ModelTensors tensors(const TrainingSet& set, const Growth& growth, std::span<con
     return out;
 }
 
-std::vector<double> weights_from(const TrainingSet& set, Growth& growth, const ModelView& model) {
+std::vector<double> weights_from(const TrainingSet& set, WeightIndex& index, const ModelView& model) {
     const std::size_t K = set.n_labels();
     check(model, K, set.hash_bits ? set.n_attributes : 0);
-    std::vector<double> out(growth.n_weights(), 0.0);
+    std::vector<double> out(index.n_weights(), 0.0);
     read(
         set.units, set.keys, model.attribute, K,
-        [&](std::uint32_t unit, std::uint32_t label) { return growth.of_unit(unit, label); }, out);
+        [&](std::uint32_t unit, std::uint32_t label) { return index.find_or_add(TrainingSet::kUnits, unit, label); },
+        out);
     // The sum of g equal weights is exact, and so is v, its g-th part; z is sqrt(g) v.
     for (std::size_t unit = 0; unit < set.units.size(); ++unit) {
         const double divisor =
@@ -127,13 +129,14 @@ std::vector<double> weights_from(const TrainingSet& set, Growth& growth, const M
         if (divisor == 1.0) continue;
         for (std::size_t w = set.unit_weights.starts[unit]; w < set.unit_weights.starts[unit + 1]; ++w)
             out[w] /= divisor;
-        growth.units().each(unit, [&](std::uint32_t, std::uint32_t w) {
+        index.added(TrainingSet::kUnits).each(unit, [&](std::uint32_t, std::uint32_t w) {
             if (w < out.size()) out[w] /= divisor;
         });
     }
     read(
         set.pair_units, set.pair_keys, model.pair, K * K,
-        [&](std::uint32_t unit, std::uint32_t pair) { return growth.of_pair(unit, pair); }, out);
+        [&](std::uint32_t unit, std::uint32_t pair) { return index.find_or_add(TrainingSet::kPairs, unit, pair); },
+        out);
     for (std::size_t i = 0; i < set.transition_pairs.size(); ++i)
         out[set.first_transition() + i] = model.transitions[set.transition_pairs[i]];
     return out;

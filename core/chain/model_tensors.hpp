@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "earlier_model.hpp"
-#include "growth.hpp"
 #include "training_set.hpp"
 
 namespace tw::chain {
@@ -31,10 +30,10 @@ struct ModelTensors {
 
 // The weights of a training set with every unit taken apart again: each of g members has z / sqrt(g), or v.
 // Added weights are among them; where there may be such, zeros are left out.
-ModelTensors tensors(const TrainingSet& set, const Growth& growth, std::span<const double> weights);
+ModelTensors tensors(const TrainingSet& set, const WeightIndex& index, std::span<const double> weights);
 
 // The weights of a model as a starting point: attributes are matched by key, those it does not know get 0.
 // Where weights may be added, those of the model are.
-std::vector<double> weights_from(const TrainingSet& set, Growth& growth, const ModelView& model);
+std::vector<double> weights_from(const TrainingSet& set, WeightIndex& index, const ModelView& model);
 
 }  // namespace tw::chain

@@ -5,8 +5,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "local.hpp"
-
 namespace tw::chain {
 namespace {
 
@@ -43,14 +41,14 @@ ChainOracle::ChainOracle(Examples&& examples, Settings settings, std::size_t n_j
         throw std::invalid_argument("by_member needs an oracle that is made for the best labellings: use='best'");
     const auto set = std::make_shared<TrainingSet>(std::move(examples), checked(std::move(settings)));
     set_ = set;
-    growth_ = std::make_shared<Growth>(*set);
+    index_ = std::make_shared<WeightIndex>(set->weight_index());
     variables_ = !set->has_merged_units()  ? Variables::kPlain
                  : set->settings.by_member ? Variables::kByMember
                                            : Variables::kScaled;
     fast_ = use == Use::kFast && has_fast_path(*set);
-    if (!fast_ && !set->partly_labelled()) best_ = std::make_unique<BestLabellings>(*set, growth_);
+    if (!fast_ && !set->partly_labelled()) best_ = std::make_unique<BestLabellings>(*set, index_);
     const std::size_t n_threads = std::clamp<std::size_t>(n_jobs, 1, set->shards.size() - 1);  // what is worth it
-    path_ = fast_ ? fast_path(*set, n_threads) : general_path(*set);
+    path_ = fast_ ? fast_path(*set, n_threads) : linear_path(*set);
     if (fast_) set->occurrences = {};  // the layout has lists of its own
     l1_factors_.resize(set_->n_weights(), 1.0);
     for (std::size_t u = 0; u < set_->units.size(); ++u)
@@ -93,12 +91,12 @@ double ChainOracle::example_weight(std::size_t example) const {
 }
 
 void ChainOracle::grow_again(std::span<const double> list) {
-    growth_->set_to(list);
+    index_->set_to(list);
     if (best_) best_->see_all_added();
 }
 
 std::vector<double> ChainOracle::weights_from(const ModelView& model) {
-    std::vector<double> weights = tw::chain::weights_from(*set_, *growth_, model);
+    std::vector<double> weights = tw::chain::weights_from(*set_, *index_, model);
     if (best_) best_->see_all_added();
     return weights;
 }
@@ -165,8 +163,12 @@ void ChainOracle::difference_of_marginals(std::size_t example, std::span<const d
     if (s != kNoAttribute) best_->difference_of_marginals(s, marginals, out);
 }
 
-std::unique_ptr<Oracle> ChainOracle::local() const {
-    return best_ && variables_ != Variables::kByMember ? std::make_unique<LocalOracle>(set_) : nullptr;
+std::unique_ptr<Oracle> ChainOracle::local() const { return decides() ? linear()->local() : nullptr; }
+
+std::unique_ptr<linear::LinearOracle> ChainOracle::linear() const {
+    if (variables_ == Variables::kByMember || fast_)
+        throw std::invalid_argument("the oracle of any structure needs use='best' or 'general', and by_member=False");
+    return linear_oracle(*set_);
 }
 
 std::size_t ChainOracle::n_parameters() const {
@@ -178,7 +180,7 @@ std::size_t ChainOracle::n_parameters() const {
 }
 
 std::size_t ChainOracle::memory_bytes() const {
-    return set_->memory_bytes() + growth_->memory_bytes() + path_->memory_bytes() +
+    return set_->memory_bytes() + index_->memory_bytes() + path_->memory_bytes() +
            l1_factors_.capacity() * sizeof(double);
 }
 

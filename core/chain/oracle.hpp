@@ -9,7 +9,7 @@
 #include "../oracle.hpp"
 #include "best_labellings.hpp"
 #include "dev_set.hpp"
-#include "growth.hpp"
+#include "linear_oracle.hpp"
 #include "model_tensors.hpp"
 #include "path.hpp"
 #include "training_set.hpp"
@@ -31,7 +31,7 @@ public:
     ChainOracle(Examples&& examples, Settings settings, std::size_t n_jobs, Use use);
 
     std::size_t n_examples() const override { return set_->n_examples; }
-    std::size_t n_weights() const override { return growth_->n_weights(); }
+    std::size_t n_weights() const override { return index_->n_weights(); }
     std::size_t n_labels() const { return set_->n_labels(); }
     BestOutputs* best() override { return best_ ? this : nullptr; }
     Sums* sums() override { return this; }
@@ -41,7 +41,7 @@ public:
     bool reads_rounded() const override { return true; }
     Variables variables() const override { return variables_; }
     double example_weight(std::size_t example) const override;
-    std::vector<double> grown() const override { return growth_->list(); }
+    std::vector<double> grown() const override { return index_->list(); }
     void grow_again(std::span<const double> list) override;
     std::vector<Output> kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
                               double nu) const override;
@@ -54,6 +54,7 @@ public:
     void part_costs(std::size_t example, std::vector<double>& out) const override;
     double marginals(std::size_t example, std::span<const double> scores, std::vector<double>& out) const override;
     void difference_of_marginals(std::size_t example, std::span<const double> marginals, SparseVector& out) override;
+    bool decides() const override { return best_ && variables_ != Variables::kByMember; }
     std::unique_ptr<Oracle> local() const override;  // null where gold or attributes are not at hand
     std::span<const double> l1_factors() const override { return l1_factors_; }
     double loss(std::span<const double> weights, std::span<double> gradient, double nu, std::size_t n_jobs,
@@ -64,19 +65,21 @@ public:
     double descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step,
                    double nu) const override;
 
+    // The same examples for the oracle of any structure.
+    std::unique_ptr<linear::LinearOracle> linear() const;
     std::size_t n_parameters() const;  // weights as users count them: one per attribute and label
     std::size_t memory_bytes() const;
     bool fast() const { return fast_; }
-    ModelTensors export_tensors(std::span<const double> weights) const { return tensors(*set_, *growth_, weights); }
+    ModelTensors export_tensors(std::span<const double> weights) const { return tensors(*set_, *index_, weights); }
     std::vector<double> weights_from(const ModelView& model);
-    DevSet dev(const Source& source, std::size_t n_jobs) const { return DevSet(set_, growth_, source, n_jobs); }
+    DevSet dev(const Source& source, std::size_t n_jobs) const { return DevSet(set_, index_, source, n_jobs); }
 
 private:
     // The sequence of an example that is asked about; kNoAttribute when it is empty.
     std::uint32_t sequence(std::size_t example) const;
 
     std::shared_ptr<const TrainingSet> set_;
-    std::shared_ptr<Growth> growth_;
+    std::shared_ptr<WeightIndex> index_;
     bool fast_;
     std::unique_ptr<Path> path_;
     std::unique_ptr<BestLabellings> best_;  // or null

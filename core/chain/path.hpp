@@ -1,5 +1,5 @@
-// A way to compute what the oracle of chains answers. The general one takes every combination of attributes, labels and
-// weights in double precision; the fast one the common case, laid out for speed.
+// A way to compute what the oracle of chains answers. That of any structure takes every combination of attributes,
+// labels and weights in double precision; the fast one the common case, laid out for speed.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ public:
     virtual std::size_t memory_bytes() const = 0;
 };
 
-std::unique_ptr<Path> general_path(const TrainingSet& set);
+std::unique_ptr<Path> linear_path(const TrainingSet& set);
 
 // Only where every token has one label and no weight of its own, and no attribute meets a pair of labels.
 bool has_fast_path(const TrainingSet& set);

@@ -344,6 +344,16 @@ void TrainingSet::find_transitions() {
         for (std::uint32_t pair = 0; pair < n_pairs; ++pair) seen[pair] |= settings.earlier->transitions[pair] != 0.0f;
     for (std::uint32_t pair = 0; pair < n_pairs; ++pair)
         if (seen[pair] && possible(pair)) transition_pairs.push_back(pair);
+    transition_starts = {0, static_cast<std::uint32_t>(transition_pairs.size())};
+}
+
+WeightIndex TrainingSet::weight_index() const {
+    const std::size_t K = n_labels();
+    WeightIndex index(settings.combinations == Combinations::kGrown);
+    index.add_channel(K, units.size(), unit_weights.starts, unit_weights.labels);
+    index.add_channel(K * K, pair_units.size(), pair_weights.starts, pair_weights.labels);
+    index.add_channel(K * K, 1, transition_starts, transition_pairs);
+    return index;
 }
 
 std::size_t TrainingSet::memory_bytes() const {

@@ -16,14 +16,18 @@
 
 #include "../linear/examples.hpp"
 #include "../linear/units.hpp"
+#include "../linear/weight_index.hpp"
 #include "earlier_model.hpp"
 
 namespace tw::chain {
 
+using linear::kNoWeight;
+using linear::WeightIndex;
+
 inline constexpr std::size_t kMostShards = 16;
 
 // Which (attribute, label) and (label, label) pairs get weights. kGrown: all label pairs, the attributes' seen labels,
-// all labels of attributes that are frequent, and what learners meet later (growth.hpp).
+// all labels of attributes that are frequent, and what learners meet later.
 enum class Combinations { kSeen, kTransitions, kAll, kGrown };
 
 struct Constraints {  // all empty, or all there: non-zero where allowed
@@ -109,6 +113,10 @@ public:
 
     std::size_t memory_bytes() const;
 
+    // The channels of the weights' index.
+    enum : std::size_t { kUnits, kPairs, kTransitions };
+    linear::WeightIndex weight_index() const;
+
     Settings settings;
     unsigned hash_bits;
     std::size_t n_examples;  // as they were added, empty ones included
@@ -127,7 +135,8 @@ public:
     Occurrences occurrences, pair_occurrences;
     Units units, pair_units;
     WeightTable unit_weights, pair_weights;
-    std::vector<std::uint32_t> transition_pairs;  // previous * n_labels + current of each transition weight
+    std::vector<std::uint32_t> transition_pairs;         // previous * n_labels + current of each transition weight
+    std::vector<std::uint32_t> transition_starts{0, 0};  // a table of one unit
 
     // Attributes as they were given.
     std::vector<Key> keys, pair_keys;

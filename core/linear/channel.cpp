@@ -12,60 +12,58 @@ void Channel::check(std::size_t example, const Block& to) const {
         throw std::invalid_argument("channel " + name + " has " + std::to_string(n) + " sites in example " +
                                     std::to_string(example) + ", but block " + to.name + " needs " +
                                     std::to_string(wanted));
-    if (codes.empty() ? n_codes != to.n_codes : codes.size() != to.n_codes)
+    const std::size_t n_given = shares.size() > 0 ? shares.size() : codes.empty() ? n_codes : codes.size();
+    if (n_given != to.n_codes)
         throw std::invalid_argument("channel " + name + " has codes for another number than block " + to.name);
 }
 
-// visit(site of the channel, site of the block) for channels of one site each, or of one for all.
-template <class Visit>
-void Channel::each_pair(std::size_t n_sites, const Block& to, Visit visit) const {
-    if (n_sites == 0) return;
-    for (std::size_t s = 0; s < to.n_sites; ++s) visit(sites == Sites::kTied ? 0 : s, s);
-}
-
-void Channel::spread(const double* of_sites, std::size_t n_sites, const Block& to, double* of_parts) const {
+void Channel::spread(const double* of_sites, std::size_t n_sites, std::size_t sites_of_block,
+                     std::size_t codes_of_block, double* of_parts, std::vector<double>& scratch) const {
+    const bool same = codes.empty() && shares.size() == 0;
     const auto add = [&](const double* from, double* row) {
-        if (codes.empty())
-            for (std::size_t c = 0; c < to.n_codes; ++c) row[c] += from[c];
-        else
-            for (std::size_t c = 0; c < to.n_codes; ++c)
-                if (codes[c] != kNoCode) row[c] += from[codes[c]];
+        for (std::uint32_t c = 0; c < codes_of_block; ++c)
+            if (same)
+                row[c] += from[c];
+            else
+                each_code(c, [&](std::uint32_t code, double share) { row[c] += share * from[code]; });
     };
     if (sites != Sites::kInterval) {
-        each_pair(n_sites, to,
-                  [&](std::size_t from, std::size_t s) { add(of_sites + from * n_codes, of_parts + s * to.n_codes); });
+        for (std::size_t s = 0; n_sites > 0 && s < sites_of_block; ++s)
+            add(of_sites + (sites == Sites::kTied ? 0 : s * n_codes), of_parts + s * codes_of_block);
         return;
     }
-    std::vector<double> sum(n_codes);
     for (std::size_t begin = 0; begin < n_sites; ++begin) {
-        std::ranges::fill(sum, 0.0);
+        scratch.assign(n_codes, 0.0);
         for (std::size_t n = 0; n < longest && begin + n < n_sites; ++n) {
-            for (std::size_t c = 0; c < n_codes; ++c) sum[c] += of_sites[(begin + n) * n_codes + c];
-            add(sum.data(), of_parts + (begin * longest + n) * to.n_codes);
+            for (std::size_t c = 0; c < n_codes; ++c) scratch[c] += of_sites[(begin + n) * n_codes + c];
+            add(scratch.data(), of_parts + (begin * longest + n) * codes_of_block);
         }
     }
 }
 
-void Channel::gather(const double* of_parts, const Block& to, std::size_t n_sites, double* of_sites) const {
+void Channel::gather(const double* of_parts, std::size_t sites_of_block, std::size_t codes_of_block,
+                     std::size_t n_sites, bool square, double* of_sites, std::vector<double>& scratch) const {
     std::fill_n(of_sites, n_sites * n_codes, 0.0);
+    const bool same = codes.empty() && shares.size() == 0;
     const auto add = [&](const double* row, double* out) {
-        if (codes.empty())
-            for (std::size_t c = 0; c < to.n_codes; ++c) out[c] += row[c];
-        else
-            for (std::size_t c = 0; c < to.n_codes; ++c)
-                if (codes[c] != kNoCode) out[codes[c]] += row[c];
+        for (std::uint32_t c = 0; c < codes_of_block; ++c)
+            if (same)
+                out[c] += row[c];
+            else
+                each_code(c, [&](std::uint32_t code, double share) {
+                    out[code] += row[c] * (square ? share * share : share);
+                });
     };
     if (sites != Sites::kInterval) {
-        each_pair(n_sites, to,
-                  [&](std::size_t from, std::size_t s) { add(of_parts + s * to.n_codes, of_sites + from * n_codes); });
+        for (std::size_t s = 0; n_sites > 0 && s < sites_of_block; ++s)
+            add(of_parts + s * codes_of_block, of_sites + (sites == Sites::kTied ? 0 : s * n_codes));
         return;
     }
-    std::vector<double> sum(n_codes);  // of the runs from here that reach at least so far
     for (std::size_t begin = 0; begin < n_sites; ++begin) {
-        std::ranges::fill(sum, 0.0);
+        scratch.assign(n_codes, 0.0);  // of the runs from here that reach at least so far
         for (std::size_t n = std::min(longest, n_sites - begin); n-- > 0;) {
-            add(of_parts + (begin * longest + n) * to.n_codes, sum.data());
-            for (std::size_t c = 0; c < n_codes; ++c) of_sites[(begin + n) * n_codes + c] += sum[c];
+            add(of_parts + (begin * longest + n) * codes_of_block, scratch.data());
+            for (std::size_t c = 0; c < n_codes; ++c) of_sites[(begin + n) * n_codes + c] += scratch[c];
         }
     }
 }

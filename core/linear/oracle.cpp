@@ -2,285 +2,461 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 #include <string>
 
 #include "../base/interrupt.hpp"
-#include "../base/shards.hpp"
+#include "../base/semiring.hpp"
+#include "../base/softmax.hpp"
 #include "dense_weights.hpp"
 
 namespace tw::linear {
 namespace {
 
-std::size_t n_parts(const std::vector<Block>& blocks) {
-    std::size_t total = 0;
-    for (const Block& block : blocks) total += block.size();
+double sum(std::span<const double> numbers, std::span<const Part> parts) {
+    double total = 0.0;
+    for (const Part part : parts) total += numbers[part];
     return total;
 }
 
-std::size_t offset(const std::vector<Block>& blocks, std::size_t of) {
-    std::size_t total = 0;
-    for (std::size_t b = 0; b < of; ++b) total += blocks[b].size();
-    return total;
-}
+// Sums that are weights themselves.
+struct InPlace {
+    const WeightIndex& index;
+    double* stored;
+
+    double* at(std::size_t channel, std::uint32_t unit) { return stored + index.begin(channel, unit); }
+    double& added(std::uint32_t weight) { return stored[weight]; }
+};
 
 }  // namespace
 
-LinearOracle::LinearOracle(std::shared_ptr<const Structure> structure, Examples examples, Combinations combinations)
-    : structure_(std::move(structure)), all_(std::move(examples)), index_(combinations == Combinations::kGrown) {
-    if ((partly_known() ? all_.allowed.size() : all_.outputs.size()) != n_examples() ||
-        all_.weights.size() != n_examples())
+LinearOracle::LinearOracle(std::shared_ptr<const Structure> structure, Examples examples, Combinations combinations,
+                           std::optional<std::vector<WeightTable>> tables)
+    : set_(made(std::move(structure), std::move(examples))) {
+    if (partly_known()) find_gold();
+    if (tables)
+        set_->features.set_weights(std::move(*tables), combinations == Combinations::kGrown);
+    else
+        set_->features.find_weights(set_->gold, combinations);
+}
+
+std::shared_ptr<LinearOracle::Set> LinearOracle::made(std::shared_ptr<const Structure> structure, Examples examples) {
+    const std::size_t n = examples.shapes.size();
+    const bool known = examples.allowed.empty();
+    if ((known && examples.outputs.size() != n) || examples.weights.size() != n)
         throw std::invalid_argument("there must be one output and one weight for each example");
-    for (const Channel& channel : all_.channels)
-        if (channel.first.size() != n_examples() + 1 || channel.rows.size() != channel.first.back())
-            throw std::invalid_argument("channel " + channel.name + " has sites of another number of examples");
+    Lists shapes;
+    for (const auto& shape : examples.shapes) shapes.push_back(shape);
+    Features features(*structure, shapes, std::move(examples.channels));
+    auto set = std::make_shared<Set>(Set{std::move(structure),
+                                         std::move(shapes),
+                                         {},
+                                         std::move(examples.allowed),
+                                         examples.variables,
+                                         std::move(examples.weights),
+                                         std::move(examples.part_costs),
+                                         std::move(examples.cost),
+                                         std::move(examples.site_weights),
+                                         {0},
+                                         {0},
+                                         std::move(features)});
+    for (std::size_t i = 0; i < n; ++i) {
+        set->first_part.push_back(set->first_part.back() + set->features.n_parts(i));
+        set->first_site.push_back(set->first_site.back() + set->features.n_sites(i, 0));
+    }
+    take_outputs(*set, examples);
+    const std::size_t n_codes = n > 0 ? set->features.n_codes(0) : 0;
+    const auto fits = [](const std::vector<double>& numbers, std::size_t size) {
+        return numbers.empty() || numbers.size() == size;
+    };
+    if (!fits(set->part_costs, set->first_part.back()) || !fits(set->site_weights, set->first_site.back()) ||
+        !(n == 0 || fits(set->cost, n_codes * n_codes)) || (!known && set->allowed.size() != set->first_site.back()))
+        throw std::invalid_argument("costs, weights of sites or allowed codes do not fit the examples");
+    return set;
+}
+
+void LinearOracle::take_outputs(Set& set, const Examples& examples) {
     InterruptCheck check;
-    for (std::size_t i = 0; i < n_examples(); ++i) {
+    Parts parts;
+    const bool by_site = !set.cost.empty() || !set.site_weights.empty();
+    for (std::size_t i = 0; i < examples.outputs.size(); ++i) {
         check();
-        blocks_.push_back(structure_->blocks(all_.shapes[i]));
-        for (const Channel& channel : all_.channels) channel.check(i, blocks_[i].at(channel.block));
         try {
-            put_gold(i);
+            set.structure->parts_of(set.shapes[i], examples.outputs[i], parts);
         } catch (const std::invalid_argument& error) {
             throw std::invalid_argument("example " + std::to_string(i) + ": " + error.what());
         }
+        for (std::size_t s = 0; by_site && s < set.features.n_sites(i, 0); ++s)
+            if (s >= parts.size() || parts[s] / set.features.n_codes(0) != s)
+                throw std::invalid_argument(
+                    "costs of codes and weights of sites need a structure with one part at every site");
+        set.gold.push_back(parts);
     }
-    find_weights(combinations);
-    l1_factors_.assign(n_weights(), 1.0);
 }
 
-void LinearOracle::put_gold(std::size_t i) {
-    Parts& gold = gold_.emplace_back();
-    if (!partly_known()) return structure_->parts_of(all_.shapes[i], all_.outputs[i], gold);
-    const std::vector<double> zeros(n_parts(blocks_[i]), 0.0);
-    std::vector<double> expected(zeros.size());
-    if (all_.allowed[i].size() != zeros.size()) throw std::invalid_argument("allowed must have a number for each part");
-    if (structure_->log_partition(all_.shapes[i], {zeros, all_.allowed[i]}, expected.data()) == PartScores::kForbidden)
-        throw std::invalid_argument("no output is allowed");
-    for (Part part = 0; part < expected.size(); ++part)
-        if (expected[part] > 0.0) gold.push_back(part);
+void LinearOracle::find_gold() {
+    InterruptCheck check;
+    Space space;
+    Parts parts;
+    for (std::size_t i = 0; i < n_examples(); ++i) {
+        check();
+        space.scores.assign(features().n_parts(i), 0.0);
+        space.expected.resize(space.scores.size());
+        allow_gold(i, space);
+        if (set_->structure->log_partition(set_->shapes[i], {space.scores, space.allowed}, space.expected.data(),
+                                           nullptr, workspace(space)) == kLogZero)
+            throw std::invalid_argument("example " + std::to_string(i) + ": no output is allowed");
+        parts.clear();
+        for (Part part = 0; part < space.expected.size(); ++part)
+            if (space.expected[part] > 0.0) parts.push_back(part);
+        set_->gold.push_back(parts);
+    }
+}
+
+std::unique_ptr<Oracle> LinearOracle::local() const {
+    return decides() ? std::unique_ptr<Oracle>(new LinearOracle(set_, true)) : nullptr;
 }
 
 void LinearOracle::require_example(std::size_t example) const {
     if (example >= n_examples()) throw std::invalid_argument("there is no example " + std::to_string(example));
 }
 
-template <class Visit>
-void LinearOracle::each_site(std::size_t example, std::span<const double> of_parts, Visit visit) const {
-    std::vector<double> of_sites;
-    for (std::size_t c = 0; c < all_.channels.size(); ++c) {
-        const Channel& channel = all_.channels[c];
-        const std::vector<Block>& blocks = blocks_[example];
-        const std::size_t n_sites = channel.n_sites(example);
-        of_sites.resize(n_sites * channel.n_codes);
-        channel.gather(of_parts.data() + offset(blocks, channel.block), blocks[channel.block], n_sites,
-                       of_sites.data());
-        for (std::size_t s = 0; s < n_sites; ++s) {
-            const std::span<const double> row(of_sites.data() + s * channel.n_codes, channel.n_codes);
-            if (std::ranges::any_of(row, [](double x) { return x != 0.0; })) visit(c, row, channel.first[example] + s);
-        }
-    }
+std::span<const double> LinearOracle::l1_factors() const {
+    l1_factors_.resize(n_weights(), 1.0);
+    return l1_factors_;
 }
 
-void LinearOracle::find_weights(Combinations combinations) {
-    std::vector<std::vector<std::uint64_t>> seen(all_.channels.size());  // unit * n_codes + code
-    std::vector<double> counts;
-    InterruptCheck check;
-    for (std::size_t i = 0; combinations != Combinations::kAll && i < n_examples(); ++i) {
-        check();
-        counts.assign(n_parts(blocks_[i]), 0.0);
-        for (const Part part : gold_[i]) counts[part] = 1.0;
-        each_site(i, counts, [&](std::size_t c, std::span<const double> row, std::size_t site) {
-            const Channel& channel = all_.channels[c];
-            for (std::uint32_t code = 0; code < row.size(); ++code)
-                if (row[code] != 0.0)
-                    for (const std::uint32_t unit : channel.rows.columns_of(site))
-                        seen[c].push_back(std::uint64_t{unit} * channel.n_codes + code);
-        });
+Workspace& LinearOracle::workspace(Space& space) const {
+    if (!space.structure) space.structure = structure().workspace();
+    return *space.structure;
+}
+
+void LinearOracle::put_scores(const ScaledWeights& weights, std::size_t example, Space& space) const {
+    if (weights.stored.size() < features().index().n_own()) throw std::invalid_argument("weights has the wrong size");
+    space.scores.resize(features().n_parts(example));
+    features().scores(weights, example, space.scores.data(), space.scratch);
+}
+
+void LinearOracle::put_costs(std::size_t example, bool weighed, std::vector<double>& out) const {
+    const Set& set = *set_;
+    const std::size_t n_sites = features().n_sites(example, 0);
+    weighed &= !set.site_weights.empty();
+    out.resize(features().n_parts(example));
+    if (!set.part_costs.empty()) {
+        std::copy_n(set.part_costs.begin() + static_cast<std::ptrdiff_t>(set.first_part[example]), out.size(),
+                    out.begin());
+        return;
     }
-    for (std::size_t c = 0; c < all_.channels.size(); ++c) {
-        const Channel& channel = all_.channels[c];
-        std::vector<std::uint64_t>& pairs = seen[c];
-        if (combinations == Combinations::kAll)
-            for (std::uint64_t i = 0; i < std::uint64_t{channel.n_units} * channel.n_codes; ++i) pairs.push_back(i);
-        std::ranges::sort(pairs);
-        pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
-        std::vector<std::uint32_t> starts(channel.n_units + 1, 0), codes;
-        for (const std::uint64_t pair : pairs) {
-            ++starts[pair / channel.n_codes + 1];
-            codes.push_back(static_cast<std::uint32_t>(pair % channel.n_codes));
+    if (set.cost.empty() && !weighed && set.allowed.empty())
+        return structure().costs(set.shapes[example], set.gold[example], out);
+    std::ranges::fill(out, 0.0);
+    const std::size_t K = features().n_codes(0);
+    for (std::size_t s = 0; s < n_sites; ++s) {
+        double* row = out.data() + s * K;
+        const auto right = right_codes(example, s);
+        if (right.numbers.empty()) continue;   // any
+        for (std::size_t k = 0; k < K; ++k) {  // the least to any that is allowed
+            row[k] = std::numeric_limits<double>::infinity();
+            for (const std::uint32_t number : right.numbers) {
+                const std::size_t g = number - right.first;
+                row[k] = std::min(row[k], set.cost.empty() ? double(g != k) : set.cost[g * K + k]);
+            }
+            if (weighed) row[k] *= set.site_weights[set.first_site[example] + s];
         }
-        for (std::size_t u = 0; u < channel.n_units; ++u) starts[u + 1] += starts[u];
-        index_.add_channel(channel.n_codes, std::move(starts), std::move(codes));
     }
 }
 
 void LinearOracle::part_scores(const ScaledWeights& weights, std::size_t example, std::vector<double>& out) const {
     require_example(example);
-    const std::vector<Block>& blocks = blocks_[example];
-    out.assign(n_parts(blocks), 0.0);
-    std::vector<double> of_sites;
-    for (std::size_t c = 0; c < all_.channels.size(); ++c) {
-        const Channel& channel = all_.channels[c];
-        const std::size_t n_sites = channel.n_sites(example);
-        of_sites.assign(n_sites * channel.n_codes, 0.0);
-        for (std::size_t s = 0; s < n_sites; ++s) {
-            double* row = of_sites.data() + s * channel.n_codes;
-            channel.rows.each(channel.first[example] + s, [&](std::uint32_t unit, double value) {
-                index_.each(c, unit, [&](std::uint32_t code, std::uint32_t weight) {
-                    if (weight < weights.stored.size()) row[code] += weights.stored[weight] * value;
-                });
-            });
-        }
-        for (double& x : of_sites) x *= weights.scale;
-        channel.spread(of_sites.data(), n_sites, blocks[channel.block], out.data() + offset(blocks, channel.block));
-    }
+    const Pool<Space>::Borrowed space(spaces_);
+    put_scores(weights, example, *space);
+    out = (*space).scores;
 }
 
 void LinearOracle::part_costs(std::size_t example, std::vector<double>& out) const {
     require_example(example);
-    out.resize(n_parts(blocks_[example]));
-    if (!partly_known()) return structure_->costs(all_.shapes[example], gold_[example], out);
-    std::ranges::fill(out, 0.0);
-    for (std::size_t part = 0; part < blocks_[example].at(0).size(); ++part)
-        out[part] = all_.allowed[example][part] ? 0.0 : 1.0;
-}
-
-double LinearOracle::sum(std::span<const double> numbers, std::span<const Part> parts) const {
-    double total = 0.0;
-    for (const Part part : parts) total += numbers[part];
-    return total;
+    put_costs(example, true, out);
 }
 
 std::vector<Output> LinearOracle::kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
                                         double nu) const {
-    std::vector<double> scores, costs, both;
-    part_scores(weights, example, scores);
-    part_costs(example, costs);
-    both = scores;
-    if (nu != 0.0)
-        for (std::size_t i = 0; i < both.size(); ++i) both[i] += nu * costs[i];
+    require_example(example);
+    const Pool<Space>::Borrowed borrowed(spaces_);
+    Space& space = *borrowed;
+    put_scores(weights, example, space);
+    put_costs(example, true, space.costs);
+    const std::vector<double>* both = &space.scores;
+    if (nu != 0.0) {
+        space.more.resize(space.scores.size());
+        for (std::size_t i = 0; i < space.more.size(); ++i) space.more[i] = space.scores[i] + nu * space.costs[i];
+        both = &space.more;
+    }
     std::vector<Output> out;
-    for (Answer& answer : structure_->best(all_.shapes[example], {both}, k)) {
-        const double score = sum(scores, answer.parts), cost = sum(costs, answer.parts);
+    for (Answer& answer : structure().best(set_->shapes[example], {*both}, k, workspace(space))) {
+        const double score = sum(space.scores, answer.parts), cost = sum(space.costs, answer.parts);
         out.push_back({std::move(answer.parts), nullptr, score, cost});
     }
     return out;
 }
 
-template <int power, class Add>
-void LinearOracle::scatter(std::size_t example, std::span<const double> of_parts, Add add) const {
-    each_site(example, of_parts, [&](std::size_t c, std::span<const double> row, std::size_t site) {
-        all_.channels[c].rows.each(site, [&](std::uint32_t unit, double value) {
-            const double x = power == 1 ? value : value * value;
-            index_.each(c, unit, [&](std::uint32_t code, std::uint32_t weight) { add(weight, x * row[code]); });
-        });
-    });
-}
-
-void LinearOracle::collect(std::size_t example, std::span<const double> of_parts, SparseVector& out) {
-    std::vector<std::uint32_t> codes;
-    each_site(example, of_parts, [&](std::size_t c, std::span<const double> row, std::size_t site) {
-        codes.clear();
-        for (std::uint32_t code = 0; code < row.size(); ++code)
-            if (row[code] != 0.0) codes.push_back(code);
-        all_.channels[c].rows.each(site, [&](std::uint32_t unit, double value) {
-            if (value == 0.0) return;
-            for (const std::uint32_t code : codes) {
-                const std::uint32_t weight = index_.find_or_add(c, unit, code);
-                if (weight != kNoWeight) difference_.add(weight, value * row[code]);
-            }
-        });
-    });
-    difference_.end(out);
-    l1_factors_.resize(n_weights(), 1.0);
-}
-
 Output LinearOracle::best_allowed(const ScaledWeights& weights, std::size_t example) const {
-    std::vector<double> scores;
-    part_scores(weights, example, scores);
-    Answer best = structure_->best(all_.shapes[example], {scores, all_.allowed[example]}, 1).at(0);
+    require_example(example);
+    const Pool<Space>::Borrowed borrowed(spaces_);
+    Space& space = *borrowed;
+    put_scores(weights, example, space);
+    allow_gold(example, space);
+    Answer best = structure().best(set_->shapes[example], {space.scores, space.allowed}, 1, workspace(space)).at(0);
     return {std::move(best.parts), nullptr, best.score, 0.0};
+}
+
+// Exact where an output is one part; else learners search.
+bool LinearOracle::slack_argmax(const ScaledWeights& weights, std::size_t example, Output& best) const {
+    if (!structure().has_one_part() || partly_known()) return false;
+    std::vector<double> scores, costs;
+    part_scores(weights, example, scores);
+    part_costs(example, costs);
+    const double of_gold = sum(scores, set_->gold[example]);
+    double highest = kLogZero;
+    for (Part part = 0; part < scores.size(); ++part) {
+        const double value = costs[part] * (1.0 + scores[part] - of_gold);
+        if (value <= highest) continue;
+        highest = value;
+        best = {{part}, nullptr, scores[part], costs[part]};
+    }
+    return true;
+}
+
+void LinearOracle::difference(std::size_t example, const Output& output, SparseVector& out) {
+    require_example(example);
+    collect_difference(example, set_->gold[example], output.code, out);
 }
 
 void LinearOracle::difference_to(std::size_t example, const Output& gold, const Output& output, SparseVector& out) {
     require_example(example);
-    std::vector<double> numbers(n_parts(blocks_[example]), 0.0);
-    for (const Part part : gold.code) numbers.at(part) += 1.0;
-    for (const Part part : output.code) numbers.at(part) -= 1.0;
-    collect(example, numbers, out);
+    collect_difference(example, gold.code, output.code, out);
 }
 
-void LinearOracle::difference(std::size_t example, const Output& found, SparseVector& out) {
-    require_example(example);
-    difference_to(example, {gold_[example]}, found, out);
+// Both lists of parts rise: what they share drops out.
+void LinearOracle::collect_difference(std::size_t example, std::span<const Part> gold, std::span<const Part> other,
+                                      SparseVector& out) {
+    const auto last = static_cast<Part>(features().n_parts(example));
+    if ((!gold.empty() && gold.back() >= last) || (!other.empty() && other.back() >= last))
+        throw std::invalid_argument("this output is of another example");
+    counts_.clear();
+    for (std::size_t i = 0, j = 0; i < gold.size() || j < other.size();) {
+        if (j == other.size() || (i < gold.size() && gold[i] < other[j])) {
+            counts_.push_back({gold[i++], 1.0});
+        } else if (i == gold.size() || other[j] < gold[i]) {
+            counts_.push_back({other[j++], -1.0});
+        } else {
+            ++i;
+            ++j;
+        }
+    }
+    set_->features.collect(example, counts_, difference_);
+    difference_.end(out, structure().has_one_part());  // so that listing labels as outputs changes no bit
 }
 
 double LinearOracle::marginals(std::size_t example, std::span<const double> scores, std::vector<double>& out) const {
     require_example(example);
-    if (scores.size() != n_parts(blocks_[example])) throw std::invalid_argument("part scores have the wrong size");
+    if (scores.size() != features().n_parts(example)) throw std::invalid_argument("part scores have the wrong size");
+    const Pool<Space>::Borrowed space(spaces_);
     out.resize(scores.size());
-    return structure_->log_partition(all_.shapes[example], {scores}, out.data());
+    return structure().log_partition(set_->shapes[example], {scores}, out.data(), nullptr, workspace(*space));
 }
 
 void LinearOracle::difference_of_marginals(std::size_t example, std::span<const double> marginals, SparseVector& out) {
     require_example(example);
-    std::vector<double> numbers(n_parts(blocks_[example]), 0.0);
-    if (marginals.size() != numbers.size()) throw std::invalid_argument("marginals have the wrong size");
-    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = -marginals[i];
-    for (const Part part : gold_[example]) numbers[part] += 1.0;
-    collect(example, numbers, out);
+    if (marginals.size() != features().n_parts(example)) throw std::invalid_argument("marginals have the wrong size");
+    const Pool<Space>::Borrowed borrowed(spaces_);
+    Space& space = *borrowed;
+    space.more.resize(marginals.size());
+    for (std::size_t i = 0; i < marginals.size(); ++i) space.more[i] = -marginals[i];
+    for (const Part part : set_->gold[example]) space.more[part] += 1.0;
+    set_->features.collect(example, space.more.data(), difference_, space.scratch);
+    difference_.end(out, structure().has_one_part());  // so that listing labels as outputs changes no bit
 }
 
-double LinearOracle::infer(const ScaledWeights& weights, std::size_t example, double nu, std::vector<double>& rest,
-                           std::vector<double>* variance) const {
-    std::vector<double> scores, costs;
-    part_scores(weights, example, scores);
-    std::vector<double> allowed;  // how often each part is expected in those outputs
-    double of_gold = 0.0;
-    if (partly_known()) {
-        allowed.resize(scores.size());
-        of_gold = structure_->log_partition(all_.shapes[example], {scores, all_.allowed[example]}, allowed.data());
-    } else {
-        of_gold = sum(scores, gold_[example]);
-    }
+double LinearOracle::infer(const ScaledWeights& weights, std::size_t example, double nu, bool variance,
+                           Space& space) const {
+    put_scores(weights, example, space);
     if (nu != 0.0) {
-        part_costs(example, costs);
-        for (std::size_t i = 0; i < scores.size(); ++i) scores[i] += nu * costs[i];
+        put_costs(example, false, space.costs);
+        for (std::size_t i = 0; i < space.scores.size(); ++i) space.scores[i] += nu * space.costs[i];
     }
-    rest.resize(scores.size());
-    if (variance) variance->resize(scores.size());
+    space.expected.resize(space.scores.size());
+    if (variance) space.variance.resize(space.scores.size());
+    double* of_parts = variance ? space.variance.data() : nullptr;
+    if (local_) return infer_decisions(example, of_parts, space);
+    return set_->site_weights.empty() ? infer_whole(example, of_parts, space)
+                                      : infer_site_by_site(example, of_parts, space);
+}
+
+// log Z less the log of the same sum over what is allowed, which for a known output is its score.
+double LinearOracle::infer_whole(std::size_t example, double* variance, Space& space) const {
+    const Shape shape = set_->shapes[example];
+    const std::span<const Part> gold = set_->gold[example];
     const double log_z =
-        structure_->log_partition(all_.shapes[example], {scores}, rest.data(), variance ? variance->data() : nullptr);
-    const double weight = all_.weights[example];
-    for (std::size_t i = 0; i < allowed.size(); ++i) rest[i] -= allowed[i];
-    for (std::size_t i = 0; allowed.empty() && i < gold_[example].size(); ++i) rest[gold_[example][i]] -= 1.0;
-    for (double& x : rest) x *= weight;
-    return weight * (log_z - of_gold);
+        structure().log_partition(shape, {space.scores}, space.expected.data(), variance, workspace(space));
+    if (!partly_known()) {
+        for (const Part part : gold) space.expected[part] -= 1.0;
+        return log_z - sum(space.scores, gold);
+    }
+    allow_gold(example, space);
+    space.more.resize(space.scores.size());
+    const double log_allowed =
+        structure().log_partition(shape, {space.scores, space.allowed}, space.more.data(), nullptr, workspace(space));
+    for (std::size_t i = 0; i < space.more.size(); ++i) space.expected[i] -= space.more[i];
+    return log_z - log_allowed;
+}
+
+// With F_t the log of the sum over outputs whose parts at the first t sites are allowed:  sum of v_t (F_{t-1} - F_t),
+// where v_t is the weight of site t. Only where weights change is a sum needed.
+double LinearOracle::infer_site_by_site(std::size_t example, double* variance, Space& space) const {
+    const std::size_t n = features().n_sites(example, 0), K = features().n_codes(0);
+    const double* v = set_->site_weights.data() + set_->first_site[example];
+    std::ranges::fill(space.expected, 0.0);
+    if (variance) {
+        space.more.resize(space.scores.size());
+        structure().log_partition(set_->shapes[example], {space.scores}, space.more.data(), variance, workspace(space));
+        double mean = 0.0;
+        for (std::size_t t = 0; t < n; ++t) mean += v[t] / static_cast<double>(n);
+        for (std::size_t i = 0; i < space.scores.size(); ++i) variance[i] *= i < n * K ? v[i / K] : mean;
+    }
+    space.allowed.assign(space.scores.size(), 1);
+    space.more.resize(space.scores.size());
+    double total = 0.0;
+    for (std::size_t t = 0; n > 0 && t <= n; ++t) {
+        if (t > 0) keep_gold(example, t - 1, space);
+        const double times = t == 0 ? v[0] : t == n ? -v[n - 1] : v[t] - v[t - 1];
+        if (times == 0.0) continue;
+        if (t == n && !partly_known()) {
+            for (const Part part : set_->gold[example]) space.expected[part] += times;
+            total += times * sum(space.scores, set_->gold[example]);
+            continue;
+        }
+        total += times * structure().log_partition(set_->shapes[example], {space.scores, space.allowed},
+                                                   space.more.data(), nullptr, workspace(space));
+        for (std::size_t i = 0; i < space.more.size(); ++i) space.expected[i] += times * space.more[i];
+    }
+    return total;
+}
+
+void LinearOracle::allow_gold(std::size_t example, Space& space) const {
+    space.allowed.assign(features().n_parts(example), 1);
+    for (std::size_t s = 0; s < features().n_sites(example, 0); ++s) keep_gold(example, s, space);
+}
+
+// Leaves no parts at a site of the first block but those that gold may have.
+void LinearOracle::keep_gold(std::size_t example, std::size_t site, Space& space) const {
+    const std::size_t K = features().n_codes(0);
+    const auto right = right_codes(example, site);
+    if (right.numbers.empty()) return;
+    std::fill_n(space.allowed.data() + site * K, K, std::uint8_t{0});
+    for (const std::uint32_t number : right.numbers) space.allowed[site * K + number - right.first] = 1;
+}
+
+// The codes that gold may have at a site of the first block; none: any.
+LinearOracle::Codes LinearOracle::right_codes(std::size_t example, std::size_t site) const {
+    if (partly_known()) return {set_->allowed[set_->first_site[example] + site], 0};
+    return {set_->gold[example].subspan(site, 1), static_cast<Part>(site * features().n_codes(0))};
+}
+
+double LinearOracle::infer_decisions(std::size_t example, double* variance, Space& space) const {
+    std::ranges::fill(space.expected, 0.0);
+    if (variance) std::fill_n(variance, space.scores.size(), 0.0);
+    double total = 0.0;
+    std::size_t site = set_->first_site[example];
+    structure().decisions(set_->shapes[example], set_->gold[example], [&](const Decision& decision) {
+        const double weight = set_->site_weights.empty() ? 1.0 : set_->site_weights[site++];
+        const auto each_part = [&](std::size_t i, auto visit) {
+            for (const Part part : decision.parts.subspan(i * decision.width, decision.width))
+                if (part != kNoPart) visit(part);
+        };
+        space.terms.assign(decision.size(), 0.0);
+        for (std::size_t i = 0; i < decision.size(); ++i)
+            each_part(i, [&](Part part) { space.terms[i] += space.scores[part]; });
+        const double chosen = space.terms[decision.chosen];
+        total += weight * (softmax(space.terms) - chosen);
+        for (std::size_t i = 0; i < decision.size(); ++i) {
+            const double p = space.terms[i], rest = weight * (p - (i == decision.chosen ? 1.0 : 0.0));
+            each_part(i, [&](Part part) { space.expected[part] += rest; });
+            if (variance) each_part(i, [&](Part part) { variance[part] += weight * p * (1.0 - p); });
+        }
+    });
+    return total;
+}
+
+ShardSums& LinearOracle::shards() {
+    if (!shards_) shards_ = std::make_unique<ShardSums>(features(), n_examples());
+    return *shards_;
 }
 
 double LinearOracle::loss(std::span<const double> weights, std::span<double> gradient, double nu, std::size_t n_jobs,
                           bool) {
-    return sum_over_shards(n_examples(), gradient, n_jobs, [&, this] {
-        return [&weights, nu, this, rest = std::vector<double>()](std::size_t example, double* sums) mutable {
-            const double loss = infer({weights, 1.0}, example, nu, rest);
-            scatter(example, rest, [&](std::uint32_t weight, double x) { sums[weight] += x; });
-            return loss;
-        };
-    });
+    return shards().operator()<Space>(
+        gradient, n_jobs, [&](std::size_t example, ShardSums::Shard& shard, Space& space) {
+            const double loss = infer({weights, 1.0}, example, nu, false, space), weight = set_->weights[example];
+            if (weight != 1.0)
+                for (double& x : space.expected) x *= weight;
+            features().scatter<1>(example, space.expected.data(), shard, space.scratch);
+            return weight * loss;
+        });
 }
 
+// Of parts that stand in many places, as if these were independent. Where an output is one part the variance of each
+// feature is exact:  E[f^2] - E[f]^2.
 void LinearOracle::curvature(std::span<const double> weights, std::span<double> diagonal, double nu,
                              std::size_t n_jobs) {
-    sum_over_shards(n_examples(), diagonal, n_jobs, [&, this] {
-        return [&weights, nu, this, rest = std::vector<double>(), variance = std::vector<double>()](
-                   std::size_t example, double* sums) mutable {
-            infer({weights, 1.0}, example, nu, rest, &variance);
-            scatter<2>(example, variance,
-                       [&](std::uint32_t weight, double x) { sums[weight] += all_.weights[example] * x; });
-            return 0.0;
-        };
+    const bool one_part = structure().has_one_part();
+    shards().operator()<Space>(diagonal, n_jobs, [&](std::size_t example, ShardSums::Shard& shard, Space& space) {
+        infer({weights, 1.0}, example, nu, !one_part, space);
+        std::vector<double>& of_parts = one_part ? space.expected : space.variance;
+        if (one_part) {
+            for (const Part part : set_->gold[example]) of_parts[part] += 1.0;
+            space.means.resize(weights.size(), 0.0);
+            InPlace means{features().index(), space.means.data()};
+            features().scatter<1>(example, of_parts.data(), means, space.scratch);
+            subtract_squares(example, set_->weights[example], space.means, shard);
+        }
+        for (double& x : of_parts) x *= set_->weights[example];
+        features().scatter<2>(example, of_parts.data(), shard, space.scratch);
+        return 0.0;
     });
+    for (double& x : diagonal) x = std::max(x, 0.0);
+}
+
+// Takes  weight * mean^2  away for all weights of an example and leaves zeros.
+void LinearOracle::subtract_squares(std::size_t example, double weight, std::vector<double>& means,
+                                    ShardSums::Shard& shard) const {
+    const WeightIndex& index = features().index();
+    const auto take = [&](std::uint32_t w, double& from) {
+        from -= weight * means[w] * means[w];
+        means[w] = 0.0;  // a unit may occur again
+    };
+    for (std::size_t c = 0; c < features().channels().size(); ++c) {
+        const Channel& channel = features().channels()[c];
+        for (std::size_t i = channel.rows.starts[channel.first[example]];
+             i < channel.rows.starts[channel.first[example + 1]]; ++i) {
+            const std::uint32_t unit = channel.rows.columns[i], begin = index.begin(c, unit);
+            for (std::uint32_t w = begin; w < index.begin(c, unit + 1); ++w) take(w, shard.at(c, unit)[w - begin]);
+            index.added(c).each(unit, [&](std::uint32_t, std::uint32_t w) { take(w, shard.added(w)); });
+        }
+    }
+}
+
+// Of lists and tables; not of what passes compute in.
+std::size_t LinearOracle::memory_bytes() const {
+    std::size_t total = set_->gold.items.capacity() * sizeof(Part);
+    for (std::size_t c = 0; c < features().channels().size(); ++c) {
+        const Channel& channel = features().channels()[c];
+        total += channel.rows.columns.capacity() * sizeof(channel.rows.columns[0]) +
+                 channel.rows.values.capacity() * sizeof(double) +
+                 (channel.rows.starts.capacity() + channel.first.capacity()) * sizeof(std::size_t) +
+                 3 * (features().index().begin(c, channel.n_units) - features().index().offset(c)) * sizeof(Part);
+    }
+    return total + features().index().memory_bytes();
 }
 
 std::unique_ptr<WorkingWeights> LinearOracle::working_weights() const {
@@ -291,12 +467,23 @@ std::unique_ptr<WorkingWeights> LinearOracle::working_weights() const {
 double LinearOracle::descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step,
                              double nu) const {
     auto& working = dynamic_cast<DenseWeights&>(weights);
-    std::vector<std::vector<double>> rest(examples.size());
+    const Pool<Space>::Borrowed borrowed(spaces_);
+    Space& space = *borrowed;
+    space.kept.clear();
     double total = 0.0;
-    for (std::size_t i = 0; i < examples.size(); ++i) total += infer(working.view(), examples[i], nu, rest[i]);
-    const double factor = step / working.scale();
-    for (std::size_t i = 0; i < examples.size(); ++i)
-        scatter(examples[i], rest[i], [&](std::uint32_t weight, double x) { working.stored()[weight] -= factor * x; });
+    for (const std::uint32_t example : examples) {
+        require_example(example);
+        total += set_->weights[example] * infer(working.view(), example, nu, false, space);
+        space.kept.insert(space.kept.end(), space.expected.begin(), space.expected.end());
+    }
+    double* at = space.kept.data();
+    InPlace sums{features().index(), working.stored()};
+    for (const std::uint32_t example : examples) {
+        const double factor = -step / working.scale() * set_->weights[example];
+        for (std::size_t i = 0; i < features().n_parts(example); ++i) at[i] *= factor;
+        features().scatter<1>(example, at, sums, space.scratch);
+        at += features().n_parts(example);
+    }
     return total;
 }
 

@@ -1,32 +1,43 @@
 // Any structure as learners see it: from weights to scores of parts and back, written once.
 //
-//     attributes of sites --scores--> scores of parts --structure--> best outputs, expected parts --scatter--> weights
+//     attributes of sites --features--> scores of parts --structure--> best outputs, expected parts --features-->
+//     weights
 //
 // The structure sees no weight, learners see no part.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "../base/lists.hpp"
+#include "../base/pool.hpp"
 #include "../base/sparse_sum.hpp"
 #include "../oracle.hpp"
 #include "../structures/structure.hpp"
-#include "channel.hpp"
-#include "weight_index.hpp"
+#include "features.hpp"
+#include "shard_sums.hpp"
 
 namespace tw::linear {
 
-// Examples of a structure, with their gold outputs; or, where those are known only in part, the parts that they may
-// have.
+// Examples of a structure, with their gold outputs. What follows the channels may be left empty.
 struct Examples {
     std::vector<std::vector<std::uint32_t>> shapes, outputs;
     std::vector<double> weights;  // of examples
     std::vector<Channel> channels;
-    std::vector<std::vector<std::uint8_t>> allowed;  // 0 or 1 for each part of each example, in place of outputs
-};
 
-// Which (unit, code) get weights: those that gold has, all, or those that gold has and what learners meet later.
-enum class Combinations { kSeen, kAll, kGrown };
+    // Costs other than the structure's: of all parts, one example after the other; or of codes of the first block,
+    // [gold][code], where outputs have one part at each of its sites.
+    std::vector<double> part_costs, cost;
+    // Of the sites of the first block, all examples one after the other, where outputs have one part at each. They
+    // weigh costs. A loss is the weighted sum of  -log p(part at a site | parts at the sites before it).
+    std::vector<double> site_weights;
+    // What the weights are: those of single attributes, or of several that always occur together.
+    Variables variables = Variables::kPlain;
+    // Partly known outputs, in place of `outputs`: the codes that each site of the first block may have, any where
+    // there are none.
+    Lists allowed;
+};
 
 class LinearOracle final : public Oracle,
                            public BestOutputs,
@@ -35,30 +46,36 @@ class LinearOracle final : public Oracle,
                            public PartialGold,
                            public GrowingWeights {
 public:
-    // Throws std::invalid_argument when channels, outputs and structure do not fit each other.
-    LinearOracle(std::shared_ptr<const Structure> structure, Examples examples, Combinations combinations);
+    // Throws std::invalid_argument when channels, outputs and structure do not fit each other. `tables`: which weights
+    // there are, in place of the combinations, one for each channel.
+    LinearOracle(std::shared_ptr<const Structure> structure, Examples examples, Combinations combinations,
+                 std::optional<std::vector<WeightTable>> tables = {});
 
-    std::size_t n_examples() const override { return all_.shapes.size(); }
-    std::size_t n_weights() const override { return index_.n_weights(); }
-    BestOutputs* best() override { return this; }
+    std::size_t n_examples() const override { return set_->shapes.size(); }
+    std::size_t n_weights() const override { return features().index().n_weights(); }
+    BestOutputs* best() override { return local_ ? nullptr : this; }
     Sums* sums() override { return this; }
-    PartMarginals* parts() override { return partly_known() ? nullptr : this; }
+    PartMarginals* parts() override { return local_ || partly_known() ? nullptr : this; }
     PartialGold* partial() override { return partly_known() ? this : nullptr; }
     GrowingWeights* growth() override { return this; }
-    std::vector<double> grown() const override { return index_.list(); }
-    void grow_again(std::span<const double> list) override { index_.set_to(list); }
-    double example_weight(std::size_t example) const override { return all_.weights[example]; }
+    Variables variables() const override { return set_->variables; }
+    bool decides() const override { return !local_ && !partly_known() && structure().decides(); }
+    std::vector<double> grown() const override { return features().index().list(); }
+    void grow_again(std::span<const double> list) override { set_->features.index().set_to(list); }
+    double example_weight(std::size_t example) const override { return set_->weights[example]; }
 
     std::vector<Output> kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
                               double nu) const override;
-    void difference(std::size_t example, const Output& found, SparseVector& out) override;
+    void difference(std::size_t example, const Output& output, SparseVector& out) override;
+    bool slack_argmax(const ScaledWeights& weights, std::size_t example, Output& best) const override;
     Output best_allowed(const ScaledWeights& weights, std::size_t example) const override;
     void difference_to(std::size_t example, const Output& gold, const Output& output, SparseVector& out) override;
     void part_scores(const ScaledWeights& weights, std::size_t example, std::vector<double>& out) const override;
     void part_costs(std::size_t example, std::vector<double>& out) const override;
     double marginals(std::size_t example, std::span<const double> scores, std::vector<double>& out) const override;
     void difference_of_marginals(std::size_t example, std::span<const double> marginals, SparseVector& out) override;
-    std::span<const double> l1_factors() const override { return l1_factors_; }
+    std::unique_ptr<Oracle> local() const override;
+    std::span<const double> l1_factors() const override;
     double loss(std::span<const double> weights, std::span<double> gradient, double nu, std::size_t n_jobs,
                 bool precise) override;
     void curvature(std::span<const double> weights, std::span<double> diagonal, double nu, std::size_t n_jobs) override;
@@ -66,36 +83,64 @@ public:
     double descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step,
                    double nu) const override;
 
-    const Structure& structure() const { return *structure_; }
-    const WeightIndex& index() const { return index_; }
-    const Examples& examples() const { return all_; }
+    std::size_t memory_bytes() const;
+
+    const Structure& structure() const { return *set_->structure; }
+    const Features& features() const { return set_->features; }
 
 private:
-    void require_example(std::size_t example) const;
-    bool partly_known() const { return !all_.allowed.empty(); }
-    void put_gold(std::size_t example);
-    void find_weights(Combinations combinations);
-    // Calls visit(channel, numbers of a site by code, row of the site) for the sites that some of the numbers of parts
-    // concern.
-    template <class Visit>
-    void each_site(std::size_t example, std::span<const double> of_parts, Visit visit) const;
-    // Calls add(weight, x) with the derivative of sum(numbers of parts * scores of parts), or with `power` 2 of values.
-    template <int power = 1, class Add>
-    void scatter(std::size_t example, std::span<const double> of_parts, Add add) const;
-    // The same into a sparse vector, with weights that are made if need be.
-    void collect(std::size_t example, std::span<const double> of_parts, SparseVector& out);
-    // The loss of an example; `rest` gets expected less gold parts, times the weight of the example.
-    double infer(const ScaledWeights& weights, std::size_t example, double nu, std::vector<double>& rest,
-                 std::vector<double>* variance = nullptr) const;
-    double sum(std::span<const double> numbers, std::span<const Part> parts) const;
+    struct Set {
+        std::shared_ptr<const Structure> structure;
+        Lists shapes, gold;  // gold: parts; of partly known outputs, those that some allowed output has
+        Lists allowed;       // as given
+        Variables variables;
+        std::vector<double> weights, part_costs, cost, site_weights;
+        std::vector<std::size_t> first_part, first_site;  // of examples, in part_costs and in site_weights
+        Features features;
+    };
+    // What an example is computed in, kept from one to the next.
+    struct Space {
+        std::vector<double> scores, costs, expected, more, variance, terms, kept, means;
+        std::vector<std::uint8_t> allowed;
+        Features::Scratch scratch;
+        std::unique_ptr<Workspace> structure;
+    };
 
-    std::shared_ptr<const Structure> structure_;
-    Examples all_;
-    std::vector<std::vector<Block>> blocks_;  // of each example
-    std::vector<Parts> gold_;                 // where it is known in part, those that some allowed output has
-    WeightIndex index_;
+    LinearOracle(std::shared_ptr<Set> set, bool local) : set_(std::move(set)), local_(local) {}
+    static std::shared_ptr<Set> made(std::shared_ptr<const Structure> structure, Examples examples);
+    static void take_outputs(Set& set, const Examples& examples);
+    bool partly_known() const { return !set_->allowed.empty(); }
+    void find_gold();
+    void collect_difference(std::size_t example, std::span<const Part> gold, std::span<const Part> other,
+                            SparseVector& out);
+    void require_example(std::size_t example) const;
+    Workspace& workspace(Space& space) const;
+    void put_scores(const ScaledWeights& weights, std::size_t example, Space& space) const;
+    void put_costs(std::size_t example, bool weighed, std::vector<double>& out) const;
+    // The loss of an example, without its weight; space.expected gets expected less gold parts, and space.variance the
+    // variances of parts if they are wanted.
+    double infer(const ScaledWeights& weights, std::size_t example, double nu, bool variance, Space& space) const;
+    double infer_whole(std::size_t example, double* variance, Space& space) const;
+    double infer_site_by_site(std::size_t example, double* variance, Space& space) const;
+    double infer_decisions(std::size_t example, double* variance, Space& space) const;
+    void keep_gold(std::size_t example, std::size_t site, Space& space) const;
+    void subtract_squares(std::size_t example, double weight, std::vector<double>& means,
+                          ShardSums::Shard& shard) const;
+    ShardSums& shards();
+    void allow_gold(std::size_t example, Space& space) const;
+    struct Codes {
+        std::span<const std::uint32_t> numbers;
+        std::uint32_t first;  // to be taken from each
+    };
+    Codes right_codes(std::size_t example, std::size_t site) const;
+
+    std::shared_ptr<Set> set_;
+    bool local_ = false;  // one decision after the other
     SparseSum difference_;
-    std::vector<double> l1_factors_;
+    std::vector<Features::Count> counts_;
+    mutable std::vector<double> l1_factors_;
+    mutable Pool<Space> spaces_;
+    std::unique_ptr<ShardSums> shards_;  // made when they are first needed
 };
 
 }  // namespace tw::linear

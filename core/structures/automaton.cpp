@@ -57,6 +57,25 @@ public:
         return centre_rows(scores, shape[0], n_labels_, out);
     }
 
+    // The label of a position, given the state that the labels before it led to.
+    void decisions(Shape shape, std::span<const Part> gold, const std::function<void(const Decision&)>& visit) const {
+        Parts parts;
+        std::uint32_t state = 0;
+        for (std::size_t t = 0; t < shape[0]; ++t) {
+            const std::uint32_t right = next_[state * n_labels_ + gold[t] % n_labels_];
+            std::size_t chosen = 0;
+            parts.clear();
+            for (std::size_t k = 0; k < n_labels_; ++k) {
+                const std::uint32_t arc = next_[state * n_labels_ + k];
+                if (arc == kNone || (t + 1 == shape[0] && !layers_.final()[layers_.arcs()[arc].to])) continue;
+                if (arc == right) chosen = parts.size() / 2;
+                parts.insert(parts.end(), {label_part(t, k), arc_part(shape[0], t, arc)});
+            }
+            visit({parts, 2, chosen});
+            state = layers_.arcs()[right].to;
+        }
+    }
+
     struct Program {  // node 0 is the first state; then, for each position, its arrivals and its states; then the goal
         const AutomatonFamily& family;
         const hypergraph::Layers& layers;

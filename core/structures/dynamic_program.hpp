@@ -4,7 +4,7 @@
 //     blocks(shape)   parts_of(shape, output, parts)   output_of(shape, parts, output)     as a Structure
 //     program(shape)                                                     see hypergraph/recursions.hpp
 // and may have
-//     costs(shape, gold, out)
+//     costs(shape, gold, out)   decisions(shape, gold, visit)
 //     centre(shape, scores, out)                   scores with constants taken out that every output has, which are
 //                                                  returned: sums in logarithms then keep their digits
 //     Space   best(shape, scores, space, answer)   sums(shape, scores, space, log_z, expected)
@@ -23,7 +23,7 @@
 namespace tw {
 
 template <class Family>
-class DynamicProgram final : public DerivationStructure {
+class DynamicProgram : public DerivationStructure {
 public:
     explicit DynamicProgram(Family family) : family_(std::move(family)) {}
     const Family& family() const { return family_; }
@@ -107,6 +107,14 @@ public:
             family_.costs(shape, gold, out);
         else
             Structure::costs(shape, gold, out);
+    }
+
+    bool decides() const override {
+        return requires(const Family& f, std::function<void(const Decision&)> v) { f.decisions(Shape{}, Shape{}, v); };
+    }
+    void decisions(Shape shape, std::span<const Part> gold,
+                   const std::function<void(const Decision&)>& visit) const override {
+        if constexpr (requires { family_.decisions(shape, gold, visit); }) family_.decisions(shape, gold, visit);
     }
 
     double entropy(Shape shape, const PartScores& scores) const override {

@@ -20,6 +20,10 @@ struct LabelRules {
     }
 };
 
+// One of n_labels labels; or, where that is 0, one of as many outputs as the shape says, each of them a site of its
+// own.
+std::unique_ptr<DerivationStructure> one_of_structure(std::size_t n_labels);
+
 // First-order chains. Tied: all steps share the scores of transitions.
 std::unique_ptr<DerivationStructure> chain_structure(std::size_t n_labels, bool tied, LabelRules rules);
 

@@ -82,6 +82,28 @@ struct SegmentFamily {
             }
     }
 
+    // The next segment, its end and its label, given where it begins and the label before it.
+    void decisions(Shape shape, std::span<const Part> gold, const std::function<void(const Decision&)>& visit) const {
+        std::vector<std::uint32_t> rows;
+        output_of(shape, gold, rows);
+        Parts parts;
+        for (std::size_t i = 0; i < rows.size(); i += 3) {
+            const std::size_t begin = rows[i], before = i > 0 ? rows[i - 1] : 0;
+            std::size_t chosen = 0;
+            parts.clear();
+            for (std::size_t end = begin + 1; end <= shape[0] && end - begin <= longest; ++end)
+                for (std::size_t k = 0; k < n_labels; ++k) {
+                    if (i == 0 ? !rules.may_start(k) : !rules.may_follow(before, k, n_labels)) continue;
+                    if (end == shape[0] && !rules.may_end(k)) continue;
+                    if (end == rows[i + 1] && k == rows[i + 2]) chosen = parts.size() / 3;
+                    const Part into = i > 0 ? move_part(shape[0], begin, before, k) : start_part(shape[0], k);
+                    const Part out = end == shape[0] ? end_part(shape[0], k) : kNoPart;
+                    parts.insert(parts.end(), {segment_part(begin, end, k), into, out});
+                }
+            visit({parts, 3, chosen});
+        }
+    }
+
     struct Program {
         const SegmentFamily& family;
         std::size_t length;

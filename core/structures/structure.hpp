@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -47,6 +48,15 @@ struct PartScores {
 struct Answer {
     Parts parts;
     double score = 0.0;
+};
+
+// One choice given all choices before it: alternative i has the parts parts[i * width] .. parts[(i + 1) * width - 1],
+// kNoPart where it has fewer.
+struct Decision {
+    std::span<const Part> parts;
+    std::size_t width, chosen;
+
+    std::size_t size() const { return parts.size() / width; }
 };
 
 // What a structure computes with, kept from one example to the next so that nothing is allocated on the way. Each
@@ -90,6 +100,15 @@ public:
     // What a wrong output costs, as a sum over its parts, zero on gold's: by default 1 for each part of the first
     // block that gold has not.
     virtual void costs(Shape shape, std::span<const Part> gold, std::span<double> out) const;
+
+    // Whether every output is a single part, so that no two parts ever occur together.
+    virtual bool has_one_part() const { return false; }
+
+    // An output as a sequence of decisions, where it is one (a locally normalised model; McCallum, Freitag & Pereira
+    // 2000). Alternatives that the structure forbids are left out.
+    virtual bool decides() const { return false; }
+    virtual void decisions(Shape, std::span<const Part> /*gold*/,
+                           const std::function<void(const Decision&)>& /*visit*/) const {}
 };
 
 }  // namespace tw

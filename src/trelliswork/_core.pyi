@@ -287,120 +287,12 @@ class Oracle:
     def curvature(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], diagonal: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], n_jobs: int = 1, nu: float = 0.0) -> None:
         """A diagonal estimate of the second derivative, written into `diagonal`."""
 
-class KeySource(Source):
-    """Attributes given as arrays of keys."""
-
-    def __init__(self, lengths: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], keys: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, pair_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, pair_keys: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, pair_values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> None: ...
-
-class SiteExamples:
-    """Attributes of sites as numbers, by channel."""
-
-    def __init__(self, hash_bits: int = 0, keep_names: bool = True) -> None: ...
-
-    def add(self, source: Source, n_jobs: int = 1) -> None: ...
-
-    @property
-    def n_sequences(self) -> int: ...
-
-    @property
-    def n_sites(self) -> int: ...
-
-    def checksum(self) -> int: ...
-
-class Examples:
-    """A training set as it is read: attributes as numbers, and labels."""
-
-    def __init__(self, hash_bits: int = 0, keep_names: bool = True) -> None: ...
-
-    def add(self, source: Source, codes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, sequence_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, token_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, n_jobs: int = 1) -> None:
-        """
-        Add the sequences of a source with the labels that their tokens may carry.
-        """
-
-    @property
-    def n_sequences(self) -> int: ...
-
-    @property
-    def n_tokens(self) -> int: ...
-
-    @property
-    def n_attributes(self) -> int: ...
-
-    @property
-    def memory_bytes(self) -> int: ...
-
-    def checksum(self) -> int:
-        """64 bits that change when sequences, attributes, labels or weights do."""
-
-class DevSet:
-    """Sequences that are tagged while training goes on."""
-
-    @property
-    def n_tokens(self) -> int: ...
-
-    def checksum(self) -> int:
-        """
-        64 bits that change when sequences, or their attributes that have weights, do.
-        """
-
-    def argmax(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_jobs: int = 1, local: bool = False) -> NDArray[numpy.int32]:
-        """The best label of every token, all sequences one after the other."""
-
-class ChainOracle(Oracle):
-    """The oracle of first-order chains."""
-
-    def __init__(self, examples: Examples, n_labels: int, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], min_count: int = 1, combinations: str = 'seen', transitions: bool = True, allowed_transitions: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, allowed_start: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, allowed_end: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, cost: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None, use: str = 'fast', n_jobs: int = 1, by_member: bool = False, earlier: dict | None = None, keep_known: bool = False) -> None:
-        """
-        `by_member`: variables are the weights of single attributes, not scaled by how many they stand for. `earlier`: the tensors of the model that training will start from; with `keep_known`, all of its weights whose attributes occur here are among the weights.
-        """
-
-    def export(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> dict:
-        """The tensors of a model with these weights."""
-
-    def weights_from(self, tensors: dict) -> NDArray[numpy.float64]:
-        """Weights that start from another model; attributes are matched by key."""
-
-    def dev(self, source: Source, n_jobs: int = 1) -> DevSet: ...
-
-    def working(self) -> WorkingWeights:
-        """A copy of the weights for stochastic steps."""
-
-    @property
-    def n_labels(self) -> int: ...
-
-    @property
-    def n_parameters(self) -> int:
-        """Weights, one per attribute and label."""
-
-    @property
-    def memory_bytes(self) -> int: ...
-
-    @property
-    def fast(self) -> bool:
-        """Whether the layout made for speed is in use."""
-
-class WorkingWeights:
-    """Weights that stochastic steps change in place."""
-
-    def load(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
-
-    def store(self) -> NDArray[numpy.float64]: ...
-
-    def descend(self, examples: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], step: float, nu: float = 0.0) -> float: ...
-
-    def multiply(self, factor: float) -> None: ...
-
-    @property
-    def scale(self) -> float: ...
-
-    @property
-    def squared_norm(self) -> float: ...
-
 class PartStructure:
     """An output family made of scored parts; see core/structures."""
 
     @staticmethod
-    def chain(n_labels: int, tied: bool = True, transitions: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, start: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, end: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None) -> PartStructure: ...
+    def chain(n_labels: int, tied: bool = True, transitions: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, start: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, end: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, kernels: bool = False) -> PartStructure:
+        """`kernels`: by the kernels of chains, or as any dynamic program."""
 
     @staticmethod
     def segments(n_labels: int, longest: int, tied: bool = True, transitions: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, start: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, end: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None) -> PartStructure: ...
@@ -494,23 +386,141 @@ class LinearOracle(Oracle):
     def weight(self, channel: int, unit: int, code: int) -> int:
         """The number of a weight, or -1."""
 
-class LabelOracle(Oracle):
-    """Multinomial logistic loss: one label for each row of X."""
+class KeySource(Source):
+    """Attributes given as arrays of keys."""
+
+    def __init__(self, lengths: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], keys: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, pair_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, pair_keys: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, pair_values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> None: ...
+
+class SiteExamples:
+    """Attributes of sites as numbers, by channel."""
+
+    def __init__(self, hash_bits: int = 0, keep_names: bool = True) -> None: ...
+
+    def add(self, source: Source, n_jobs: int = 1) -> None: ...
+
+    @property
+    def n_sequences(self) -> int: ...
+
+    @property
+    def n_sites(self) -> int: ...
+
+    def checksum(self) -> int: ...
+
+class Examples:
+    """A training set as it is read: attributes as numbers, and labels."""
+
+    def __init__(self, hash_bits: int = 0, keep_names: bool = True) -> None: ...
+
+    def add(self, source: Source, codes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, sequence_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, token_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, n_jobs: int = 1) -> None:
+        """
+        Add the sequences of a source with the labels that their tokens may carry.
+        """
+
+    @property
+    def n_sequences(self) -> int: ...
+
+    @property
+    def n_tokens(self) -> int: ...
+
+    @property
+    def n_attributes(self) -> int: ...
+
+    @property
+    def memory_bytes(self) -> int: ...
+
+    def checksum(self) -> int:
+        """64 bits that change when sequences, attributes, labels or weights do."""
+
+class DevSet:
+    """Sequences that are tagged while training goes on."""
+
+    @property
+    def n_tokens(self) -> int: ...
+
+    def checksum(self) -> int:
+        """
+        64 bits that change when sequences, or their attributes that have weights, do.
+        """
+
+    def argmax(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_jobs: int = 1, local: bool = False) -> NDArray[numpy.int32]:
+        """The best label of every token, all sequences one after the other."""
+
+class ChainOracle(Oracle):
+    """The oracle of first-order chains."""
+
+    def __init__(self, examples: Examples, n_labels: int, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], min_count: int = 1, combinations: str = 'seen', transitions: bool = True, allowed_transitions: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, allowed_start: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, allowed_end: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, cost: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None, use: str = 'fast', n_jobs: int = 1, by_member: bool = False, earlier: dict | None = None, keep_known: bool = False) -> None:
+        """
+        `by_member`: variables are the weights of single attributes, not scaled by how many they stand for. `earlier`: the tensors of the model that training will start from; with `keep_known`, all of its weights whose attributes occur here are among the weights.
+        """
+
+    def export(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> dict:
+        """The tensors of a model with these weights."""
+
+    def weights_from(self, tensors: dict) -> NDArray[numpy.float64]:
+        """Weights that start from another model; attributes are matched by key."""
+
+    def dev(self, source: Source, n_jobs: int = 1) -> DevSet: ...
+
+    def working(self) -> WorkingWeights:
+        """A copy of the weights for stochastic steps."""
+
+    def linear(self) -> LinearOracle:
+        """The same examples and weights for the oracle of any structure."""
+
+    @property
+    def n_labels(self) -> int: ...
+
+    @property
+    def n_parameters(self) -> int:
+        """Weights, one per attribute and label."""
+
+    @property
+    def memory_bytes(self) -> int: ...
+
+    @property
+    def fast(self) -> bool:
+        """Whether the layout made for speed is in use."""
+
+class WorkingWeights:
+    """Weights that stochastic steps change in place."""
+
+    def load(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def store(self) -> NDArray[numpy.float64]: ...
+
+    def descend(self, examples: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], step: float, nu: float = 0.0) -> float: ...
+
+    def multiply(self, factor: float) -> None: ...
+
+    @property
+    def scale(self) -> float: ...
+
+    @property
+    def squared_norm(self) -> float: ...
+
+class LabelOracle:
+    """Makes oracles of single labels: one for each row of X."""
 
     @staticmethod
-    def dense(x: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_labels: int, sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], expansion: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None) -> LabelOracle:
+    def dense(x: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_labels: int, sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], expansion: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None) -> LinearOracle:
         """
-        From a matrix. `sample_weight` and `cost` may be empty: ones, and 0/1 cost; `expansion` is labels x groups.
+        From a matrix. `sample_weight` and `cost` may be empty: ones, and 0/1 cost; `expansion` is labels x groups. Weights are [column][label], or [column][group].
         """
 
     @staticmethod
-    def sparse(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int, y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_labels: int, sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], expansion: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None) -> LabelOracle:
+    def sparse(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int, y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_labels: int, sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], expansion: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None) -> LinearOracle:
         """
         From the parts of a CSR matrix; what occurs twice in a row is added up.
         """
 
-    @property
-    def n_labels(self) -> int: ...
+class EnumeratedOracle:
+    """Makes oracles of outputs that are all written down."""
+
+    @staticmethod
+    def make(starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], gold: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_features: int, costs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> LinearOracle:
+        """
+        Outputs starts[i]:starts[i + 1] are those of example i; their features are rows of a CSR matrix.
+        """
 
 class Solver:
     """Minimises the penalised loss of an oracle, one iteration a call."""
@@ -683,15 +693,6 @@ def hinge_sum(oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(sh
     """
     Sum over the examples of weight * max over y of cost(y) - w . d, or of cost(y) * (1 - w . d) with rescaled slack; d = f(gold) - f(y).
     """
-
-class EnumeratedOracle(Oracle):
-    """Examples whose outputs are all written down."""
-
-    @staticmethod
-    def make(starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], gold: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_features: int, costs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> EnumeratedOracle:
-        """
-        Outputs starts[i]:starts[i + 1] are those of example i; their features are rows of a CSR matrix.
-        """
 
 class AskedOracle(Oracle):
     """Examples about which a Python object is asked."""

@@ -20,6 +20,8 @@ def shape(length):
 STRUCTURES = {
     "chain": (_core.PartStructure.chain(K), lambda T: outputs.chain(T, K)),
     "steps": (_core.PartStructure.chain(K, False), lambda T: outputs.chain(T, K, False)),
+    "chain by kernels": (_core.PartStructure.chain(K, kernels=True), lambda T: outputs.chain(T, K)),
+    "steps by kernels": (_core.PartStructure.chain(K, False, kernels=True), lambda T: outputs.chain(T, K, False)),
     "segments": (_core.PartStructure.segments(K, 2), lambda T: outputs.segments(T, K, 2)),
     "automaton": (
         _core.PartStructure.automaton(K, np.array(ARCS, dtype=np.uint32).ravel(), np.ones(2, dtype=np.uint8)),
@@ -40,7 +42,7 @@ class Problem:
         self.gold = [int(rng.integers(len(listed))) for listed in self.listed]
         self.weights = rng.choice([1.0, 1.0, 0.5, 2.0], n_examples)
         first = "interval" if name == "segments" else "each"
-        second = "each" if name == "steps" else "tied"
+        second = "each" if name.startswith("steps") else "tied"
         self.channels = [
             self.channel(rng, "words", 0, first, 2, n_units),
             self.channel(rng, "more", 1, second, 0, 2),
@@ -162,7 +164,7 @@ def answer(found, n_weights, nu):
     return (round(score + nu * cost, 8), round(cost, 8), *np.round(dense, 8).tolist())
 
 
-LEARNERS = [name for name in learners.names() if name != "memm"]
+LEARNERS = [name for name in learners.names() if name != "memm"]  # listed outputs are one decision each
 
 
 @pytest.mark.parametrize("name", LEARNERS)
@@ -206,3 +208,60 @@ def test_threads_change_no_bit(n_jobs):
     one, many = np.zeros((2, len(w)))
     assert oracle.loss(w, one) == oracle.loss(w, many, n_jobs)
     assert one.tobytes() == many.tobytes()
+
+
+def decisions(name, T, gold, listing):
+    """For each step of gold: features of the alternatives, the differences that the next choice makes, and gold's."""
+    begun = (lambda y, n: y[: 3 * n]) if name == "segments" else (lambda y, n: y[:n])
+    step = 3 if name == "segments" else 1
+    gold_output = listing[gold][0]
+    for n in range(len(gold_output) // step):
+        before = begun(gold_output, n)
+        choices = {}
+        for output, _ in listing:
+            if list(begun(output, n)) == list(before):
+                choices.setdefault(tuple(output[step * n : step * (n + 1)]), output)
+        yield before, choices, tuple(gold_output[step * n : step * (n + 1)])
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+@pytest.mark.parametrize("seed", range(3))
+def test_single_decisions_are_those_written_out(name, seed):
+    problem = Problem(name, seed)
+    local = problem.oracle().local()
+    w = np.random.default_rng(seed).normal(size=local.n_weights)
+    expected = 0.0
+    for i, (T, listing, gold) in enumerate(zip(problem.lengths, problem.listed, problem.gold, strict=True)):
+        for before, choices, chosen in decisions(name, int(T), gold, listing):
+            scores = {c: w @ problem.features(i, counts_of(problem, int(T), [*before, *c])) for c in choices}
+            expected += problem.weights[i] * (np.logaddexp.reduce(list(scores.values())) - scores[chosen])
+    gradient = np.zeros(len(w))
+    np.testing.assert_allclose(local.loss(w, gradient), expected, rtol=1e-10, atol=1e-10)
+    for j in np.random.default_rng(seed).choice(len(w), 5):
+        step = np.eye(len(w))[j] * 1e-5
+        ends = [local.loss(w + s, np.zeros(len(w))) for s in (step, -step)]
+        np.testing.assert_allclose(gradient[j], (ends[0] - ends[1]) / 2e-5, rtol=1e-5, atol=1e-6)
+
+
+def counts_of(problem, T, begun):
+    """Counts of parts of an output that may not be complete."""
+    blocks = problem.structure.blocks(shape(T))
+    counts = np.zeros(sum(b[1] * b[2] for b in blocks))
+    first = blocks[0][1] * blocks[0][2]
+    if problem.name == "segments":
+        rows = [begun[i : i + 3] for i in range(0, len(begun), 3)]
+        for n, (begin, end, label) in enumerate(rows):
+            counts[(begin * 2 + end - begin - 1) * K + label] += 1
+            if n:
+                counts[first + rows[n - 1][2] * K + label] += 1
+        return counts
+    state = 0
+    for t, label in enumerate(begun):
+        counts[t * K + label] += 1
+        if problem.name == "automaton":
+            arc = next(a for a, (source, of, _) in enumerate(ARCS) if (source, of) == (state, label))
+            counts[first + arc] += 1
+            state = ARCS[arc][2]
+        elif t:
+            counts[first + (t - 1 if problem.name.startswith("steps") else 0) * K * K + begun[t - 1] * K + label] += 1
+    return counts

@@ -342,7 +342,7 @@ class Multiclass(SavesModel, Estimator):
         groups, shares = groups_of(known.tolist(), self.hierarchy, self.expansion)
         return _Shape(known, groups, shares, bool(self.fit_intercept), columns)
 
-    def _oracle(self, shape: _Shape, X: Any, y: npt.NDArray[Any], weights: FloatArray) -> _core.LabelOracle:
+    def _oracle(self, shape: _Shape, X: Any, y: npt.NDArray[Any], weights: FloatArray) -> _core.LinearOracle:
         n_labels = len(shape.classes)
         shares = None if np.array_equal(shape.shares, np.eye(n_labels)) else shape.shares
         gold = np.searchsorted(shape.classes, y).astype(np.int32)

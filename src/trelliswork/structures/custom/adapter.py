@@ -143,7 +143,7 @@ class Asked:
 
     def enumerated(
         self, sample_weight: FloatArray, cost: Callable[[int, Any], float] | None = None
-    ) -> _core.EnumeratedOracle:
+    ) -> _core.LinearOracle:
         """Return an oracle of all outputs written down; ``cost`` in place of the structure's own."""
         cost = cost or self.cost
         starts, gold, costs = [0], [], []

@@ -1,0 +1,211 @@
+#include "features.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "../base/interrupt.hpp"
+
+namespace tw::linear {
+
+Features::Features(const Structure& structure, const Lists& shapes, std::vector<Channel> channels)
+    : channels_(std::move(channels)) {
+    for (const Channel& channel : channels_)
+        if (channel.first.size() != shapes.size() + 1 || channel.rows.size() != channel.first.back())
+            throw std::invalid_argument("channel " + channel.name + " has sites of another number of examples");
+    InterruptCheck check;
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+        check();
+        const std::vector<Block> blocks = structure.blocks(shapes[i]);
+        if (i == 0)
+            for (const Block& block : blocks) n_codes_.push_back(block.n_codes);
+        std::size_t total = 0;
+        begins_.push_back(0);
+        for (std::size_t b = 0; b < blocks.size(); ++b) {
+            if (blocks.size() != n_codes_.size() || blocks[b].n_codes != n_codes_[b])
+                throw std::invalid_argument("all examples must have the same blocks, with as many codes");
+            total += blocks[b].size();
+            if (total >= kNoPart)
+                throw std::invalid_argument("example " + std::to_string(i) + " has more than 4,294,967,294 parts");
+            begins_.push_back(static_cast<std::uint32_t>(total));
+        }
+        for (const Channel& channel : channels_) channel.check(i, blocks.at(channel.block));
+    }
+}
+
+void Features::set_weights(std::vector<WeightTable> tables, bool grows) {
+    tables_ = std::move(tables);
+    index_ = WeightIndex(grows);
+    rows_.resize(channels_.size());
+    for (std::size_t c = 0; c < channels_.size(); ++c) {
+        const std::size_t n_units = channels_[c].n_units;
+        const WeightTable& table = tables_[c];
+        index_.add_channel(channels_[c].n_codes, n_units, table.starts, table.codes);
+        if (table.starts.empty()) continue;
+        if (table.starts.size() != n_units + 1) throw std::invalid_argument("a table of weights has the wrong size");
+        rows_[c].resize(n_units + 1);
+        for (std::size_t u = 0; u <= n_units; ++u) {
+            const std::uint32_t begin = table.starts[u];
+            rows_[c][u] = {index_.offset(c) + begin, begin < table.codes.size() ? table.codes[begin] : 0};
+        }
+    }
+}
+
+void Features::find_weights(const Lists& gold, Combinations combinations) {
+    std::vector<WeightTable> tables(channels_.size());
+    std::vector<std::uint64_t> pairs;  // unit * n_codes + code
+    std::vector<double> counts, scratch, of_sites;
+    InterruptCheck check;
+    for (std::size_t c = 0; combinations != Combinations::kAll && c < channels_.size(); ++c) {
+        const Channel& channel = channels_[c];
+        pairs.clear();
+        for (std::size_t i = 0; i < gold.size(); ++i) {
+            check();
+            const std::size_t first = begin(i, channel.block), last = begin(i, channel.block + 1);
+            const std::size_t n = channel.n_sites(i);
+            counts.assign(last - first, 0.0);
+            for (const Part part : gold[i])
+                if (part >= first && part < last) counts[part - first] = 1.0;
+            of_sites.resize(n * channel.n_codes);
+            channel.gather(counts.data(), n_sites(i, channel.block), n_codes_[channel.block], n, true, of_sites.data(),
+                           scratch);
+            for (std::size_t s = 0; s < n; ++s)
+                for (std::size_t code = 0; code < channel.n_codes; ++code)
+                    if (of_sites[s * channel.n_codes + code] != 0.0)
+                        for (const std::uint32_t unit : channel.rows.columns_of(channel.first[i] + s))
+                            pairs.push_back(std::uint64_t{unit} * channel.n_codes + code);
+        }
+        std::ranges::sort(pairs);
+        pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
+        tables[c].starts.assign(channel.n_units + 1, 0);
+        for (const std::uint64_t pair : pairs) {
+            ++tables[c].starts[pair / channel.n_codes + 1];
+            tables[c].codes.push_back(static_cast<std::uint32_t>(pair % channel.n_codes));
+        }
+        for (std::size_t u = 0; u < channel.n_units; ++u) tables[c].starts[u + 1] += tables[c].starts[u];
+    }
+    set_weights(std::move(tables), combinations == Combinations::kGrown);
+}
+
+void Features::add_scores(std::size_t c, std::span<const double> weights, std::size_t first, std::size_t n_sites,
+                          double* out) const {
+    const Channel& channel = channels_[c];
+    const std::size_t n_codes = channel.n_codes;
+    const double* w = weights.data();
+    const std::uint32_t* codes = index_.codes(c).data();
+    const std::uint32_t offset = index_.offset(c);
+    const std::uint32_t* units = channel.rows.columns.data();
+    const Additions& added = index_.added(c);
+    const bool grown = !added.entries().empty(), full = rows_[c].empty();
+    const Row* rows = rows_[c].data();
+    const std::size_t end = channel.rows.columns.size();
+    std::size_t ahead = channel.rows.starts[first] + kAhead;
+    for (std::size_t s = 0; s < n_sites; ++s, out += n_codes)
+        each_unit(c, first + s,
+                  [&](std::uint32_t unit, double x, std::uint32_t begin, std::uint32_t size, std::uint32_t code) {
+                      if (!full && ahead + kAhead < end) {
+                          fetch_to_read(&rows[units[ahead + kAhead]]);
+                          fetch_to_read(w + rows[units[ahead++]].begin);
+                      }
+                      const double* of_unit = w + begin;
+                      if (size == n_codes)
+                          for (std::size_t k = 0; k < n_codes; ++k) out[k] += x * of_unit[k];
+                      else if (size == 1)
+                          out[code] += x * *of_unit;
+                      else
+                          for (std::uint32_t k = 0; k < size; ++k) out[codes[begin - offset + k]] += x * of_unit[k];
+                      if (grown)
+                          added.each(unit, [&](std::uint32_t of, std::uint32_t weight) {
+                              if (weight < weights.size()) out[of] += x * w[weight];
+                          });
+                  });
+}
+
+void Features::scores(const ScaledWeights& weights, std::size_t example, double* out, Scratch& space) const {
+    std::fill_n(out, n_parts(example), 0.0);
+    for (std::size_t c = 0; c < channels_.size(); ++c) {
+        const Channel& channel = channels_[c];
+        const std::size_t n = channel.n_sites(example), sites_of_block = n_sites(example, channel.block);
+        double* of_block = out + begin(example, channel.block);
+        if (channel.lies_as_block(sites_of_block)) {
+            add_scores(c, weights.stored, channel.first[example], n, of_block);
+        } else {
+            space.of_sites.assign(n * channel.n_codes, 0.0);
+            add_scores(c, weights.stored, channel.first[example], n, space.of_sites.data());
+            channel.spread(space.of_sites.data(), n, sites_of_block, n_codes_[channel.block], of_block, space.sums);
+        }
+    }
+    if (weights.scale != 1.0)
+        for (std::size_t i = 0; i < n_parts(example); ++i) out[i] *= weights.scale;
+}
+
+// Adds up what stands in entries_, in the order of sites and codes.
+void Features::take(std::size_t c, std::size_t example, SparseSum& out) {
+    const Channel& channel = channels_[c];
+    for (std::size_t i = 0; i < entries_.size();) {
+        const std::uint32_t site = entries_[i].site;
+        std::size_t end = i, kept = i;  // codes of this site, each once, and without those that cancelled
+        while (end < entries_.size() && entries_[end].site == site) {
+            Entry entry = entries_[end++];
+            for (; end < entries_.size() && entries_[end].site == site && entries_[end].code == entry.code; ++end)
+                entry.x += entries_[end].x;
+            if (entry.x != 0.0) entries_[kept++] = entry;
+        }
+        const std::size_t at = channel.first[example] + site;
+        for (std::size_t u = channel.rows.starts[at]; kept > i && u < channel.rows.starts[at + 1]; ++u) {
+            const double value = channel.rows.value(u);
+            if (value == 0.0) continue;
+            for (std::size_t e = i; e < kept; ++e) {
+                const std::uint32_t weight = index_.find_or_add(c, channel.rows.columns[u], entries_[e].code);
+                if (weight != kNoWeight) out.add(weight, value * entries_[e].x);
+            }
+        }
+        i = end;
+    }
+}
+
+void Features::collect(std::size_t example, std::span<const Count> counts, SparseSum& out) {
+    for (std::size_t c = 0; c < channels_.size(); ++c) {
+        const Channel& channel = channels_[c];
+        const auto first = static_cast<Part>(begin(example, channel.block));
+        const auto last = static_cast<Part>(begin(example, channel.block + 1));
+        const auto n_codes = static_cast<std::uint32_t>(n_codes_[channel.block]);
+        entries_.clear();
+        bool in_order = channel.sites == Channel::Sites::kEach && channel.codes.empty() && channel.shares.size() == 0;
+        for (const Count& count : counts) {
+            if (count.part < first || count.part >= last) continue;
+            const std::uint32_t site = (count.part - first) / n_codes;
+            const auto L = static_cast<std::uint32_t>(channel.longest);
+            channel.each_code((count.part - first) % n_codes, [&](std::uint32_t code, double share) {
+                if (channel.sites != Channel::Sites::kInterval)
+                    entries_.push_back({channel.sites == Channel::Sites::kTied ? 0 : site, code, share * count.times});
+                else
+                    for (std::uint32_t n = 0; n <= site % L; ++n)
+                        entries_.push_back({site / L + n, code, share * count.times});
+            });
+        }
+        if (!in_order)
+            std::ranges::stable_sort(entries_, [](const Entry& a, const Entry& b) {
+                return a.site != b.site ? a.site < b.site : a.code < b.code;
+            });
+        take(c, example, out);
+    }
+}
+
+void Features::collect(std::size_t example, const double* of_parts, SparseSum& out, Scratch& space) {
+    for (std::size_t c = 0; c < channels_.size(); ++c) {
+        const Channel& channel = channels_[c];
+        const std::size_t n = channel.n_sites(example);
+        space.of_sites.resize(n * channel.n_codes);
+        channel.gather(of_parts + begin(example, channel.block), n_sites(example, channel.block),
+                       n_codes_[channel.block], n, false, space.of_sites.data(), space.sums);
+        entries_.clear();
+        for (std::uint32_t s = 0; s < n; ++s)
+            for (std::uint32_t code = 0; code < channel.n_codes; ++code)
+                if (const double x = space.of_sites[s * channel.n_codes + code]; x != 0.0)
+                    entries_.push_back({s, code, x});
+        take(c, example, out);
+    }
+}
+
+}  // namespace tw::linear

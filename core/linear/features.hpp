@@ -1,0 +1,160 @@
+// From weights to scores of parts and back, for the examples of any structure.
+//
+//     weights     [channel 0: unit 0's codes, unit 1's codes, ...][channel 1: ...] ... [added]
+//     lists       units of each site, one site after the other                         Channel::rows
+//     table       by unit: where its weights begin, and the code of the first of them  8 bytes, one line of the cache
+//     parts       [block 0: site 0's codes, site 1's codes, ...][block 1: ...]         of one example
+//
+// Scores: for each site, for each of its units, for each code that the unit has: part += value * weight. Sums go the
+// same way back. Units that have all codes are added as rows; most others have one code only, and the table says which.
+// Tables and weights are larger than the cache: they are fetched some units ahead.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "../base/lists.hpp"
+#include "../base/prefetch.hpp"
+#include "../base/sparse_sum.hpp"
+#include "../oracle.hpp"
+#include "../structures/structure.hpp"
+#include "channel.hpp"
+#include "weight_index.hpp"
+
+namespace tw::linear {
+
+// Which codes the units of a channel have weights for; no starts: all.
+struct WeightTable {
+    std::vector<std::uint32_t> starts, codes;
+};
+
+// Which (unit, code) get weights: those that gold has, all, or those that gold has and what learners meet later.
+enum class Combinations { kSeen, kAll, kGrown };
+
+class Features {
+public:
+    struct Scratch {
+        std::vector<double> of_sites, sums;
+    };
+    struct Count {  // of a part
+        Part part;
+        double times;
+    };
+
+    // `shapes`: of examples. Throws std::invalid_argument when channels and structure do not fit each other.
+    Features(const Structure& structure, const Lists& shapes, std::vector<Channel> channels);
+    // To be called once, before anything below: the tables as given, or made from the parts of gold.
+    void set_weights(std::vector<WeightTable> tables, bool grows);
+    void find_weights(const Lists& gold, Combinations combinations);
+
+    const std::vector<Channel>& channels() const { return channels_; }
+    WeightIndex& index() { return index_; }
+    const WeightIndex& index() const { return index_; }
+
+    std::size_t n_blocks() const { return n_codes_.size(); }
+    std::size_t n_codes(std::size_t block) const { return n_codes_[block]; }
+    std::size_t begin(std::size_t example, std::size_t block) const {  // of block n_blocks: how many parts there are
+        return begins_[example * (n_blocks() + 1) + block];
+    }
+    std::size_t n_sites(std::size_t example, std::size_t block) const {
+        return n_codes_[block] == 0 ? 0 : (begin(example, block + 1) - begin(example, block)) / n_codes_[block];
+    }
+    std::size_t n_parts(std::size_t example) const { return begin(example, n_blocks()); }
+
+    // Overwrites [n_parts].
+    void scores(const ScaledWeights& weights, std::size_t example, double* out, Scratch& space) const;
+
+    // Adds the derivatives of  sum of numbers * scores of parts  by the weights; with `power` 2, of the squares of
+    // values. sums.at(channel, unit) says where those of the unit's own weights begin, and sums.added(weight) is one
+    // that was added.
+    template <int power, class Sums>
+    void scatter(std::size_t example, const double* of_parts, Sums& sums, Scratch& space) const;
+
+    // The same of few parts, in rising order, or of all, into a sparse sum; weights are made where they may be.
+    void collect(std::size_t example, std::span<const Count> counts, SparseSum& out);
+    void collect(std::size_t example, const double* of_parts, SparseSum& out, Scratch& space);
+
+private:
+    struct Row {  // of a unit
+        std::uint32_t begin, code;
+    };
+    struct Entry {  // of a site
+        std::uint32_t site, code;
+        double x;
+    };
+    static constexpr std::size_t kAhead = 12;  // units; the table twice as far
+
+    template <class Visit>
+    void each_unit(std::size_t channel, std::size_t site, Visit visit) const;
+    void add_scores(std::size_t channel, std::span<const double> weights, std::size_t first, std::size_t n_sites,
+                    double* out) const;
+    void take(std::size_t channel, std::size_t example, SparseSum& out);
+
+    std::vector<Channel> channels_;
+    std::vector<std::size_t> n_codes_;  // of blocks
+    std::vector<std::uint32_t> begins_;
+    std::vector<WeightTable> tables_;
+    std::vector<std::vector<Row>> rows_;  // by channel and unit, one more at the end; none where all units have all
+    WeightIndex index_{false};
+    std::vector<Entry> entries_;
+};
+
+// visit(unit, value, where its weights begin, how many, the first code; n_codes of them are all codes)
+template <class Visit>
+[[gnu::always_inline]] inline void Features::each_unit(std::size_t channel, std::size_t site, Visit visit) const {
+    const SparseRows& lists = channels_[channel].rows;
+    const auto n_codes = static_cast<std::uint32_t>(channels_[channel].n_codes);
+    const std::size_t stop = lists.starts[site + 1];
+    const Row* rows = rows_[channel].empty() ? nullptr : rows_[channel].data();
+    const std::uint32_t offset = index_.offset(channel);
+    for (std::size_t i = lists.starts[site]; i < stop; ++i) {
+        const std::uint32_t unit = lists.columns[i];
+        const Row row = rows ? rows[unit] : Row{offset + unit * n_codes, 0};
+        visit(unit, lists.value(i), row.begin, rows ? rows[unit + 1].begin - row.begin : n_codes, row.code);
+    }
+}
+
+template <int power, class Sums>
+void Features::scatter(std::size_t example, const double* of_parts, Sums& sums, Scratch& space) const {
+    for (std::size_t c = 0; c < channels_.size(); ++c) {
+        const Channel& channel = channels_[c];
+        const std::size_t n = channel.n_sites(example), n_codes = channel.n_codes, block = channel.block;
+        const std::size_t sites_of_block = n_sites(example, block);
+        const double* numbers = of_parts + begin(example, block);
+        if (!channel.lies_as_block(sites_of_block)) {
+            space.of_sites.resize(n * n_codes);
+            channel.gather(numbers, sites_of_block, n_codes_[block], n, power == 2, space.of_sites.data(), space.sums);
+            numbers = space.of_sites.data();
+        }
+        const std::uint32_t* codes = index_.codes(c).data();
+        const std::uint32_t offset = index_.offset(c);
+        const std::uint32_t* units = channel.rows.columns.data();
+        const Additions& added = index_.added(c);
+        const bool grown = !added.entries().empty();
+        const std::size_t last = channel.rows.starts[channel.first[example + 1]];
+        std::size_t ahead = channel.rows.starts[channel.first[example]] + kAhead;
+        for (std::size_t s = 0; s < n; ++s) {
+            const double* row = numbers + s * n_codes;
+            each_unit(
+                c, channel.first[example] + s,
+                [&](std::uint32_t unit, double value, std::uint32_t begin, std::uint32_t size, std::uint32_t code) {
+                    if (ahead < last) fetch_ahead(sums.at(c, units[ahead++]));
+                    const double x = power == 1 ? value : value * value;
+                    double* to = sums.at(c, unit);
+                    if (size == n_codes)
+                        for (std::size_t k = 0; k < n_codes; ++k) to[k] += x * row[k];
+                    else if (size == 1)
+                        *to += x * row[code];
+                    else
+                        for (std::uint32_t k = 0; k < size; ++k) to[k] += x * row[codes[begin - offset + k]];
+                    if (grown)
+                        added.each(unit,
+                                   [&](std::uint32_t of, std::uint32_t weight) { sums.added(weight) += x * row[of]; });
+                });
+        }
+    }
+}
+
+}  // namespace tw::linear
