@@ -17,7 +17,7 @@ from trelliswork.errors import InvalidInput, UnknownAttributes, Unsatisfiable
 from trelliswork.estimators.base import Estimator, sequence_tags
 from trelliswork.estimators.fitted import atomic, check_is_fitted, snapshot
 from trelliswork.estimators.saving import learner_from, learner_settings, remember_training, training_settings
-from trelliswork.features.inputs import head, inputs_of
+from trelliswork.features.inputs import Inputs, head, inputs_of
 from trelliswork.labels.encoded import Gold, encoded, paired, require_paired, warn_of_unseen
 from trelliswork.labels.scheme_constraints import SchemeConstraints
 from trelliswork.labels.span_labels import SpanLabels
@@ -25,21 +25,18 @@ from trelliswork.learners.training import FloatArray
 from trelliswork.models.calibration import Calibration, best_temperature, warn_unless_probabilities
 from trelliswork.models.decoding import PredictedSpan, least_risk, masks_of, spans_of
 from trelliswork.models.decoding_constraints import Limits, bias_of
-from trelliswork.models.explanation import Explanation, explained
 from trelliswork.models.json_values import plain
 from trelliswork.models.registry import refuse_arguments
 from trelliswork.models.trained import KIND, TrainedModel, Weight
 from trelliswork.structures import checks
 from trelliswork.structures.batch import ChainBatch
 from trelliswork.structures.chain import Chain
-from trelliswork.training.loop import checked_learner, learn
-from trelliswork.training.monitor import Callback
-from trelliswork.training.scoring import scoring_of
-from trelliswork.training.sequence_examples import SequenceExamples
-from trelliswork.training.weighting import Weighting
 
 if TYPE_CHECKING:
+    from trelliswork.models.explanation import Explanation
     from trelliswork.training.feature_cache import FeatureCache
+    from trelliswork.training.monitor import Callback
+    from trelliswork.training.sequence_examples import SequenceExamples
 
 __all__ = ["PredictedSpan", "SequenceLabeler"]
 
@@ -227,9 +224,8 @@ class SequenceLabeler(Estimator):
         """
         self._check_parameters()
         inputs, X = inputs_of(X, self.features)
-        weighting = Weighting(sample_weight, token_weight, self.class_weight)
         earlier = self._model if self.warm_start and hasattr(self, "_model") else None
-        examples = SequenceExamples(self, inputs, X, encoded(y), weighting, earlier)
+        examples = self._examples(inputs, X, y, sample_weight, token_weight, earlier)
         return self._learn(examples, X_dev, y_dev, callback, resume)
 
     @atomic
@@ -263,9 +259,14 @@ class SequenceLabeler(Estimator):
         self._check_parameters()
         if not hasattr(self, "_model"):
             return self.fit(X, y, sample_weight=sample_weight, token_weight=token_weight, callback=callback)
-        weighting = Weighting(sample_weight, token_weight, self.class_weight)
-        examples = SequenceExamples(self, self._model.inputs, X, encoded(y), weighting, self._model, keep_all=True)
+        examples = self._examples(self._model.inputs, X, y, sample_weight, token_weight, self._model, keep_all=True)
         return self._learn(examples, None, None, callback, None)
+
+    def _examples(self, inputs: Inputs, X: Any, y: Any, *weights: Any, **how: Any) -> SequenceExamples:
+        # Imported here, as all that only training needs: a program that loads a model and asks it does not wait for it.
+        from trelliswork.training.sequence_examples import SequenceExamples
+
+        return SequenceExamples(self, inputs, X, encoded(y), *weights, **how)
 
     def _learn(
         self,
@@ -275,8 +276,10 @@ class SequenceLabeler(Estimator):
         callback: Callback | None,
         resume: Mapping[str, npt.NDArray[Any]] | None,
     ) -> Self:
+        from trelliswork.training.loop import learn
+
         problem = examples.problem(X_dev, y_dev, partial(self._keep, examples))
-        learn(self, checked_learner(self.learner), problem, callback, resume)
+        learn(self, examples.learner, problem, callback, resume)
         return self
 
     def _keep(self, examples: SequenceExamples, weights: FloatArray) -> None:
@@ -286,7 +289,7 @@ class SequenceLabeler(Estimator):
 
     def _settings(self, examples: SequenceExamples) -> dict[str, Any]:
         """What the model file says besides the tensors."""
-        learner = checked_learner(self.learner)
+        learner = examples.learner
         last = self.history_[-1] if self.history_ else {}
         return {
             "kind": KIND,
@@ -324,8 +327,7 @@ class SequenceLabeler(Estimator):
         """Return the examples as the learner sees them; see `trelliswork.oracle`."""
         self._check_parameters()
         inputs, X = inputs_of(X, self.features)
-        weighting = Weighting(sample_weight, token_weight, self.class_weight)
-        return SequenceExamples(self, inputs, X, encoded(y), weighting).oracle
+        return self._examples(inputs, X, y, sample_weight, token_weight).oracle
 
     def feature_cache(self, X: Any, y: Any) -> FeatureCache | None:
         """Return features and labels, extracted once, for cross-validation to train on parts of; None if it cannot.
@@ -572,6 +574,8 @@ class SequenceLabeler(Estimator):
         """Return how well the predicted labels agree with ``y``, by the measure that ``scoring`` names."""
         labels, lengths = self._decode(X)
         gold = paired(encoded(y, "y", self._model.labels), lengths, "X")
+        from trelliswork.training.scoring import scoring_of
+
         return scoring_of(self.scoring, gold, gold.names)(gold, labels, gold.names)
 
     @snapshot
@@ -598,6 +602,8 @@ class SequenceLabeler(Estimator):
         self._require_probabilities()
         rows = [tokens[t] for t in range(source.length(0))]
         with _placed(0, "x"):
+            from trelliswork.models.explanation import explained
+
             return explained(self._model, source, rows)
 
     @snapshot

@@ -24,7 +24,6 @@ from trelliswork.structures import checks
 from trelliswork.training.loop import checked_learner, seed_of
 from trelliswork.training.sequence_examples import SequenceExamples
 from trelliswork.training.snapshots import Snapshot, Stopwatch
-from trelliswork.training.weighting import Weighting
 
 if TYPE_CHECKING:
     from trelliswork.estimators.sequence_labeler import SequenceLabeler
@@ -110,10 +109,9 @@ class FeatureCache:
             At the end of training.
         """
         labeler._check_parameters()
-        learner = checked_learner(labeler.learner)
-        weighting = Weighting(None, None, labeler.class_weight)
         with numbered_in_whole(train):
-            examples = SequenceExamples(labeler, self._rows, train, _part(self._gold, train), weighting)
+            examples = SequenceExamples(labeler, self._rows, train, _part(self._gold, train))
+        learner = examples.learner
         n_jobs = checks.as_jobs(labeler.n_jobs)
         (source,) = self._rows.sources(test)
         held_out = examples.oracle.dev(source, n_jobs)

@@ -41,7 +41,8 @@ class SequenceExamples:
         What is seen of a token.
     X, gold
         The sequences, and their labels as numbers.
-    weighting : Weighting
+    sample_weight, token_weight : optional
+        As for `SequenceLabeler.fit`.
     earlier : TrainedModel, optional
         The model to start from.
     keep_all : bool
@@ -51,6 +52,8 @@ class SequenceExamples:
     ----------
     oracle : ChainOracle
         What a learner sees of the examples.
+    learner : Learner
+        The one they were laid out for.
     classes : list of str
         The labels, sorted.
     n_sequences, n_tokens : int
@@ -62,14 +65,15 @@ class SequenceExamples:
         inputs: Inputs,
         X: Any,
         gold: Gold,
-        weighting: Weighting,
+        sample_weight: Any = None,
+        token_weight: Any = None,
         earlier: TrainedModel | None = None,
         keep_all: bool = False,
     ) -> None:
-        self._labeler, self.inputs, self._gold, self._weighting = labeler, inputs, gold, weighting
-        self._learner = checked_learner(labeler.learner)
-        self._keep_all = keep_all
-        weighting.require_meaning(self._learner)
+        self._labeler, self.inputs, self._gold, self._keep_all = labeler, inputs, gold, keep_all
+        self.learner = checked_learner(labeler.learner)
+        self._weighting = Weighting(sample_weight, token_weight, labeler.class_weight)
+        self._weighting.require_meaning(self.learner)
         self.classes = sorted({*gold.names, *(earlier.labels if earlier is not None else ())})
         if not self.classes:
             raise InvalidInput("y has no labels to learn from: pass at least one labelled token.")
@@ -124,7 +128,7 @@ class SequenceExamples:
         measure = scoring_of(self._labeler.scoring, gold, gold.names)
 
         def score(w: FloatArray) -> float:
-            guess = [part.argmax(w, n_jobs, self._learner.local) for part in sets]
+            guess = [part.argmax(w, n_jobs, self.learner.local) for part in sets]
             return measure(gold, np.concatenate(guess), gold.names)
 
         return score, checksum_of_dev(gold, sets)
@@ -170,7 +174,7 @@ class SequenceExamples:
             raise InvalidInput("X has no tokens to learn from: pass at least one sequence that is not empty.")
 
     def _made(self, examples: _core.Examples, order: npt.NDArray[np.int32]) -> _core.ChainOracle:
-        labeler, learner, constraints = self._labeler, self._learner, self._constraints
+        labeler, learner, constraints = self._labeler, self.learner, self._constraints
         templates = self.inputs.templates
         allowed_transitions, allowed_start, allowed_end = (
             (None, None, None) if constraints is None else (part.astype(np.uint8) for part in constraints)
