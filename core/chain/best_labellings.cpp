@@ -227,7 +227,7 @@ void BestLabellings::fetch_lists(std::size_t s) const {
     fetch(far_, far_starts_[first], far_starts_[last]);
     fetch(parts_, part_starts_[first], part_starts_[last]);
     fetch(rare_, rare_starts_[first], rare_starts_[last]);
-    fetch(set_.gold, first, last);
+    if (!set_.partly_labelled()) fetch(set_.gold, first, last);
 }
 
 void BestLabellings::fetch_weights(const ScaledWeights& weights, std::size_t s) const {
@@ -330,14 +330,18 @@ void BestLabellings::forbid(double* moves, std::size_t steps) const {
             if (!allowed[i]) moves[i] = kLogZero;
 }
 
+// The least to any label that is allowed; none where all are.
 double BestLabellings::token_cost(std::size_t token, std::size_t label) const {
-    return set_.cost(set_.gold[token], label) * (set_.token_weights.empty() ? 1.0 : set_.token_weights[token]);
+    const auto allowed = set_.allowed(token);
+    double cost = allowed.empty() ? 0.0 : std::numeric_limits<double>::infinity();
+    for (const std::uint16_t y : allowed) cost = std::min(cost, set_.cost(y, label));
+    return cost * (set_.token_weights.empty() ? 1.0 : set_.token_weights[token]);
 }
 
 void BestLabellings::add_costs(std::size_t s, double nu, double* unary) const {
     if (nu == 0.0) return;
     for (std::size_t t = set_.starts[s]; t < set_.starts[s + 1]; ++t, unary += K_) {
-        if (set_.settings.cost.empty()) {
+        if (set_.settings.cost.empty() && !set_.partly_labelled()) {
             const double cost = nu * (set_.token_weights.empty() ? 1.0 : set_.token_weights[t]);
             const double of_gold = unary[set_.gold[t]];
             for (std::size_t y = 0; y < K_; ++y) unary[y] += cost;
@@ -356,7 +360,7 @@ void BestLabellings::put_scores(Scratch& space, const ScaledWeights& weights, st
     if (space.unary.size() < room) space.unary.resize(room);  // never smaller: more again would be filled
     put_unit_scores(weights, s, space.unary.data());
     space.lowered = 0.0;
-    if (nu != 0.0 && set_.settings.cost.empty()) {
+    if (nu != 0.0 && set_.settings.cost.empty() && !set_.partly_labelled()) {
         double* unary = space.unary.data();
         for (std::size_t t = set_.starts[s]; t < set_.starts[s + 1]; ++t, unary += K_) {
             const double cost = nu * (set_.token_weights.empty() ? 1.0 : set_.token_weights[t]);
@@ -457,7 +461,7 @@ std::vector<Output> BestLabellings::kbest(const ScaledWeights& weights, std::siz
     Scratch& space = *borrowed;
     const std::size_t length = set_.length(s);
     put_scores(space, weights, s, nu);
-    const double of_gold = gold_score(space, s);
+    const double of_gold = set_.partly_labelled() ? std::nan("") : gold_score(space, s);
     std::vector<Output> out;
     const auto take = [&](const std::int32_t* labels, double total) {
         out.push_back(found(s, labels, total + space.lowered, nu));
@@ -472,12 +476,28 @@ std::vector<Output> BestLabellings::kbest(const ScaledWeights& weights, std::siz
     return out;
 }
 
+Output BestLabellings::best_allowed(const ScaledWeights& weights, std::size_t s) const {
+    const Pool<Scratch>::Borrowed borrowed(*spaces_);
+    Scratch& space = *borrowed;
+    put_scores(space, weights, s, 0.0);
+    for (std::size_t t = 0; t < set_.length(s); ++t) {
+        const auto allowed = set_.allowed(set_.starts[s] + t);
+        double* unary = space.unary.data() + t * K_;
+        for (std::size_t y = 0; y < K_ && !allowed.empty(); ++y)
+            if (std::ranges::find(allowed, y) == allowed.end()) unary[y] = kLogZero;
+    }
+    const Sequence sequence{space.unary.data(), set_.length(s)};
+    const Potentials potentials{K_, space.moves.data(), set_.has_pair_attributes(), start_.data(), end_.data()};
+    space.best.search(potentials, sequence, 1, std::exchange(space.same, !set_.has_pair_attributes()));
+    return found(s, space.best.labels(0), space.best.score(0), 0.0);
+}
+
 Output BestLabellings::found(std::size_t s, const std::int32_t* labels, double total, double nu) const {
     Output out;
     out.code.assign(labels, labels + set_.length(s));
     for (std::size_t t = 0; t < out.code.size(); ++t) {
         const std::size_t token = set_.starts[s] + t;
-        if (out.code[t] != set_.gold[token]) out.cost += token_cost(token, out.code[t]);
+        if (set_.partly_labelled() || out.code[t] != set_.gold[token]) out.cost += token_cost(token, out.code[t]);
     }
     out.score = total - nu * out.cost;
     return out;
@@ -542,8 +562,13 @@ template <class Add>
 }
 
 void BestLabellings::difference(std::size_t s, std::span<const std::uint32_t> labels, SparseVector& out) {
+    difference_to(s, set_.gold.data() + set_.starts[s], labels, out);
+}
+
+template <class Label>
+void BestLabellings::difference_to(std::size_t s, const Label* gold, std::span<const std::uint32_t> labels,
+                                   SparseVector& out) {
     sum_->begin();
-    const std::uint16_t* gold = set_.gold.data() + set_.starts[s];
     std::size_t n_wrong = 0;
     for (std::size_t t = 0; t < set_.length(s); ++t) n_wrong += labels[t] != gold[t];
     for (std::size_t t = 0; t < set_.length(s); ++t) {
@@ -575,6 +600,9 @@ void BestLabellings::difference(std::size_t s, std::span<const std::uint32_t> la
     }
     sum_->end(out);
 }
+
+template void BestLabellings::difference_to(std::size_t, const std::uint32_t*, std::span<const std::uint32_t>,
+                                            SparseVector&);
 
 // NaN where pairs of labels have attributes, or the weights lack some that are there by now.
 double BestLabellings::margin(const ScaledWeights& weights, std::size_t s,

@@ -29,6 +29,11 @@ public:
 
     std::vector<Output> kbest(const ScaledWeights& weights, std::size_t sequence, std::size_t k, double nu) const;
     void difference(std::size_t sequence, std::span<const std::uint32_t> labels, SparseVector& out);
+    // Where labels are known in part: the best labelling that is allowed, and the difference to a labelling.
+    Output best_allowed(const ScaledWeights& weights, std::size_t sequence) const;
+    template <class Label>
+    void difference_to(std::size_t sequence, const Label* gold, std::span<const std::uint32_t> labels,
+                       SparseVector& out);
     void prefetch_update(const PrefetchTarget& touched);  // by the next difference()
     double margin(const ScaledWeights& weights, std::size_t sequence, std::span<const std::uint32_t> labels) const;
     // Exact where the cost counts wrong labels and the chain is not too long: the best labelling for every number of

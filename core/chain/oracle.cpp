@@ -46,7 +46,8 @@ ChainOracle::ChainOracle(Examples&& examples, Settings settings, std::size_t n_j
                  : set->settings.by_member ? Variables::kByMember
                                            : Variables::kScaled;
     fast_ = use == Use::kFast && has_fast_path(*set);
-    if (!fast_ && !set->partly_labelled()) best_ = std::make_unique<BestLabellings>(*set, index_);
+    if (!fast_ && (use == Use::kBest || !set->partly_labelled()))
+        best_ = std::make_unique<BestLabellings>(*set, index_);
     const std::size_t n_threads = std::clamp<std::size_t>(n_jobs, 1, set->shards.size() - 1);  // what is worth it
     path_ = fast_ ? fast_path(*set, n_threads) : linear_path(*set);
     if (fast_) set->occurrences = {};  // the layout has lists of its own
@@ -77,10 +78,7 @@ double ChainOracle::descend(WorkingWeights& weights, std::span<const std::uint32
 }
 
 std::uint32_t ChainOracle::sequence(std::size_t example) const {
-    if (!best_)
-        throw std::invalid_argument(set_->partly_labelled()
-                                        ? "labels that are known only in part give no best labelling to compare with"
-                                        : "this oracle was made for sums; make it with use='best'");
+    if (!best_) throw std::invalid_argument("this oracle was made for sums; make it with use='best'");
     if (example >= n_examples()) throw std::invalid_argument("there is no example " + std::to_string(example));
     return set_->sequence[example];
 }
@@ -137,6 +135,20 @@ bool ChainOracle::slack_argmax(const ScaledWeights& weights, std::size_t example
     const std::uint32_t s = sequence(example);
     best = {};
     return s == kNoAttribute || best_->slack_argmax(weights, s, best);
+}
+
+Output ChainOracle::best_allowed(const ScaledWeights& weights, std::size_t example) const {
+    const std::uint32_t s = sequence(example);
+    return s == kNoAttribute ? Output{} : best_->best_allowed(weights, s);
+}
+
+void ChainOracle::difference_to(std::size_t example, const Output& gold, const Output& output, SparseVector& out) {
+    const std::uint32_t s = sequence(example);
+    out.clear();
+    if (s == kNoAttribute) return;
+    if (gold.code.size() != set_->length(s) || output.code.size() != set_->length(s))
+        throw std::invalid_argument("this structure is of another example");
+    best_->difference_to(s, gold.code.data(), output.code, out);
 }
 
 void ChainOracle::part_scores(const ScaledWeights& weights, std::size_t example, std::vector<double>& out) const {

@@ -20,6 +20,7 @@ class ChainOracle : public Oracle,
                     public BestOutputs,
                     public Sums,
                     public PartMarginals,
+                    public PartialGold,
                     public Hints,
                     public GrowingWeights {
 public:
@@ -35,7 +36,8 @@ public:
     std::size_t n_labels() const { return set_->n_labels(); }
     BestOutputs* best() override { return best_ ? this : nullptr; }
     Sums* sums() override { return this; }
-    PartMarginals* parts() override { return best_ ? this : nullptr; }
+    PartMarginals* parts() override { return best_ && !set_->partly_labelled() ? this : nullptr; }
+    PartialGold* partial() override { return best_ && set_->partly_labelled() ? this : nullptr; }
     Hints* hints() override { return this; }
     GrowingWeights* growth() override { return this; }
     bool reads_rounded() const override { return true; }
@@ -50,11 +52,13 @@ public:
     void prefetch_update(const PrefetchTarget& touched) override;
     double margin(const ScaledWeights& weights, std::size_t example, const Output& found) const override;
     bool slack_argmax(const ScaledWeights& weights, std::size_t example, Output& best) const override;
+    Output best_allowed(const ScaledWeights& weights, std::size_t example) const override;
+    void difference_to(std::size_t example, const Output& gold, const Output& output, SparseVector& out) override;
     void part_scores(const ScaledWeights& weights, std::size_t example, std::vector<double>& out) const override;
     void part_costs(std::size_t example, std::vector<double>& out) const override;
     double marginals(std::size_t example, std::span<const double> scores, std::vector<double>& out) const override;
     void difference_of_marginals(std::size_t example, std::span<const double> marginals, SparseVector& out) override;
-    bool decides() const override { return best_ && variables_ != Variables::kByMember; }
+    bool decides() const override { return best_ && !set_->partly_labelled() && variables_ != Variables::kByMember; }
     std::unique_ptr<Oracle> local() const override;  // null where gold or attributes are not at hand
     std::span<const double> l1_factors() const override { return l1_factors_; }
     double loss(std::span<const double> weights, std::span<double> gradient, double nu, std::size_t n_jobs,

@@ -46,6 +46,7 @@ double CuttingPlane::gradient_norm() const { return std::numeric_limits<double>:
 void CuttingPlane::step(std::size_t n_jobs) {
     if (outcome_ != Outcome::kRunning) return;
     if (round_is_over_) begin_round();
+    if (passes_ == 0 && examples_.partly_known()) find_first_gold();
     if (planes_.empty()) keep_best(find_plane(n_jobs));
     const double dual = dual_, objective = objective_;
     solve();
@@ -60,6 +61,21 @@ void CuttingPlane::step(std::size_t n_jobs) {
     if (end == Outcome::kRunning) return;
     round_is_over_ = !examples_.stale(AveragedWeights(best_), n_jobs).empty();
     if (!round_is_over_) outcome_ = end;
+}
+
+void CuttingPlane::find_first_gold() {
+    AveragedWeights w(best_);
+    SparseVector difference;
+    InterruptCheck check;
+    for (std::size_t i = 0; centre_.values().empty() && i < oracle_.n_examples(); ++i) {
+        check();
+        if (oracle_.example_weight(i) == 0.0) continue;
+        examples_.complete(w, i);
+        examples_.difference(w, i, examples_.kbest(w, i, 1, 0.0).at(0), difference);
+        w.add(difference, oracle_.example_weight(i));
+    }
+    for (std::size_t i = 0; i < oracle_.n_examples(); ++i) examples_.complete(w, i);
+    w_.grow(oracle_.n_weights());
 }
 
 void CuttingPlane::begin_round() {

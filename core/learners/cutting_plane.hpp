@@ -8,7 +8,8 @@
 // bound on its distance from the minimum.
 //
 // Where gold is known only in part, that is a round: the best allowed outputs at the best w become gold, and as planes
-// of an earlier gold say nothing about R, the next round begins without any.
+// of an earlier gold say nothing about R, the next round begins without any. At zero weights all allowed outputs are
+// equally good: a pass of the perceptron says which of them are gold in the first round.
 #pragma once
 
 #include <algorithm>
@@ -50,6 +51,7 @@ private:
     void keep_best(double loss);
     void drop_idle();
     void begin_round();  // with the gold of the best weights so far
+    void find_first_gold();
     std::size_t memory_bytes() const;
 
     Oracle& oracle_;

@@ -21,7 +21,9 @@ void LaRank::visit(std::size_t example) {
     DualMethod::visit(example);  // ProcessNew
     if (epochs_ == 0) seen_.push_back(static_cast<std::uint32_t>(example));
     for (std::size_t r = 0; r < reprocess_; ++r) {
-        process(seen_[random_.below(seen_.size())], dual_settings_.k);  // ProcessOld: of the example just picked
+        const std::size_t old = seen_[random_.below(seen_.size())];
+        look_for_gold(old);
+        process(old, dual_settings_.k);  // ProcessOld: of the example just picked
         for (std::size_t i = 0; i < kOptimize; ++i) process(seen_[random_.below(seen_.size())], 0);
     }
 }

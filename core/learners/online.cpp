@@ -30,14 +30,17 @@ void Online::step(std::size_t n_jobs) {
     for (std::size_t i = 0; i < visits.size(); ++i) {
         check();
         if (i + 2 < visits.size()) examples_.prefetch(w_, visits[i + 1], visits[i + 2]);
-        if (examples_.partly_known() && compares_with_gold() && oracle_.example_weight(visits[i]) != 0.0 &&
-            examples_.complete(w_, visits[i]))
-            gold_changed(visits[i]);
+        look_for_gold(visits[i]);
         visit(visits[i]);
         if (settings_.averaged && oracle_.example_weight(visits[i]) != 0.0) count();
     }
     ++epochs_;
     after_pass(n_jobs);
+}
+
+void Online::look_for_gold(std::size_t example) {
+    if (!examples_.partly_known() || !compares_with_gold() || oracle_.example_weight(example) == 0.0) return;
+    if (examples_.complete(w_, example)) gold_changed(example);
 }
 
 void Online::before_pass(std::size_t) {}

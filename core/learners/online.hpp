@@ -47,6 +47,7 @@ protected:
     virtual void count() { w_.count(); }
     virtual void before_pass(std::size_t n_jobs);
     // Where gold is known in part, it is looked for before each visit, unless it drops out of the loss.
+    void look_for_gold(std::size_t example);
     virtual bool compares_with_gold() const { return true; }
     // Called when another output stands for gold than before: differences to the earlier one must be forgotten.
     virtual void gold_changed(std::size_t) {}

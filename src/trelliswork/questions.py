@@ -13,23 +13,37 @@ from trelliswork.errors import InvalidInput
 
 __all__ = ["QUESTIONS", "require_answers"]
 
-# Each with what it asks for, and what to do where a class written by a user does not answer it.
+_OF_CHAINS = "choose another learner; an oracle of chains answers with use='best'"
+_ONE_GOLD = "give every example one gold output, with no label left out, or choose another learner"
+
+# Each with what it asks for, what to do where a class written by a user does not answer it, and where examples do not.
 QUESTIONS = {
-    "argmax": ("the best output", "define argmax(x, weights, gold, cost_scale) or outputs(x)"),
+    "argmax": (
+        "the best output",
+        "define argmax(x, weights, gold, cost_scale) or outputs(x)",
+        _OF_CHAINS,
+    ),
     "kbest": (
         "several best outputs",
         "define kbest(x, weights, k, gold, cost_scale) or outputs(x), or use k=1",
+        f"use k=1, or {_OF_CHAINS}",
     ),
     "expectations": (
         "sums over all outputs",
-        "define expectations(x, weights, gold, cost_scale) or outputs(x), with parts(x) marginals(scores), or choose a "
-        "learner that asks for the best output only",
+        "define expectations(x, weights, gold, cost_scale) or outputs(x), or choose a learner that asks for the best "
+        "output only",
+        "choose a learner that asks for the best output only",
     ),
     "parts": (
         "marginals of parts under any scores",
-        "define outputs(x), with parts(x) marginals(scores), or choose another learner",
+        "define outputs(x), or choose another learner",
+        f"{_ONE_GOLD}; an oracle of chains answers with use='best'",
     ),
-    "local": ("single decisions, each given gold before it", "define outputs(x), or choose another learner"),
+    "local": (
+        "single decisions, each given gold before it",
+        "define outputs(x), or choose another learner",
+        f"{_ONE_GOLD}; an oracle of chains answers with use='best'",
+    ),
 }
 
 
@@ -56,11 +70,7 @@ def require_answers(learner: object, asks: Sequence[str], answers: Sequence[str]
     for question in asks:
         if question in answers:
             continue
-        what, remedy = QUESTIONS[question]
+        what, definition, otherwise = QUESTIONS[question]
         if name is not None:
-            raise InvalidInput(f"{learner} asks for {question}, which class {name} does not define: {remedy}.")
-        raise InvalidInput(
-            f"{learner} asks for {question} ({what}), which these examples do not answer: choose another learner, or "
-            "examples with one gold output each, of a structure that can answer. An oracle of chains must be made with "
-            "use='best' for all but sums."
-        )
+            raise InvalidInput(f"{learner} asks for {question}, which class {name} does not define: {definition}.")
+        raise InvalidInput(f"{learner} asks for {question} ({what}), which these examples do not answer: {otherwise}.")

@@ -179,14 +179,15 @@ def constraints(name):
 
 def partial_labels(name):
     known = [[*y[:-1], {"A", "B"}] for y in Y]
-    if not learner_of(name).sums:
-        return refused(lambda: fitted(name, X, known), "every token needs one label")
+    if name in ("eg", "memm"):
+        return refused(lambda: fitted(name, X, known), "give every example one gold output")
     one = scores(fitted(name, X, [[{label} for label in y] for y in Y]))
     np.testing.assert_allclose(one, scores(fitted(name)), atol=1e-5)
     some, none = [[*y[:-1], set(LABELS)] for y in Y], [[*y[:-1], None] for y in Y]
     np.testing.assert_allclose(scores(fitted(name, X, some)), scores(fitted(name, X, none)), atol=1e-5)
-    unlabelled = fitted(name, [*X, X[0]], [*Y, None])
-    np.testing.assert_allclose(scores(unlabelled), scores(fitted(name)), atol=1e-5)
+    if learner_of(name).sums:  # others visit it, though it teaches nothing
+        unlabelled = fitted(name, [*X, X[0]], [*Y, None])
+        np.testing.assert_allclose(scores(unlabelled), scores(fitted(name)), atol=1e-5)
     assert not np.allclose(scores(fitted(name, X, known)), scores(fitted(name)), atol=1e-4)
     return "{y} = y, all labels = None, no labels = left out (loss by enumeration: tests/training)"
 

@@ -208,5 +208,5 @@ def test_a_run_cut_in_two_ends_with_the_same_bits():
 def test_examples_without_decisions_are_refused():
     with pytest.raises(InvalidInput, match="use='best'"):
         MEMM().train(oracle(random_problem(0)))
-    with pytest.raises(InvalidInput, match="one gold output each"):
+    with pytest.raises(InvalidInput, match="one gold output"):
         MEMM().train(oracle(random_problem(1, {"partial"}, n_sequences=8), best=True))

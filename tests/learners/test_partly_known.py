@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import trelliswork as tw
 from learners.test_any_structure import Problem, shape
 from reference import margins
-from trelliswork import _core
+from training.problems import FLAGS, oracle, random_problem
+from trelliswork import _core, learners
 from trelliswork.errors import InvalidInput
 
 STRUCTURES = ("chain", "automaton")
@@ -228,5 +231,60 @@ def test_outputs_that_are_fully_known_teach_what_gold_teaches(name):
     ("learner", "question"), [(tw.ExponentiatedGradient(), "parts"), (tw.MEMM(), "local")], ids=["eg", "memm"]
 )
 def test_learners_that_need_gold_itself_say_so(learner, question, problem):
-    with pytest.raises(InvalidInput, match=f"asks for {question}.* examples with one gold output each"):
+    with pytest.raises(InvalidInput, match=f"asks for {question}.*give every example one gold output"):
         learner.train(problem.oracle())
+
+
+# The fast code of chains, against the oracle of any structure.
+
+
+def chains(seed, flags=(), **settings):
+    return random_problem(seed, {"partial", *flags}, combinations="all", per_token=2, **settings)
+
+
+@given(st.integers(0, 2**31), st.sets(st.sampled_from(FLAGS)), st.sampled_from([0.0, 1.0, -0.5]))
+def test_chains_answer_as_the_oracle_of_any_structure(seed, flags, nu):
+    made = oracle(chains(seed, flags), best=True)
+    linear = made.linear()
+    assert made.answers == linear.answers
+    w = np.random.default_rng(seed).normal(size=made.n_weights)
+    for i in range(made.n_examples):
+        ours, theirs = (o.kbest(w, i, 4, nu) for o in (made, linear))
+        np.testing.assert_allclose([one[1:3] for one in ours], [one[1:3] for one in theirs], rtol=1e-9, atol=1e-9)
+        for (*_, at, values), (*_, there, others) in zip(ours, theirs, strict=True):
+            dense = np.zeros((2, made.n_weights))
+            dense[0, at], dense[1, there] = values, others
+            np.testing.assert_allclose(dense[0], dense[1], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", [name for name in learners.names() if name not in ("crf", "eg", "memm", "arow")])
+@pytest.mark.parametrize("flags", [(), ("valued", "pairs", "sequence_weight"), ("cost", "constraints")])
+def test_learners_learn_the_same_from_chains_and_from_the_oracle_of_any_structure(name, flags):
+    problem = chains(7, flags, n_sequences=8)
+    learner = learners.by_name(name).set_params(epochs=3)
+    if "shuffle" in learner.get_params():
+        learner.set_params(shuffle=False)
+    made = oracle(problem, best=True)
+    start = np.random.default_rng(1).normal(size=made.n_weights)
+    ours, theirs = (learner.train(o, weights=start).weights for o in (made, made.linear()))
+    np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
+
+
+def test_weights_grow_where_gold_is_completed_with_what_was_never_seen():
+    problem = chains(3, n_labels=20, n_sequences=40, vocabulary=300)
+    problem.allowed = [[labels if len(labels) == 1 else set() for labels in sequence] for sequence in problem.allowed]
+    everything = tw.Perceptron(epochs=3, shuffle=False).train(oracle(problem, best=True))
+    problem.combinations = "grown"
+    made = oracle(problem, best=True)
+    seen = made.n_weights
+    grown = tw.Perceptron(epochs=3, shuffle=False).train(made)
+    assert seen < made.n_weights == len(grown.weights) <= len(everything.weights)
+    norms = [np.sum(trained.weights**2) for trained in (grown, everything)]
+    np.testing.assert_allclose(norms[0], norms[1], rtol=1e-9)
+
+
+def test_threads_change_no_bit_on_chains():
+    problem = chains(5, n_sequences=60)
+    for learner in (tw.CuttingPlane(epochs=4), tw.SDM(epochs=4), tw.Pegasos(epochs=2, batch_size=8)):
+        one, more = (learner.train(oracle(problem, best=True), n_jobs=n_jobs).weights for n_jobs in (1, 3))
+        assert one.tobytes() == more.tobytes()

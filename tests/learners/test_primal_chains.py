@@ -70,7 +70,7 @@ def members(made):
     tensors = made.export(np.arange(1.0, made.n_weights + 1))
     exported = [
         tensors[name].ravel()
-        for name in ("channel.token.weights", "channel.pair.weights", "transitions")
+        for name in ("channel.token.weights", "channel.pair.weights", "channel.transitions.weights")
         if name in tensors
     ]
     return np.bincount(np.concatenate(exported).astype(int), minlength=made.n_weights + 1)[1:]

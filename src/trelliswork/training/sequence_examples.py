@@ -188,11 +188,6 @@ class SequenceExamples:
         combinations = labeler.combinations
         if combinations == "auto":
             combinations = "grown" if learner.grows else "seen"
-        if not learner.sums and not self._gold.complete:
-            raise InvalidInput(
-                f"{type(learner).__name__} compares outputs with gold, so every token needs one label: "
-                "y has tokens with several allowed labels or none. CRF learns from such data."
-            )
         if not learner.grows and combinations == "grown":
             raise InvalidInput(
                 f"{type(learner).__name__} sums over all outputs, so no weight is met later than others: "
