@@ -208,7 +208,7 @@ void bind_structure(nb::module_& m) {
 nb::ndarray<nb::numpy, std::int64_t> with_none(const std::vector<std::uint32_t>& numbers, std::size_t columns) {
     std::vector<std::int64_t> out;
     for (const std::uint32_t x : numbers) out.push_back(x == NGrams::kNone ? -1 : std::int64_t{x});
-    return columns ? to_numpy(out, {out.size() / columns, columns}) : to_numpy(out, {out.size()});
+    return to_numpy(out, {out.size() / columns, columns});
 }
 
 void bind_ngrams(nb::module_& m) {
@@ -273,15 +273,6 @@ void bind_ngrams(nb::module_& m) {
         .def_prop_ro(
             "labels", [](const NGrams& self) { return with_none(self.labels, self.order + 1); }, nb::rv_policy::move,
             "The labels of each arc, (n_arcs, order + 1), oldest first; -1 before the beginning.")
-        .def(
-            "codes",
-            [](const NGrams& self, std::size_t n) {
-                const NGrams::Codes found = self.codes(n);
-                return nb::make_tuple(with_none(found.of_arcs, 0), with_none(found.ngrams, n));
-            },
-            nb::arg("n"),
-            "Which n-gram of n labels each arc ends with, -1 where its history is too short; and these n-grams, "
-            "(n_codes, n).")
         .def(
             "structure",
             [](const NGrams& self, bool tied) {

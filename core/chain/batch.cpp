@@ -599,7 +599,7 @@ namespace {
 KBestResult viterbi_lists(const Potentials& potentials, const Sequence& sequence, std::size_t k) {
     const ChainProgram graph(potentials, sequence);
     std::vector<std::pair<double, std::vector<std::int32_t>>> found;
-    hypergraph::KBest search(graph, kScores);
+    hypergraph::KBest search(graph, kScores, inside(MaxPlus{}, graph, kScores));
     std::vector<std::int32_t> labels(sequence.length);
     const auto on_step = [&](std::size_t, const Edge<ChainProgram>& edge) {
         for (const std::size_t u : edge.each()) labels[graph.position(u)] = static_cast<std::int32_t>(graph.label(u));

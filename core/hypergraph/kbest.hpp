@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <unordered_map>
+#include <deque>
 #include <utility>
 #include <vector>
 
@@ -21,8 +21,9 @@ namespace tw::hypergraph {
 template <class Program, class Scores>
 class KBest {
 public:
-    KBest(const Program& program, const Scores& scores)
-        : program_(program), scores_(scores), in_(inside(MaxPlus{}, program, scores)) {}
+    // `in` are the max-plus semiring's inside scores.
+    KBest(const Program& program, const Scores& scores, std::vector<double> in)
+        : program_(program), scores_(scores), in_(std::move(in)), number_(program.n_nodes(), kNoNode) {}
 
     // The derivation of the goal with this rank, from 0, as on_step(node, edge) sees it from the goal down; false when
     // there are fewer. To be asked in rising order.
@@ -30,15 +31,15 @@ public:
     bool find(std::size_t rank, double& score, OnStep on_step) {
         const Node goal = static_cast<Node>(program_.n_nodes() - 1);
         if (!reach(goal, static_cast<std::uint32_t>(rank))) return false;
-        score = states_.at(goal).found[rank].score;
+        score = known(goal).found[rank].score;
         std::vector<std::pair<Node, std::uint32_t>> open{{goal, static_cast<std::uint32_t>(rank)}};
         while (!open.empty()) {
             const auto [v, r] = open.back();
             open.pop_back();
-            reach(v, r);  // its best is not looked for before it is needed
-            const State& state = states_.at(v);
-            const Derivation& d = state.found[r];
-            const auto& edge = state.edges[d.edge];
+            State& here = state(v);
+            if (here.found.size() <= r) reach(v, r);  // its best is not looked for before it is needed
+            const Derivation& d = here.found[r];
+            const auto& edge = here.edges[d.edge];
             on_step(v, edge);
             for (std::size_t i = 0; i < edge.n_tails; ++i) open.emplace_back(edge.tails[i], d.ranks[i]);
         }
@@ -64,10 +65,12 @@ private:
         std::uint32_t next_tail = 0;
     };
 
+    const State& known(Node v) const { return states_[number_[v]]; }
+
     State& state(Node v) {
-        const auto [at, fresh] = states_.try_emplace(v);
-        State& state = at->second;
-        if (!fresh) return state;
+        if (number_[v] != kNoNode) return states_[number_[v]];
+        number_[v] = static_cast<Node>(states_.size());
+        State& state = states_.emplace_back();
         each_edge(program_, v, [&](const Edge<Program>& edge) {
             const Derivation first{score(v, edge, {0, 0}), static_cast<std::uint32_t>(state.edges.size()), {0, 0}};
             if (first.score == kLogZero) return;
@@ -82,7 +85,7 @@ private:
     double score(Node v, const Edge<Program>& edge, const std::array<std::uint32_t, 2>& ranks) const {
         double total = weighs(edge.weight) ? scores_[edge.weight] : 0.0;
         for (std::size_t i = 0; i < edge.n_tails; ++i)
-            total += ranks[i] == 0 ? in_[edge.tails[i]] : states_.at(edge.tails[i]).found[ranks[i]].score;
+            total += ranks[i] == 0 ? in_[edge.tails[i]] : known(edge.tails[i]).found[ranks[i]].score;
         const Part own = part_of(program_, v);
         return own == kNoPart ? total : total + scores_[own];
     }
@@ -91,21 +94,21 @@ private:
     // next derivation of one tail; to meet each once, the first tail goes on only while the second has its best. That
     // asks a tail for more, which waits on a stack of our own.
     bool reach(Node goal, std::uint32_t rank) {
-        std::vector<std::pair<Node, std::uint32_t>> waiting{{goal, rank}};
+        waiting_.assign(1, {goal, rank});
         bool reached = false;
-        while (!waiting.empty()) {
+        while (!waiting_.empty()) {
             check_();
-            const auto [v, wanted] = waiting.back();
+            const auto [v, wanted] = waiting_.back();
             State& here = state(v);
             if (here.found.size() > wanted) {
                 reached = true;
-                waiting.pop_back();
+                waiting_.pop_back();
                 continue;
             }
-            if (here.n_followed < here.found.size() && !follow(v, here, waiting)) continue;
+            if (here.n_followed < here.found.size() && !follow(v, here)) continue;
             if (here.heap.empty()) {
                 reached = false;
-                waiting.pop_back();
+                waiting_.pop_back();
                 continue;
             }
             std::pop_heap(here.heap.begin(), here.heap.end());
@@ -116,7 +119,7 @@ private:
     }
 
     // Puts the followers of the last derivation found into the heap; false when a tail has to be asked first.
-    bool follow(Node v, State& here, std::vector<std::pair<Node, std::uint32_t>>& waiting) {
+    bool follow(Node v, State& here) {
         const Derivation last = here.found[here.n_followed];
         const Edge<Program> edge = here.edges[last.edge];
         for (; here.next_tail < edge.n_tails; ++here.next_tail) {
@@ -125,10 +128,10 @@ private:
             std::array<std::uint32_t, 2> ranks = last.ranks;
             ++ranks[i];
             const Node tail = edge.tails[i];
-            const State& there = state(tail);  // references into states_ stay good: its nodes are never moved
+            const State& there = state(tail);
             if (there.found.size() <= ranks[i]) {
                 if (!exhausted(there)) {
-                    waiting.emplace_back(tail, ranks[i]);
+                    waiting_.emplace_back(tail, ranks[i]);
                     return false;
                 }
                 continue;
@@ -147,7 +150,9 @@ private:
     const Scores& scores_;
     std::vector<double> in_;
     InterruptCheck check_;
-    std::unordered_map<Node, State> states_;
+    std::vector<Node> number_;  // of each node's state, kNoNode while it has none
+    std::deque<State> states_;  // stay where they are
+    std::vector<std::pair<Node, std::uint32_t>> waiting_;
 };
 
 }  // namespace tw::hypergraph

@@ -127,7 +127,7 @@ void Layers::spread(const std::vector<double>& of_arcs, const Matrix& matrix, st
 
 // ---- the best -------------------------------------------------------------------------------------------------------
 
-double Layers::best(const LayerScores& scores, Space& space, std::vector<std::uint32_t>& chosen) const {
+void Layers::max_forward(const LayerScores& scores, Space& space) const {
     make_room(scores.length, kLogZero, 0.0, space);
     space.rest.assign(joining_.n_entries(), 0.0);
     InterruptCheck check;
@@ -143,6 +143,10 @@ double Layers::best(const LayerScores& scores, Space& space, std::vector<std::ui
         run_loops().add(scores.labels + t * n_labels_, row_label_.data(), n_rows(), arrived(space, t));
         if (!single_) run_loops().max(joining_.runs(), space.rest.data(), arrived(space, t), states(space, t + 1));
     }
+}
+
+double Layers::best(const LayerScores& scores, Space& space, std::vector<std::uint32_t>& chosen) const {
+    max_forward(scores, space);
     double highest = kLogZero;
     std::uint32_t last = kNone;
     for (std::uint32_t j = 0; j < arrivals_.size(); ++j) {
@@ -153,6 +157,21 @@ double Layers::best(const LayerScores& scores, Space& space, std::vector<std::ui
     }
     if (last != kNone) trace(scores, space, last, chosen);
     return highest;
+}
+
+std::vector<double> Layers::inside_best(const LayerScores& scores, Space& space) const {
+    max_forward(scores, space);
+    std::vector<double> out{0.0};
+    out.reserve(2 + scores.length * (arrivals_.size() + final_.size()));
+    double highest = kLogZero;
+    for (std::size_t t = 0; t < scores.length; ++t) {
+        for (const std::uint32_t row : row_) out.push_back(arrived(space, t)[row]);
+        for (const std::uint32_t slot : slot_) out.push_back(states(space, t + 1)[slot]);
+    }
+    for (std::size_t s = 0; s < final_.size(); ++s)
+        if (final_[s]) highest = std::max(highest, states(space, scores.length)[slot_[s]]);
+    out.push_back(highest);
+    return out;
 }
 
 // The arcs of the best way to an arrival at the last position: found again, as the forward pass rounded them.

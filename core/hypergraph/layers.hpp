@@ -58,6 +58,9 @@ public:
     // above have first.
     double best(const LayerScores& scores, Space& space, std::vector<std::uint32_t>& chosen) const;
 
+    // The best score of a way to each node: the first state; then, position by position, arrivals and states; the end.
+    std::vector<double> inside_best(const LayerScores& scores, Space& space) const;
+
     // log Z, -inf when there is no way; expected counts of labels and arcs unless they are null. False when values
     // left the safe range: then nothing is said.
     bool sums(const LayerScores& scores, Space& space, double& log_z, double* labels, double* arcs) const;
@@ -95,6 +98,7 @@ private:
     std::size_t n_rows() const { return arriving_.n_rows(); }
     void make_room(std::size_t length, double zero, double one, Space& space) const;
     void spread(const std::vector<double>& of_arcs, const Matrix& matrix, std::vector<double>& out) const;
+    void max_forward(const LayerScores& scores, Space& space) const;
     bool weigh(const LayerScores& scores, std::size_t t, Space& space, double& shift) const;
     bool sum_forward(const LayerScores& scores, Space& space, double& log_z) const;
     bool sum_backward(const LayerScores& scores, Space& space, double* labels, double* arcs) const;

@@ -80,16 +80,23 @@ std::vector<typename S::Value> inside(const S& semiring, const Program& program,
     InterruptCheck check;
     for (std::size_t v = 0; v < program.n_nodes(); ++v) {
         check();
-        terms.clear();
-        each_edge(program, v, [&](const Edge<Program>& edge) {
-            if (!weighs(edge.weight) && edge.n_tails == 0) return terms.push_back(semiring.one());
-            if (edge.n_tails == 0) return terms.push_back(semiring.lift(scores[edge.weight], kNoNode, v));
-            Value term = out[edge.tails[0]];
-            if (edge.n_tails == 2) term = semiring.times(term, out[edge.tails[1]]);
-            if (weighs(edge.weight)) term = semiring.times(term, semiring.lift(scores[edge.weight], edge.tails[0], v));
-            terms.push_back(std::move(term));
+        std::size_t n = 0;
+        program.incoming(v, [&](auto...) { ++n; });
+        if (n > terms.size()) terms.resize(n, semiring.zero());
+        Value* next = terms.data();
+        program.incoming(v, [&](auto weight, auto... tails) {
+            static_assert(sizeof...(tails) <= 2);
+            if constexpr (sizeof...(tails) == 0) {
+                *next++ = weighs(weight) ? semiring.lift(scores[weight], kNoNode, v) : semiring.one();
+            } else {
+                const std::array<std::size_t, sizeof...(tails)> from{static_cast<std::size_t>(tails)...};
+                Value term = out[from[0]];
+                if constexpr (sizeof...(tails) == 2) term = semiring.times(term, out[from[1]]);
+                if (weighs(weight)) term = semiring.times(term, semiring.lift(scores[weight], from[0], v));
+                *next++ = std::move(term);
+            }
         });
-        out[v] = semiring.sum(std::span<const Value>(terms));
+        out[v] = semiring.sum(std::span<const Value>(terms.data(), n));
         if (const Part part = part_of(program, v); part != kNoPart)
             out[v] = semiring.times(out[v], semiring.lift(scores[part], kNoNode, v));
     }

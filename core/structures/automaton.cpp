@@ -1,14 +1,11 @@
-// Label sequences that a deterministic automaton accepts: the history is its state (Carreras, "Beyond Bigrams"). A
-// chain of order M is the automaton whose states are the last M labels; rules such as "at most two of these" are
-// others.
+// Label sequences that a deterministic automaton accepts: the history is its state (Carreras, "Beyond Bigrams").
 //
 //     shape: [length]       output: a label for each position
 //     labels   length x K
 //     arcs     1 x n_arcs, tied: all positions share them; or length x n_arcs
 //
 // A label does not follow from the state it leads to, so there are two kinds of nodes a position: arrivals, one for
-// each (label, state) that some arc leads to, and states, which add up the arrivals in them. No edge is visited for
-// arcs that do not exist: the cost is T (arcs + arrivals).
+// each (label, state) that some arc leads to, and states, which add up the arrivals in them: T (arcs + arrivals) edges.
 #include <stdexcept>
 
 #include "../hypergraph/layers.hpp"
@@ -40,7 +37,7 @@ public:
         for (std::size_t t = 0; t < labels.size(); ++t) {
             if (labels[t] >= n_labels_) throw std::invalid_argument("a label is out of range");
             const std::uint32_t arc = next_[state * n_labels_ + labels[t]];
-            if (arc == kNone) throw std::invalid_argument("the automaton does not accept these labels");
+            if (arc == kNoPart) throw std::invalid_argument("the automaton does not accept these labels");
             parts.push_back(label_part(t, labels[t]));
             parts.push_back(arc_part(shape[0], t, arc));
             state = layers_.arcs()[arc].to;
@@ -53,9 +50,7 @@ public:
         for (std::size_t t = 0; t < shape[0]; ++t) labels.push_back(static_cast<std::uint32_t>(parts[t] % n_labels_));
     }
 
-    double centre(Shape shape, const PartScores& scores, std::vector<double>& out) const {
-        return centre_rows(scores, shape[0], n_labels_, out);
-    }
+    static constexpr bool kCentred = true;
 
     // The label of a position, given the state that the labels before it led to.
     void decisions(Shape shape, std::span<const Part> gold, const std::function<void(const Decision&)>& visit) const {
@@ -67,7 +62,7 @@ public:
             parts.clear();
             for (std::size_t k = 0; k < n_labels_; ++k) {
                 const std::uint32_t arc = next_[state * n_labels_ + k];
-                if (arc == kNone || (t + 1 == shape[0] && !layers_.final()[layers_.arcs()[arc].to])) continue;
+                if (arc == kNoPart || (t + 1 == shape[0] && !layers_.final()[layers_.arcs()[arc].to])) continue;
                 if (arc == right) chosen = parts.size() / 2;
                 parts.insert(parts.end(), {label_part(t, k), arc_part(shape[0], t, arc)});
             }
@@ -102,13 +97,9 @@ public:
             } else if (j >= n_arrivals) {
                 for (const std::uint32_t i : layers.in_state(j - n_arrivals)) visit(kNoPart, first(t) + i);
             } else {
-                for (const std::uint32_t a : layers.into(j)) {
-                    const std::uint32_t from = layers.arcs()[a].from;
-                    if (t > 0)
-                        visit(family.arc_part(length, t, a), first(t - 1) + n_arrivals + from);
-                    else if (from == 0)
-                        visit(family.arc_part(length, t, a), 0);
-                }
+                for (const std::uint32_t a : layers.into(j))
+                    if (const std::uint32_t from = layers.arcs()[a].from; t > 0 || from == 0)
+                        visit(family.arc_part(length, t, a), t > 0 ? first(t - 1) + n_arrivals + from : 0);
             }
         }
     };
@@ -124,12 +115,15 @@ public:
         if (shape[0] == 0) return false;
         out.score = layers_.best(layer_scores(shape, scores, space), space.layers, space.arcs);
         out.parts.clear();
-        if (out.score == kLogZero) return true;
-        for (std::size_t t = 0; t < shape[0]; ++t)
+        for (std::size_t t = 0; out.score != kLogZero && t < shape[0]; ++t) {
             out.parts.push_back(label_part(t, layers_.arcs()[space.arcs[t]].label));
-        for (std::size_t t = 0; t < shape[0]; ++t) out.parts.push_back(arc_part(shape[0], t, space.arcs[t]));
+            out.parts.push_back(arc_part(shape[0], t, space.arcs[t]));
+        }
         std::ranges::sort(out.parts);
         return true;
+    }
+    std::vector<double> inside_best(Shape shape, const PartScores& scores, Space& space) const {
+        return layers_.inside_best(layer_scores(shape, scores, space), space.layers);
     }
     bool sums(Shape shape, const PartScores& scores, Space& space, double& log_z, double* expected) const {
         if (shape[0] == 0) return false;
@@ -138,31 +132,24 @@ public:
     }
 
 private:
-    static constexpr std::uint32_t kNone = ~std::uint32_t{0};
-
     std::size_t n_arcs() const { return layers_.arcs().size(); }
 
-    // [state][label]: the arc, or kNone.
+    // [state][label]: the arc, or kNoPart.
     static std::vector<std::uint32_t> next(std::size_t n_labels, const std::vector<Arc>& arcs, std::size_t n_states) {
         if (n_states == 0) throw std::invalid_argument("an automaton has one state at least");
-        std::vector<std::uint32_t> out(n_states * n_labels, kNone);
+        std::vector<std::uint32_t> out(n_states * n_labels, kNoPart);
         for (std::uint32_t a = 0; a < arcs.size(); ++a) {
             if (arcs[a].from >= n_states || arcs[a].to >= n_states || arcs[a].label >= n_labels)
                 throw std::invalid_argument("an arc has a state or a label out of range");
             std::uint32_t& arc = out[arcs[a].from * n_labels + arcs[a].label];
-            if (arc != kNone) throw std::invalid_argument("two arcs leave a state with the same label");
+            if (arc != kNoPart) throw std::invalid_argument("two arcs leave a state with the same label");
             arc = a;
         }
         return out;
     }
 
     hypergraph::LayerScores layer_scores(Shape shape, const PartScores& scores, Space& space) const {
-        const double* values = scores.scores.data();
-        if (!scores.allowed.empty()) {
-            space.scores.resize(scores.scores.size());
-            for (Part part = 0; part < space.scores.size(); ++part) space.scores[part] = scores[part];
-            values = space.scores.data();
-        }
+        const double* values = scores.masked(space.scores);
         return {shape[0], values, values + shape[0] * n_labels_, tied_};
     }
 

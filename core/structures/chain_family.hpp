@@ -42,9 +42,7 @@ struct ChainFamily {
         for (std::size_t t = 0; t < shape[0]; ++t) labels.push_back(static_cast<std::uint32_t>(parts[t] % n_labels));
     }
 
-    double centre(Shape shape, const PartScores& scores, std::vector<double>& out) const {
-        return centre_rows(scores, shape[0], n_labels, out);
-    }
+    static constexpr bool kCentred = true;
 
     // The label of a position, given the one before it.
     void decisions(Shape shape, std::span<const Part> gold, const std::function<void(const Decision&)>& visit) const {

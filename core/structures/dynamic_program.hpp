@@ -5,11 +5,11 @@
 //     program(shape)                                                     see hypergraph/recursions.hpp
 // and may have
 //     costs(shape, gold, out)   decisions(shape, gold, visit)
-//     centre(shape, scores, out)                   scores with constants taken out that every output has, which are
-//                                                  returned: sums in logarithms then keep their digits
+//     kCentred   when every output has one part of each site of the first block: the best of each site is taken out
+//                before sums in logarithms, so that these keep their digits
 //     Space   best(shape, scores, space, answer)   sums(shape, scores, space, log_z, expected)
-//                                                  a faster way to the same answers; false where the recursions have to
-//                                                  be asked
+//                a faster way to the same answers; false where the recursions have to be asked
+//     inside_best(shape, scores, space)            a faster way to the max-plus semiring's inside scores
 #pragma once
 
 #include <algorithm>
@@ -73,7 +73,7 @@ public:
             });
             return out;
         }
-        hypergraph::KBest search(program, scores);
+        hypergraph::KBest search(program, scores, inside_best(shape, scores, program, space));
         while (out.size() < k &&
                add([&](double& score, auto on_step) { return search.find(out.size(), score, on_step); })) {
         }
@@ -155,14 +155,33 @@ public:
     }
 
 private:
+    template <class Program>
+    std::vector<double> inside_best(Shape shape, const PartScores& scores, const Program& program,
+                                    Workspace& space) const {
+        if constexpr (requires { &Family::inside_best; })
+            if (shape[0] > 0) return family_.inside_best(shape, scores, own(space));
+        return hypergraph::inside(MaxPlus{}, program, scores);
+    }
+
     struct Centred {
         PartScores scores;
         double constant = 0.0;
         std::vector<double> values;
 
         Centred(const Family& family, Shape shape, const PartScores& given) : scores(given) {
-            if constexpr (requires { family.centre(shape, given, values); }) {
-                constant = family.centre(shape, given, values);
+            if constexpr (requires { Family::kCentred; }) {
+                const Block rows = family.blocks(shape).front();
+                values.assign(given.scores.begin(), given.scores.end());
+                CompensatedSum total;
+                for (std::size_t i = 0; i < rows.size(); i += rows.n_codes) {
+                    double best = kLogZero;
+                    for (std::size_t k = 0; k < rows.n_codes; ++k)
+                        best = std::max(best, given[static_cast<Part>(i + k)]);
+                    if (best == kLogZero) continue;
+                    total.add(best);
+                    for (std::size_t k = 0; k < rows.n_codes; ++k) values[i + k] -= best;
+                }
+                constant = total.value();
                 scores.scores = values;
             }
         }

@@ -3,17 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <numeric>
 #include <stdexcept>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "../base/interrupt.hpp"
 
 namespace tw {
 namespace {
-
-constexpr double kMostArcs = 1e7, kBytesPerArc = 100.0;
 
 using Key = std::uint64_t;
 
@@ -21,131 +17,108 @@ using Key = std::uint64_t;
 // histories do when they are read from the end.
 struct Histories {
     std::size_t n_labels, order;
-    Key base, top = 0;
+    const LabelRules& rules;
+    Key base = n_labels + 1, top = order > 0 ? power(order - 1) : 0;
 
-    Histories(std::size_t labels, std::size_t length) : n_labels(labels), order(length), base(labels + 1) {
-        if (static_cast<double>(order + 1) * std::log2(static_cast<double>(base)) >= 64.0)
-            throw std::invalid_argument("order " + std::to_string(order) + " is too high for " +
-                                        std::to_string(labels) + " labels: lower the order");
-        if (order > 0) top = 1;
-        for (std::size_t m = 1; m < order; ++m) top *= base;
-    }
+    Key power(std::size_t n) const { return n == 0 ? 1 : base * power(n - 1); }
     Key push(Key history, std::size_t label) const { return history / base + (label + 1) * top; }
     bool full(Key history) const { return order == 0 || history % base != 0; }
-    std::uint32_t newest(Key history) const {
-        return history == 0 ? NGrams::kNone : static_cast<std::uint32_t>(history / top - 1);
+    Key without_oldest(Key history) const {
+        Key unit = base;
+        while (history % unit == 0) unit *= base;
+        return history - history % unit;
     }
-    // Without its oldest label.
-    Key shorter(Key history) const {
-        Key unit = 1;
-        while (history % (unit * base) == 0) unit *= base;
-        return history - history % (unit * base);
+    bool may_come(Key history, std::size_t label) const {
+        if (history == 0) return order == 0 || rules.may_start(label);
+        return rules.may_follow(history / top - 1, label, n_labels);
     }
 };
 
-bool may_come(const LabelRules& rules, const Histories& all, Key history, std::size_t label) {
-    const std::uint32_t last = all.newest(history);
-    return last == NGrams::kNone ? all.order == 0 || rules.may_start(label)
-                                 : rules.may_follow(last, label, all.n_labels);
-}
+constexpr double kMostArcs = 1e7, kBytesPerArc = 100.0;
 
-void require_room(double n_arcs, const Histories& all) {
-    if (n_arcs <= kMostArcs) return;
+[[noreturn]] void refuse(std::size_t n_labels, std::size_t order) {
+    double n = 0.0;
+    for (std::size_t m = 0; m <= order; ++m) n += std::pow(static_cast<double>(n_labels), static_cast<double>(m + 1));
     char message[240];
     std::snprintf(message, sizeof message,
                   "order %zu with %zu labels makes %.2g n-grams, about %.1f GB, more than the %.0f allowed: lower the "
                   "order, or keep to the n-grams that occur",
-                  all.order, all.n_labels, n_arcs, n_arcs * kBytesPerArc / 1e9, kMostArcs);
+                  order, n_labels, n, n * kBytesPerArc / 1e9, kMostArcs);
     throw std::invalid_argument(message);
 }
 
-// Makes states of the histories, in ascending order, and arcs of all (history, label) for which target(history, label,
-// to) says where they lead.
-template <class Target>
-NGrams automaton_of(std::vector<Key> states, const Histories& all, const LabelRules& rules, Target target) {
-    NGrams out{all.n_labels, all.order, {}, {}, {}};
-    std::ranges::sort(states);
-    states.erase(std::unique(states.begin(), states.end()), states.end());
-    std::unordered_map<Key, std::uint32_t> number;
-    for (std::uint32_t s = 0; s < states.size(); ++s) number.emplace(states[s], s);
+// The automaton that is reached from the empty history. lead(history, label, to) says whether there is an arc, and
+// where to.
+template <class Lead>
+NGrams automaton_of(const Histories& all, Lead lead) {
+    std::vector<Key> states{0};
+    std::unordered_map<Key, std::uint32_t> number{{0, 0}};
     InterruptCheck check;
-    for (std::uint32_t s = 0; s < states.size(); ++s) {
+    Key to;
+    std::size_t n_arcs = 0;
+    for (std::size_t i = 0; i < states.size(); ++i) {
         check();
-        const std::uint32_t last = all.newest(states[s]);
-        out.final.push_back(last == NGrams::kNone || rules.may_end(last));
-        for (std::uint32_t k = 0; k < all.n_labels; ++k) {
-            Key to;
-            if (!target(states[s], k, to)) continue;
-            out.arcs.push_back({s, k, number.at(to)});
-            const std::size_t begin = out.labels.size();
-            out.labels.resize(begin + all.order + 1, NGrams::kNone);
-            out.labels.back() = k;
-            Key rest = states[s];
-            for (std::size_t m = 0; m < all.order; ++m, rest /= all.base)
-                if (rest % all.base) out.labels[begin + m] = static_cast<std::uint32_t>(rest % all.base - 1);
+        for (std::size_t k = 0; k < all.n_labels; ++k) {
+            if (!lead(states[i], k, to)) continue;
+            if (static_cast<double>(++n_arcs) > kMostArcs) refuse(all.n_labels, all.order);
+            if (number.emplace(to, 0).second) states.push_back(to);
         }
     }
-    require_room(static_cast<double>(out.arcs.size()), all);
+    std::ranges::sort(states);
+    for (std::uint32_t s = 0; s < states.size(); ++s) number[states[s]] = s;
+    NGrams out{all.n_labels, all.order, {}, {}, std::vector<std::uint32_t>(n_arcs * (all.order + 1), NGrams::kNone)};
+    std::uint32_t* labels = out.labels.data();
+    for (std::uint32_t s = 0; s < states.size(); ++s) {
+        check();
+        out.final.push_back(states[s] == 0 || all.order == 0 || all.rules.may_end(states[s] / all.top - 1));
+        for (std::uint32_t k = 0; k < all.n_labels; ++k) {
+            if (!lead(states[s], k, to)) continue;
+            out.arcs.push_back({s, k, number.at(to)});
+            Key rest = states[s];
+            for (std::size_t m = 0; m < all.order; ++m, ++labels, rest /= all.base)
+                if (rest % all.base != 0) *labels = static_cast<std::uint32_t>(rest % all.base - 1);
+            *labels++ = k;
+        }
+    }
     return out;
 }
 
-// How many n-grams the rules leave, those of the beginning included: counted by their last labels.
-double count(const Histories& all, const LabelRules& rules) {
-    const std::size_t K = all.n_labels;
-    std::vector<double> first(K), any(K, 1.0), next(K);
-    for (std::size_t k = 0; k < K; ++k) first[k] = all.order == 0 || rules.may_start(k);
-    const auto extend = [&](std::vector<double>& by_last) {
-        std::ranges::fill(next, 0.0);
-        for (std::size_t a = 0; a < K; ++a)
-            for (std::size_t b = 0; b < K; ++b)
-                if (rules.may_follow(a, b, K)) next[b] += by_last[a];
-        by_last.swap(next);
-    };
-    double total = 0.0;
-    for (std::size_t m = 0; m < all.order; ++m) {
-        total += std::accumulate(first.begin(), first.end(), 0.0);
-        extend(first);
-        extend(any);
-    }
-    return total + std::accumulate(any.begin(), any.end(), 0.0);
+void require_room(std::size_t n_labels, std::size_t order, bool all) {
+    const double bits = static_cast<double>(order + 1) * std::log2(static_cast<double>(n_labels + 1));
+    if (bits >= 64.0 || (all && std::pow(static_cast<double>(n_labels), static_cast<double>(order + 1)) > kMostArcs))
+        refuse(n_labels, order);
 }
 
 }  // namespace
 
 NGrams all_ngrams(std::size_t n_labels, std::size_t order, const LabelRules& rules,
                   std::span<const std::uint8_t> allowed) {
-    const Histories all(n_labels, order);
-    require_room(count(all, rules), all);
-    const auto target = [&](Key history, std::size_t label, Key& to) {
-        if (!may_come(rules, all, history, label)) return false;
+    require_room(n_labels, order, rules.moves.empty() && allowed.empty());
+    const Histories all{n_labels, order, rules};
+    return automaton_of(all, [&](Key history, std::size_t label, Key& to) {
         to = all.push(history, label);
+        if (!all.may_come(history, label)) return false;
         if (allowed.empty() || !all.full(history)) return true;
         std::size_t at = 0;
-        Key rest = history;
-        for (std::size_t m = 0; m < order; ++m, rest /= all.base) at = at * n_labels + (rest % all.base - 1);
+        for (std::size_t m = 0; m < order; ++m, history /= all.base) at = at * n_labels + (history % all.base - 1);
         return allowed[at * n_labels + label] != 0;
-    };
-    std::vector<Key> states{0};
-    std::unordered_set<Key> met{0};
-    Key to;
-    for (std::size_t i = 0; i < states.size(); ++i)
-        for (std::size_t k = 0; k < n_labels; ++k)
-            if (target(states[i], k, to) && met.insert(to).second) states.push_back(to);
-    return automaton_of(std::move(states), all, rules, target);
+    });
 }
 
 NGrams seen_ngrams(std::size_t n_labels, std::size_t order, std::span<const std::span<const std::uint32_t>> sequences,
                    const LabelRules& rules, Unseen unseen) {
-    const Histories all(n_labels, order);
+    require_room(n_labels, order, false);
+    const Histories all{n_labels, order, rules};
     std::unordered_map<Key, std::vector<std::uint8_t>> following;  // by history, a byte for each label
-    following[0].resize(n_labels);
+    const std::vector<std::uint8_t> none(n_labels, 0);
+    following[0] = none;
     for (const auto sequence : sequences) {
         Key history = 0;
         for (const std::uint32_t label : sequence) {
             if (label >= n_labels) throw std::invalid_argument("a label of an n-gram is out of range");
             following[history][label] = 1;
             history = all.push(history, label);
-            following[history].resize(n_labels);
+            following.emplace(history, none);
         }
     }
     if (unseen == Unseen::kBackOff) {  // every suffix is a history too, each label at least
@@ -153,42 +126,21 @@ NGrams seen_ngrams(std::size_t n_labels, std::size_t order, std::span<const std:
         for (const auto& [history, labels] : following) met.push_back(history);
         for (std::size_t k = 0; k < n_labels; ++k) met.push_back(all.push(0, k));
         for (Key history : met)
-            for (; history != 0; history = all.shorter(history)) following[history].resize(n_labels);
+            for (; history != 0; history = all.without_oldest(history)) following.emplace(history, none);
     }
-    std::vector<Key> states;
     for (auto& [history, labels] : following) {
-        states.push_back(history);
         if (unseen == Unseen::kBackOff) std::ranges::fill(labels, 1);
-        if (unseen == Unseen::kForbidden) continue;
-        for (Key from = history; from != 0 && std::ranges::find(labels, 1) == labels.end();) {
-            from = all.shorter(from);
+        if (unseen != Unseen::kContinued) continue;
+        for (Key from = history; from != 0 && labels == none;) {  // only seen at an end
+            from = all.without_oldest(from);
             if (const auto found = following.find(from); found != following.end()) labels = found->second;
         }
     }
-    return automaton_of(std::move(states), all, rules, [&](Key history, std::size_t label, Key& to) {
-        if (!following.at(history)[label] || !may_come(rules, all, history, label)) return false;
-        for (to = all.push(history, label); to != 0 && !following.contains(to);) to = all.shorter(to);
+    return automaton_of(all, [&](Key history, std::size_t label, Key& to) {
+        if (!following.at(history)[label] || !all.may_come(history, label)) return false;
+        for (to = all.push(history, label); !following.contains(to);) to = all.without_oldest(to);
         return true;
     });
-}
-
-NGrams::Codes NGrams::codes(std::size_t n) const {
-    if (n == 0 || n > order + 1) throw std::invalid_argument("n-grams have from 1 to order + 1 labels");
-    Codes out;
-    const auto ngram = [&](std::size_t arc) { return std::span(labels).subspan((arc + 1) * (order + 1) - n, n); };
-    std::vector<std::uint32_t> by_ngram;
-    for (std::uint32_t a = 0; a < arcs.size(); ++a)
-        if (ngram(a)[0] != kNone) by_ngram.push_back(a);
-    std::ranges::sort(by_ngram, [&](std::uint32_t a, std::uint32_t b) {
-        return std::ranges::lexicographical_compare(ngram(a), ngram(b));
-    });
-    out.of_arcs.assign(arcs.size(), kNone);
-    for (std::size_t i = 0; i < by_ngram.size(); ++i) {
-        if (i == 0 || !std::ranges::equal(ngram(by_ngram[i]), ngram(by_ngram[i - 1])))
-            out.ngrams.insert(out.ngrams.end(), ngram(by_ngram[i]).begin(), ngram(by_ngram[i]).end());
-        out.of_arcs[by_ngram[i]] = static_cast<std::uint32_t>(out.ngrams.size() / n - 1);
-    }
-    return out;
 }
 
 }  // namespace tw

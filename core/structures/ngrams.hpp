@@ -21,14 +21,6 @@ struct NGrams {
     std::vector<Arc> arcs;
     std::vector<std::uint8_t> final;
     std::vector<std::uint32_t> labels;  // [arc][order + 1], oldest first; kNone where the history is shorter than order
-
-    // The n-grams of n <= order + 1 labels that arcs end with. Lower orders share weights by them: see
-    // linear::Channel::codes.
-    struct Codes {
-        std::vector<std::uint32_t> of_arcs;  // a number for each arc; kNone where its history is too short
-        std::vector<std::uint32_t> ngrams;   // [number][n], ascending
-    };
-    Codes codes(std::size_t n) const;
 };
 
 // All n-grams that the rules allow. `allowed`, where it is not empty, has a byte for each of the K^(M + 1) n-grams of
@@ -38,14 +30,13 @@ NGrams all_ngrams(std::size_t n_labels, std::size_t order, const LabelRules& rul
 
 // What becomes of n-grams that no sequence has.
 //   kForbidden   they do not exist: a history that was only seen at an end goes no further.
-//   kContinued   the same, but such a history goes on as its longest suffix does, so that there are outputs of every
-//                length.
+//   kContinued   the same, but such a history goes on as its longest suffix does: there are outputs of every length.
 //   kBackOff     any label may follow any history, and what is remembered is the longest suffix that was seen (Ye et
 //                al. 2009): complete, and K times as many arcs as histories.
 enum class Unseen { kForbidden, kContinued, kBackOff };
 
 // The n-grams of these label sequences; a list of n-grams will do for sequences.
 NGrams seen_ngrams(std::size_t n_labels, std::size_t order, std::span<const std::span<const std::uint32_t>> sequences,
-                   const LabelRules& rules = {}, Unseen unseen = Unseen::kContinued);
+                   const LabelRules& rules, Unseen unseen);
 
 }  // namespace tw

@@ -42,6 +42,13 @@ struct PartScores {
         if (part == kNoPart) return 0.0;
         return allowed.empty() || allowed[part] ? scores[part] : kForbidden;
     }
+    // The same as one array: in place, or in the buffer with kForbidden where it is due.
+    const double* masked(std::vector<double>& buffer) const {
+        if (allowed.empty()) return scores.data();
+        buffer.resize(scores.size());
+        for (Part part = 0; part < buffer.size(); ++part) buffer[part] = (*this)[part];
+        return buffer.data();
+    }
     static constexpr double kForbidden = -__builtin_huge_val();
 };
 

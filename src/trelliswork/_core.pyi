@@ -365,11 +365,6 @@ class NGrams:
         The labels of each arc, (n_arcs, order + 1), oldest first; -1 before the beginning.
         """
 
-    def codes(self, n: int) -> tuple:
-        """
-        Which n-gram of n labels each arc ends with, -1 where its history is too short; and these n-grams, (n_codes, n).
-        """
-
     def structure(self, tied: bool = True) -> PartStructure:
         """Blocks: labels, T x K; arcs, 1 x n_arcs, or T x n_arcs when not tied."""
 

@@ -17,11 +17,10 @@ def as_automaton(chain):
     """A chain as the automaton of its bigrams, with arcs that have scores at each position."""
     T, K = chain.unary.shape
     ngrams = _core.NGrams.all(K, 1)
-    codes, pairs = ngrams.codes(2)
-    first = codes < 0
+    before, label = ngrams.labels.T
     moves = np.broadcast_to(chain.transitions, (max(T - 1, 0), K, K))
     arcs = np.zeros((T, ngrams.n_arcs))
-    arcs[1:, ~first] = moves[:, pairs[codes[~first], 0], pairs[codes[~first], 1]]
+    arcs[1:, before >= 0] = moves[:, before[before >= 0], label[before >= 0]]
     return ngrams, ngrams.structure(False), np.concatenate([chain.unary.ravel(), arcs.ravel()])
 
 
@@ -39,7 +38,7 @@ def test_chains_have_the_same_answers_as_automata(T, K, scale, per_step):
     assert structure.log_partition(shape(T), scores) == pytest.approx(chain.log_partition(), rel=1e-12)
     expected = structure.marginals(shape(T), scores)
     np.testing.assert_allclose(expected[: T * K].reshape(T, K), chain.marginals(), atol=1e-9)
-    pairs = expected[T * K :].reshape(T, -1)[1:, ngrams.codes(2)[0] >= 0]
+    pairs = expected[T * K :].reshape(T, -1)[1:, ngrams.labels[:, 0] >= 0]
     np.testing.assert_allclose(pairs.reshape(T - 1, K, K), chain.edge_marginals(), atol=1e-9)
     ((parts, score),) = structure.best(shape(T), scores)
     assert structure.output_of(shape(T), parts).tolist() == chain.argmax().labels.tolist()
@@ -74,14 +73,14 @@ def test_a_hundred_thousand_positions():
     T, K = 100_000, 3
     chain = random_chain(rng, T, K)
     ngrams = _core.NGrams.all(K, 1)
-    codes, pairs = ngrams.codes(2)
-    arcs = np.where(codes < 0, 0.0, chain.transitions[pairs[codes, 0], pairs[codes, 1]])
+    before, label = ngrams.labels.T
+    arcs = np.where(before < 0, 0.0, chain.transitions[before, label])
     scores, structure = np.concatenate([chain.unary.ravel(), arcs]), ngrams.structure()
     assert structure.log_partition(shape(T), scores) == pytest.approx(chain.log_partition(), rel=1e-13)
     expected = structure.marginals(shape(T), scores)
     np.testing.assert_allclose(expected[: T * K].reshape(T, K), chain.marginals(), atol=1e-11)
     np.testing.assert_allclose(
-        expected[T * K :][codes >= 0].reshape(K, K), chain.edge_marginals().sum(axis=0), rtol=1e-10
+        expected[T * K :][before >= 0].reshape(K, K), chain.edge_marginals().sum(axis=0), rtol=1e-10
     )
     assert structure.output_of(shape(T), structure.best(shape(T), scores)[0][0]).tolist() == (
         chain.argmax().labels.tolist()

@@ -73,11 +73,10 @@ class NGramChain(LabellingScores):
 
     def edge_marginals(self) -> FloatArray:
         """Return the probability of every pair of neighbouring labels, (T - 1, K, K)."""
-        codes, pairs = self._ngrams.codes(2)
+        pairs = self._ngrams.labels[:, -2:]
         out = np.zeros((max(self.n_positions - 1, 0), self.n_labels**2))
-        used = codes >= 0
-        place = pairs[codes[used], 0] * self.n_labels + pairs[codes[used], 1]
-        np.add.at(out.T, place, self._steps[1:, used].T)
+        used = pairs[:, 0] >= 0
+        np.add.at(out.T, pairs[used, 0] * self.n_labels + pairs[used, 1], self._steps[1:, used].T)
         return out.reshape(-1, self.n_labels, self.n_labels)
 
     def ngram_marginals(self) -> FloatArray:
