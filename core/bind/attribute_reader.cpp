@@ -332,8 +332,8 @@ nb::list copied_sequence(nb::handle items, const std::string& place, const char*
 }  // namespace
 
 std::unique_ptr<AttributeSource> read_attributes(nb::handle X, bool keep_names, const std::string& where,
-                                                 std::size_t first) {
-    auto source = std::make_unique<AttributeSource>(keep_names);
+                                                 std::size_t first, const std::string& channel) {
+    auto source = std::make_unique<AttributeSource>(keep_names, channel);
     Reader reader(*source, where);
     const nb::list sequences = copied_sequence(X, where, "a list of sequences of tokens");
     const Interruptible interruptible;

@@ -16,6 +16,6 @@ namespace tw::bind {
 // `where` and `first` name the place in errors: where[first + i][t]. An exception raised by an object of the caller's
 // passes through.
 std::unique_ptr<AttributeSource> read_attributes(nb::handle X, bool keep_names, const std::string& where,
-                                                 std::size_t first);
+                                                 std::size_t first, const std::string& channel);
 
 }  // namespace tw::bind

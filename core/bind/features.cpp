@@ -378,6 +378,10 @@ void bind_extractor(nb::module_& m) {
                  return std::make_unique<SpanSource>(shared(columns), shared(extractor), longest);
              }),
              nb::arg("columns"), nb::arg("extractor"), nb::arg("longest"))
+        .def(nb::new_([](const ColumnSource& tokens, const SpanExtractor& extractor, std::size_t longest) {
+                 return std::make_unique<SpanSource>(tokens.shared_columns(), shared(extractor), longest);
+             }),
+             nb::arg("tokens"), nb::arg("extractor"), nb::arg("longest"))
         .def_prop_ro("longest", &SpanSource::longest, "How many tokens a span has at most.")
         .def("attribute_arrays", &attribute_arrays, nb::arg("first"), nb::arg("last"), nb::arg("channel") = "span",
              "Starts of the sites, keys and values (none when all are 1) of the attributes of some sequences.")

@@ -77,12 +77,20 @@ void bind_structure(nb::module_& m) {
         .def_static(
             "segments",
             [](std::size_t n_labels, std::size_t longest, bool tied, const std::optional<Bytes>& moves,
-               const std::optional<Bytes>& start, const std::optional<Bytes>& end) {
+               const std::optional<Bytes>& start, const std::optional<Bytes>& end,
+               const std::optional<Numbers>& lengths) {
                 require(n_labels >= 1 && longest >= 1, "there must be at least one label and one length");
-                return segment_structure(n_labels, longest, tied, rules(n_labels, moves, start, end));
+                LabelRules all = rules(n_labels, moves, start, end);
+                if (lengths) {
+                    require(lengths->size() == n_labels, "lengths must have one entry per label");
+                    all.lengths.assign(lengths->data(), lengths->data() + n_labels);
+                    for (const std::uint32_t n : all.lengths)
+                        require(n >= 1 && n <= longest, "lengths must be from 1 to longest");
+                }
+                return segment_structure(n_labels, longest, tied, std::move(all));
             },
             nb::arg("n_labels"), nb::arg("longest"), nb::arg("tied") = true, nb::arg("transitions") = nb::none(),
-            nb::arg("start") = nb::none(), nb::arg("end") = nb::none())
+            nb::arg("start") = nb::none(), nb::arg("end") = nb::none(), nb::arg("lengths") = nb::none())
         .def_static(
             "automaton",
             [](std::size_t n_labels, const Numbers& arcs, const Bytes& final, bool tied) {

@@ -108,10 +108,10 @@ void bind_sources(nb::module_& m) {
              "The readable name of the i-th attribute of a site.");
 
     nb::class_<AttributeSource, Source>(m, "AttributeSource", "Named attributes of tokens: dicts, or lists of strings.")
-        .def(nb::new_([](nb::handle X, bool names, const std::string& where, std::size_t first) {
-                 return read_attributes(X, names, where, first);
-             }),
-             nb::arg("X"), nb::arg("names") = false, nb::arg("where") = "X", nb::arg("first") = 0);
+        .def(nb::new_([](nb::handle X, bool names, const std::string& where, std::size_t first,
+                         const std::string& channel) { return read_attributes(X, names, where, first, channel); }),
+             nb::arg("X"), nb::arg("names") = false, nb::arg("where") = "X", nb::arg("first") = 0,
+             nb::arg("channel") = "token");
 
     nb::class_<MatrixSource, Source>(m, "MatrixSource", "Rows of a matrix: column j is the attribute x[j].")
         .def(nb::new_(&dense<float>), nb::arg("rows"), nb::arg("offsets"))

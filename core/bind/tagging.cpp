@@ -2,15 +2,13 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 
-#include <cstring>
-#include <deque>
 #include <optional>
 
 #include "../base/checksum.hpp"
 #include "../chain/column_tagger.hpp"
 #include "../chain/tagger.hpp"
-#include "../linear/model.hpp"
 #include "arrays.hpp"
+#include "buffers.hpp"
 
 namespace tw::bind {
 namespace {
@@ -18,72 +16,13 @@ namespace {
 using Keys = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Answer = nb::ndarray<nb::numpy, double>;
 
-// Borrowed memory of any object with the buffer protocol; the object stays alive and its memory in place.
-class Buffer {
-public:
-    explicit Buffer(nb::handle object) {
-        if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS) != 0) throw nb::python_error();
-    }
-    Buffer(const Buffer&) = delete;
-    Buffer& operator=(const Buffer&) = delete;
-    ~Buffer() { PyBuffer_Release(&view_); }
-
-    const Py_buffer& view() const { return view_; }
-    std::string_view bytes() const {
-        return {static_cast<const char*>(view_.buf), static_cast<std::size_t>(view_.len)};
-    }
-
-private:
-    Py_buffer view_{};
-};
-
-// The type that a buffer's format (of the struct module) says; nothing for one that no tensor has.
-std::optional<Tensor::Type> type_of(const Py_buffer& view) {
-    const char* format = view.format ? view.format : "B";
-    if (*format == '<' || *format == '=' || *format == '@') ++format;
-    if (format[0] == '\0' || format[1] != '\0') return std::nullopt;
-    switch (*format) {
-        case 'b':
-            return Tensor::Type::kInt8;
-        case 'e':
-            return Tensor::Type::kFloat16;
-        case 'f':
-            return Tensor::Type::kFloat32;
-        case '?':
-            return Tensor::Type::kUint8;
-        case 'B':
-        case 'H':
-        case 'I':
-        case 'L':
-        case 'Q':
-        case 'N':
-            switch (view.itemsize) {
-                case 1:
-                    return Tensor::Type::kUint8;
-                case 2:
-                    return Tensor::Type::kUint16;
-                case 4:
-                    return Tensor::Type::kUint32;
-                case 8:
-                    return Tensor::Type::kUint64;
-            }
-    }
-    return std::nullopt;
-}
-
 class BoundModel {
 public:
     BoundModel(const nb::dict& tensors, std::size_t n_labels, unsigned hash_bits, const std::string& expand) {
         require(expand == "auto" || expand == "now" || expand == "never", "expand must be 'auto', 'now' or 'never'");
-        Tensors views;
-        for (const auto& [name, object] : tensors) {
-            nb::detail::make_caster<std::string> text;
-            require(text.from_python(name, 0, nullptr), "the names of tensors must be text");
-            const std::string& known = text.operator std::string&();
-            views.insert_or_assign(known, tensor(known, object));
-        }
+        held_.take(tensors);
         const Unlocked unlocked;
-        model_.emplace(views, n_labels, hash_bits,
+        model_.emplace(held_.views(), n_labels, hash_bits,
                        expand == "auto"  ? Expand::kWhenWorthwhile
                        : expand == "now" ? Expand::kNow
                                          : Expand::kNever);
@@ -176,7 +115,7 @@ public:
         const WeightRows* rows = model_->rows(channel);
         require(rows != nullptr, "the model has no such channel");
         require(number < rows->n_attributes(), "there is no such attribute");
-        const std::string_view text = model_->name(number, channel);
+        const std::string_view text = rows->name(number);
         if (text.data() == nullptr) return nb::none();
         PyObject* name = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
         if (!name) throw nb::python_error();
@@ -195,23 +134,7 @@ public:
     }
 
 private:
-    Tensor tensor(const std::string& name, nb::handle object) {
-        const Py_buffer& view = buffers_.emplace_back(object).view();
-        const auto type = type_of(view);
-        if (!type) throw std::invalid_argument("tensor '" + name + "' has a type that no model has");
-        if (view.ndim != 1) throw std::invalid_argument("tensor '" + name + "' must have one dimension");
-        const auto item = static_cast<std::size_t>(view.itemsize), bytes = static_cast<std::size_t>(view.len);
-        const void* data = view.buf;
-        if (reinterpret_cast<std::uintptr_t>(data) % item != 0) {
-            std::vector<std::uint64_t>& copy = aligned_.emplace_back(bytes / 8 + 1);
-            std::memcpy(copy.data(), data, bytes);
-            data = copy.data();
-        }
-        return {*type, data, bytes / item};
-    }
-
-    std::deque<Buffer> buffers_;
-    std::deque<std::vector<std::uint64_t>> aligned_;  // what did not lie on a multiple of its size
+    HeldTensors held_;
     std::optional<Model> model_;
 };
 

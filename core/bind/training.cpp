@@ -301,11 +301,13 @@ void bind_training(nb::module_& m) {
              nb::arg("pair_values") = nb::none());
     nb::class_<SiteExamples>(m, "SiteExamples", "Attributes of sites as numbers, by channel.")
         .def(nb::init<unsigned, bool>(), nb::arg("hash_bits") = 0, nb::arg("keep_names") = true)
-        .def("add", &SiteExamples::add, nb::arg("source"), nb::arg("n_jobs") = 1, nb::call_guard<Unlocked>())
+        .def("read", &SiteExamples::add, nb::arg("source"), nb::arg("n_jobs") = 1, nb::call_guard<Unlocked>(),
+             "Add the attributes of a source.")
         .def_prop_ro("n_sequences", &SiteExamples::n_sequences)
         .def_prop_ro("n_sites", &SiteExamples::n_sites)
         .def("checksum", &SiteExamples::checksum, nb::call_guard<Unlocked>());
-    nb::class_<Examples>(m, "Examples", "A training set as it is read: attributes as numbers, and labels.")
+    nb::class_<Examples, SiteExamples>(m, "Examples",
+                                       "A training set as it is read: attributes as numbers, and labels.")
         .def(nb::init<unsigned, bool>(), nb::arg("hash_bits") = 0, nb::arg("keep_names") = true)
         .def("add", add, nb::arg("source"), nb::arg("codes"), nb::arg("label_starts") = nb::none(),
              nb::arg("sequence_weight") = nb::none(), nb::arg("token_weight") = nb::none(), nb::arg("n_jobs") = 1,

@@ -90,6 +90,7 @@ WeightRows::WeightRows(const Tensors& tensors, const std::string& prefix, std::s
     if (starts_.size() > kNoAttribute) refuse(name, "is too long");
     check_table(tensors, prefix, hash_bits);
     check_weights(tensors, prefix);
+    check_names(tensors, prefix + ".names");
 }
 
 void WeightRows::check_table(const Tensors& tensors, const std::string& prefix, unsigned hash_bits) {
@@ -167,22 +168,15 @@ Model::Model(const Tensors& tensors, std::size_t n_labels, unsigned hash_bits, E
     : n_labels_(n_labels), labels_(tensors, "channel.token", n_labels, hash_bits), expand_(expand) {
     static_assert(std::endian::native == std::endian::little, "model files are little-endian");
     if (n_labels < 1 || n_labels > 32768) throw std::invalid_argument("a model has 1 to 32768 labels");
-    names_ = checked_names(tensors, "channel.token.names", labels_.n_attributes());
-    if (find_tensor(tensors, "channel.pair.starts")) {
+    if (find_tensor(tensors, "channel.pair.starts"))
         pairs_ = std::make_unique<WeightRows>(tensors, "channel.pair", n_labels * n_labels, hash_bits);
-        pair_names_ = checked_names(tensors, "channel.pair.names", pairs_->n_attributes());
-    }
     check_transitions(tensors);
     if (expand == Expand::kNow) expect(kWorthExpanding);
 }
 
 void Model::check_transitions(const Tensors& tensors) {
     const std::size_t K = n_labels_;
-    const std::string moves = "channel.transitions.weights";
-    const auto scores = view<float>(need_tensor(tensors, moves), Type::kFloat32, moves);
-    if (scores.size() != K * K) refuse(moves, "does not have one entry per pair of labels");
-    if (!all_finite(scores)) refuse(moves, "has a NaN or infinite weight");
-    transitions_.assign(scores.begin(), scores.end());
+    transitions_ = tied_weights(tensors, "channel.transitions", K * K);
     start_.assign(K, 0.0);
     end_.assign(K, 0.0);
     const auto forbid = [&](const std::string& name, std::vector<double>& where) {
@@ -198,21 +192,29 @@ void Model::check_transitions(const Tensors& tensors) {
     forbid("allowed.end", end_);
 }
 
-Model::Names Model::checked_names(const Tensors& tensors, const std::string& prefix, std::size_t n_attributes) {
-    const Tensor* text = find_tensor(tensors, prefix + ".text");
-    if (!text) return {};
-    const auto bytes = view<std::uint8_t>(*text, Type::kUint8, prefix + ".text");
-    const auto ends = view<std::uint32_t>(need_tensor(tensors, prefix + ".ends"), Type::kUint32, prefix + ".ends");
-    if (ends.size() != n_attributes || !ascending(ends) || (!ends.empty() && ends.back() > bytes.size()))
-        refuse(prefix + ".ends", "does not give each attribute a part of the text");
-    return {{reinterpret_cast<const char*>(bytes.data()), bytes.size()}, ends};
+std::vector<double> tied_weights(const Tensors& tensors, const std::string& prefix, std::size_t n_codes) {
+    const std::string name = prefix + ".weights";
+    const auto weights = view<float>(need_tensor(tensors, name), Type::kFloat32, name);
+    if (weights.size() != n_codes) refuse(name, "does not have one entry per code");
+    if (!all_finite(weights)) refuse(name, "has a NaN or infinite weight");
+    return {weights.begin(), weights.end()};
 }
 
-std::string_view Model::name(std::size_t number, std::string_view channel) const {
-    const Names& names = channel == kPairChannel ? pair_names_ : names_;
-    if (number >= names.ends.size()) return {};
-    const std::size_t begin = number == 0 ? 0 : names.ends[number - 1];
-    return names.text.substr(begin, names.ends[number] - begin);
+void WeightRows::check_names(const Tensors& tensors, const std::string& prefix) {
+    const Tensor* text = find_tensor(tensors, prefix + ".text");
+    if (!text) return;
+    const auto bytes = view<std::uint8_t>(*text, Type::kUint8, prefix + ".text");
+    const auto ends = view<std::uint32_t>(need_tensor(tensors, prefix + ".ends"), Type::kUint32, prefix + ".ends");
+    if (ends.size() != n_attributes() || !ascending(ends) || (!ends.empty() && ends.back() > bytes.size()))
+        refuse(prefix + ".ends", "does not give each attribute a part of the text");
+    names_ = {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+    name_ends_ = ends;
+}
+
+std::string_view WeightRows::name(std::size_t number) const {
+    if (number >= name_ends_.size()) return {};
+    const std::size_t begin = number == 0 ? 0 : name_ends_[number - 1];
+    return names_.substr(begin, name_ends_[number] - begin);
 }
 
 void Model::expect(std::size_t n_tokens) const {

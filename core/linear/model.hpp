@@ -30,7 +30,7 @@ struct Tensor {
 };
 using Tensors = std::map<std::string, Tensor, std::less<>>;
 
-// From the key of an attribute to its row of weights. `codes` are labels, or label pairs (previous * K + current).
+// From the key of an attribute to its row of weights. Codes are labels, or label pairs (previous * K + current), ...
 class WeightRows {
 public:
     // The tensors whose names begin with `prefix`; throws std::invalid_argument unless they fit together.
@@ -45,6 +45,9 @@ public:
     std::uint32_t find(Key key) const noexcept {
         return hash_bits_ > 0 ? static_cast<std::uint32_t>(key >> (64 - hash_bits_)) : table_.find(key);
     }
+    // The name of an attribute, or nothing when names were not kept.
+    std::string_view name(std::size_t number) const;
+
     std::size_t row_size(std::uint32_t number) const noexcept { return starts_[number + 1] - starts_[number]; }
 
     // Calls visit(code, weight) for the weights of an attribute, in the order of the file.
@@ -78,6 +81,7 @@ private:
     float weight(std::size_t i) const noexcept;
     void check_table(const Tensors& tensors, const std::string& prefix, unsigned hash_bits);
     void check_weights(const Tensors& tensors, const std::string& prefix);
+    void check_names(const Tensors& tensors, const std::string& prefix);
 
     std::size_t n_codes_, many_;
     unsigned hash_bits_ = 0;
@@ -87,7 +91,12 @@ private:
     const void* codes_ = nullptr;
     const void* weights_ = nullptr;
     std::span<const float> scales_;  // of int8 weights: one for all, or one per code
+    std::string_view names_;
+    std::span<const std::uint32_t> name_ends_;
 };
+
+// The weights of a tied channel, one for each code.
+std::vector<double> tied_weights(const Tensors& tensors, const std::string& prefix, std::size_t n_codes);
 
 // When rows are copied into the form of expanded.hpp: after enough tokens to pay for it, at once, or not at all, so
 // that processes share the pages of the file.
@@ -118,22 +127,13 @@ public:
     void unary(const AttributeList& attributes, FoundRows& scratch, double* out) const;
     void per_step(const AttributeList& attributes, FoundRows& scratch, double* out) const;
 
-    // The name of an attribute, or nothing when names were not kept.
-    std::string_view name(std::size_t number, std::string_view channel) const;
-
 private:
-    struct Names {
-        std::string_view text;
-        std::span<const std::uint32_t> ends;
-    };
-    static Names checked_names(const Tensors& tensors, const std::string& prefix, std::size_t n_attributes);
     void check_transitions(const Tensors& tensors);
 
     std::size_t n_labels_;
     WeightRows labels_;
     std::unique_ptr<WeightRows> pairs_;
     std::vector<double> transitions_, start_, end_;
-    Names names_, pair_names_;
 
     Expand expand_;
     mutable std::atomic<std::size_t> n_scored_{0};

@@ -12,9 +12,11 @@ namespace tw {
 // Which labels may start, follow each other and end: non-zero where allowed. Empty: all.
 struct LabelRules {
     std::vector<std::uint8_t> moves, start, end;
+    std::vector<std::uint32_t> lengths;  // of segments: the longest of each label. Empty: as long as any
 
     bool may_start(std::size_t k) const { return start.empty() || start[k]; }
     bool may_end(std::size_t k) const { return end.empty() || end[k]; }
+    std::size_t longest(std::size_t k, std::size_t of_any) const { return lengths.empty() ? of_any : lengths[k]; }
     bool may_follow(std::size_t a, std::size_t b, std::size_t n_labels) const {
         return moves.empty() || moves[a * n_labels + b];
     }

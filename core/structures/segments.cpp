@@ -48,7 +48,8 @@ struct SegmentFamily {
             const std::size_t begin = rows[i], end = rows[i + 1], label = rows[i + 2];
             if (begin != at || end <= begin || end > shape[0] || label >= n_labels)
                 throw std::invalid_argument("segments must follow one another, with labels in range");
-            if (end - begin > longest) throw std::invalid_argument("a segment is longer than the longest allowed");
+            if (end - begin > rules.longest(label, longest))
+                throw std::invalid_argument("a segment is longer than the longest allowed");
             parts.push_back(segment_part(begin, end, label));
             parts.push_back(i > 0 ? move_part(shape[0], begin, rows[i - 1], label) : start_part(shape[0], label));
             if (end == shape[0]) parts.push_back(end_part(shape[0], label));
@@ -95,6 +96,7 @@ struct SegmentFamily {
                 for (std::size_t k = 0; k < n_labels; ++k) {
                     if (i == 0 ? !rules.may_start(k) : !rules.may_follow(before, k, n_labels)) continue;
                     if (end == shape[0] && !rules.may_end(k)) continue;
+                    if (end - begin > rules.longest(k, longest)) continue;
                     if (end == rows[i + 1] && k == rows[i + 2]) chosen = parts.size() / 3;
                     const Part into = i > 0 ? move_part(shape[0], begin, before, k) : start_part(shape[0], k);
                     const Part out = end == shape[0] ? end_part(shape[0], k) : kNoPart;
@@ -122,7 +124,7 @@ struct SegmentFamily {
                 for (std::size_t a = 0; length > 0 && a < K; ++a)
                     if (family.rules.may_end(a)) visit(family.end_part(length, a), closed(length, a));
             } else if (layer % 2 == 1) {
-                for (std::size_t n = 1; n <= family.longest && n <= t; ++n)
+                for (std::size_t n = 1; n <= family.rules.longest(k, family.longest) && n <= t; ++n)
                     visit(family.segment_part(t - n, t, k), open(t - n, k));
             } else if (t == 0) {
                 if (family.rules.may_start(k)) visit(family.start_part(length, k));

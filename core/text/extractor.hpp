@@ -97,6 +97,7 @@ public:
         return extractor_->name(*columns_, sequence, token, i, channel);
     }
     const Columns& columns() const { return *columns_; }
+    const std::shared_ptr<const Columns>& shared_columns() const { return columns_; }
     const Extractor& extractor() const { return *extractor_; }
 
 private:

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "attributes.hpp"
@@ -18,7 +19,10 @@ namespace tw {
 // training needs them once, tagging never does.
 class AttributeSource final : public Source {
 public:
-    explicit AttributeSource(bool keep_names) : keep_names_(keep_names) {}
+    explicit AttributeSource(bool keep_names, std::string channel = std::string(kTokenChannel))
+        : keep_names_(keep_names), channel_(std::move(channel)), named_(channel_) {}
+    AttributeSource(const AttributeSource&) = delete;
+    AttributeSource& operator=(const AttributeSource&) = delete;
 
     void add(std::string_view name, float value);
     void drop_token();  // forgets what was added since the last end_token
@@ -29,11 +33,14 @@ public:
     std::size_t length(std::size_t sequence) const override {
         return sequence_ends_[sequence + 1] - sequence_ends_[sequence];
     }
+    std::span<const std::string_view> channels() const override { return {&named_, 1}; }
     void attributes(std::size_t first, std::size_t last, Attributes& out) const override;
     std::string name(std::size_t sequence, std::size_t token, std::size_t i, std::size_t channel) const override;
 
 private:
     bool keep_names_, valued_ = false;
+    std::string channel_;
+    std::string_view named_;
     std::vector<std::size_t> sequence_ends_{0};  // in tokens
     std::vector<std::size_t> token_ends_{0};     // in keys
     std::vector<Key> keys_;

@@ -103,7 +103,7 @@ class Source:
 class AttributeSource(Source):
     """Named attributes of tokens: dicts, or lists of strings."""
 
-    def __init__(self, X: object, names: bool = False, where: str = 'X', first: int = 0) -> None: ...
+    def __init__(self, X: object, names: bool = False, where: str = 'X', first: int = 0, channel: str = 'token') -> None: ...
 
 class MatrixSource(Source):
     """Rows of a matrix: column j is the attribute x[j]."""
@@ -206,7 +206,11 @@ class SpanSource(Source):
     Spans of rows of columns, seen through templates: site begin * longest + (size - 1) is the span of so many tokens from `begin` on.
     """
 
+    @overload
     def __init__(self, columns: Columns, extractor: SpanExtractor, longest: int) -> None: ...
+
+    @overload
+    def __init__(self, tokens: ColumnSource, extractor: SpanExtractor, longest: int) -> None: ...
 
     @property
     def longest(self) -> int:
@@ -295,7 +299,7 @@ class PartStructure:
         """`kernels`: by the kernels of chains, or as any dynamic program."""
 
     @staticmethod
-    def segments(n_labels: int, longest: int, tied: bool = True, transitions: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, start: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, end: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None) -> PartStructure: ...
+    def segments(n_labels: int, longest: int, tied: bool = True, transitions: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, start: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, end: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, lengths: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> PartStructure: ...
 
     @staticmethod
     def automaton(n_labels: int, arcs: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], final: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], tied: bool = True) -> PartStructure: ...
@@ -391,7 +395,8 @@ class SiteExamples:
 
     def __init__(self, hash_bits: int = 0, keep_names: bool = True) -> None: ...
 
-    def add(self, source: Source, n_jobs: int = 1) -> None: ...
+    def read(self, source: Source, n_jobs: int = 1) -> None:
+        """Add the attributes of a source."""
 
     @property
     def n_sequences(self) -> int: ...
@@ -401,7 +406,7 @@ class SiteExamples:
 
     def checksum(self) -> int: ...
 
-class Examples:
+class Examples(SiteExamples):
     """A training set as it is read: attributes as numbers, and labels."""
 
     def __init__(self, hash_bits: int = 0, keep_names: bool = True) -> None: ...
@@ -693,6 +698,53 @@ class AskedOracle(Oracle):
     """Examples about which a Python object is asked."""
 
     def __init__(self, asked: object, n_features: int, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], kbest: bool, expectations: bool, parts: bool) -> None: ...
+
+class PartExamples:
+    """Channels whose units are the attributes of examples."""
+
+    def __init__(self, channels: list, examples: list, min_count: int = 1) -> None: ...
+
+    def oracle(self, structure: PartStructure, outputs: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], ends: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, combinations: str = 'seen') -> LinearOracle:
+        """What learners see, once."""
+
+    def label_oracle(self, structure: PartStructure, tokens: Examples, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None, combinations: str = 'seen') -> LinearOracle:
+        """The same where outputs are labels of tokens, known in part perhaps."""
+
+    def export(self, oracle: LinearOracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> dict:
+        """The tensors of a model with these weights."""
+
+    def weights_from(self, oracle: LinearOracle, tensors: dict) -> NDArray[numpy.float64]:
+        """Weights that start from another model with the same codes."""
+
+class PartModel:
+    """A trained model of any structure: immutable, for many threads at once."""
+
+    def __init__(self, structure: PartStructure, channels: list, tensors: dict, hash_bits: int = 0) -> None: ...
+
+    def scores(self, sources: list, n_jobs: int = 1) -> list:
+        """Scores of all parts of each sequence."""
+
+    def known(self, sources: list) -> tuple[int, int]: ...
+
+    def contributions(self, source: Source, sequence: int, channel: str) -> tuple: ...
+
+    def n_attributes(self, channel: str) -> int: ...
+
+    def name(self, number: int, channel: str) -> object: ...
+
+class PartBatch:
+    """Scores of parts of many sequences, and what follows from them."""
+
+    def __init__(self, structure: PartStructure, lengths: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: list, n_jobs: int = 1) -> None: ...
+
+    def best(self, k: int = 1) -> list:
+        """For each sequence, its best outputs with their scores."""
+
+    def log_partition(self) -> NDArray[numpy.float64]: ...
+
+    def marginals(self, all: bool = False) -> list: ...
+
+    def max_marginals(self, all: bool = False) -> list: ...
 
 def checksum(data: object) -> int:
     """

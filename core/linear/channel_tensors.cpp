@@ -1,0 +1,117 @@
+#include "channel_tensors.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "../base/interrupt.hpp"
+#include "key_table.hpp"
+
+namespace tw::linear {
+namespace {
+
+std::vector<std::uint32_t> counts_of(const Occurrences& occurrences, std::size_t n_attributes) {
+    std::vector<std::uint32_t> counts(n_attributes, 0);
+    for (const std::uint32_t number : occurrences.numbers) counts[number] += counts[number] != 0xffffffffu;
+    return counts;
+}
+
+void take_rows(Channel& channel, const Occurrences& occurrences) {
+    SparseRows& rows = channel.rows;
+    rows.starts.assign(occurrences.starts.begin(), occurrences.starts.end());
+    rows.columns = occurrences.numbers;
+    rows.values.assign(occurrences.values.begin(), occurrences.values.end());
+    if (rows.values.empty())  // each unit is there once
+        for (std::size_t s = 0; s < rows.size(); ++s)
+            std::sort(rows.columns.begin() + static_cast<std::ptrdiff_t>(rows.starts[s]),
+                      rows.columns.begin() + static_cast<std::ptrdiff_t>(rows.starts[s + 1]));
+    else
+        tidy(rows);
+}
+
+// visit(code, weight number) for the weights of a unit, codes rising.
+template <class Visit>
+void each_weight(const WeightIndex& index, std::size_t channel, std::size_t unit, std::size_t n_codes, Visit visit) {
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> row;
+    const std::uint32_t begin = index.begin(channel, unit), end = index.begin(channel, unit + 1);
+    for (std::uint32_t w = begin; w < end; ++w)
+        row.emplace_back(
+            index.full(channel) || end - begin == n_codes ? w - begin : index.codes(channel)[w - index.offset(channel)],
+            w);
+    index.added(channel).each(unit, [&](std::uint32_t code, std::uint32_t w) { row.emplace_back(code, w); });
+    std::ranges::sort(row);
+    for (const auto& [code, w] : row) visit(code, w);
+}
+
+}  // namespace
+
+ChannelUnits take_units(Channel& channel, const SiteExamples& examples, std::size_t min_count) {
+    ChannelUnits out;
+    const std::size_t n = examples.n_sequences();
+    channel.first.resize(n + 1);
+    if (channel.sites == Channel::Sites::kTied) {
+        out.tied = true;
+        std::iota(channel.first.begin(), channel.first.end(), std::size_t{0});
+        channel.n_units = 1;
+        channel.rows.starts = channel.first;
+        channel.rows.columns.assign(n, 0);
+        return out;
+    }
+    std::ranges::copy(examples.sequence_starts, channel.first.begin());
+    const ChannelExamples& from = examples.channel(channel.name);
+    out.hash_bits = examples.hash_bits;
+    out.keys.assign(from.index.keys().begin(), from.index.keys().end());
+    out.names = from.names;
+    const auto counts = counts_of(from.occurrences, examples.n_attributes(from));
+    out.units = apart({counts, min_count, {}, false});
+    check_interrupt();
+    std::vector<std::uint32_t> all(n);
+    std::iota(all.begin(), all.end(), 0u);
+    take_rows(channel, unit_occurrences(from.occurrences, out.units, examples.sequence_starts, all));
+    channel.n_units = out.units.size();
+    return out;
+}
+
+ChannelTensors tensors_of(const ChannelUnits& units, const WeightIndex& index, std::size_t channel, std::size_t n_codes,
+                          std::span<const double> weights) {
+    ChannelTensors out;
+    const auto value = [&](std::uint32_t w) { return w < weights.size() ? static_cast<float>(weights[w]) : 0.0f; };
+    if (units.tied) {
+        out.weights.assign(n_codes, 0.0f);
+        each_weight(index, channel, 0, n_codes,
+                    [&](std::uint32_t code, std::uint32_t w) { out.weights[code] = value(w); });
+        return out;
+    }
+    out.starts.push_back(0);
+    std::vector<Key> kept;
+    InterruptCheck check;
+    for (std::size_t a = 0; a < units.units.of_attribute.size(); ++a) {
+        check();
+        const std::uint32_t unit = units.units.of_attribute[a];
+        const std::size_t before = out.codes.size();
+        if (unit != kNoAttribute)
+            each_weight(index, channel, unit, n_codes, [&](std::uint32_t code, std::uint32_t w) {
+                if (index.grows() && value(w) == 0.0f) return;
+                out.codes.push_back(code);
+                out.weights.push_back(value(w));
+            });
+        if (out.codes.size() > 0xffffffffu) throw std::invalid_argument("more than 4,294,967,295 weights");
+        if (units.hash_bits == 0 && out.codes.size() == before) continue;  // an attribute without weights
+        out.starts.push_back(static_cast<std::uint32_t>(out.codes.size()));
+        if (units.hash_bits) continue;
+        kept.push_back(units.keys[a]);
+        if (units.names.ends.empty()) continue;
+        const std::size_t begin = a == 0 ? 0 : units.names.ends[a - 1];
+        out.names.add(std::string(units.names.text.begin() + static_cast<std::ptrdiff_t>(begin),
+                                  units.names.text.begin() + units.names.ends[a]));
+    }
+    if (units.hash_bits) return out;
+    out.keys.resize(table_capacity(kept.size()));
+    out.slots.resize(out.keys.size());
+    fill_table(kept, out.keys, out.slots);
+    return out;
+}
+
+}  // namespace tw::linear
