@@ -24,7 +24,7 @@ def test_an_argument_that_is_not_known_names_the_class(name):
 def test_methods_of_estimators_name_the_class(name):
     for method, function in inspect.getmembers(getattr(tw, name), inspect.isfunction):
         own = not method.startswith("_") and function.__module__.startswith("trelliswork")
-        inherited = function.__qualname__.split(".")[0] in ("Estimator", "Multiclass", "_request_setter")
+        inherited = function.__qualname__.split(".")[0] in ("Estimator", "Multiclass", "SavesModel", "_request_setter")
         if own and not inherited:
             assert function.__qualname__ == f"{name}.{method}"
 

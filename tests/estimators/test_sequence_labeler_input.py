@@ -290,13 +290,14 @@ class TestFiles:
     def test_settings_may_be_missing(self, missing):
         model = tw.SequenceLabeler().fit(X, Y)._model
         settings = {name: value for name, value in model.settings.items() if name != missing}
-        with pytest.raises(InvalidModel, match="no sound model"):
+        told = "kind None, which is not known" if missing == "kind" else "no sound model"
+        with pytest.raises(InvalidModel, match=told):
             tw.load(models.dumps(model.tensors, settings))
 
     def test_tensors_may_be_missing_or_of_another_size(self):
         model = tw.SequenceLabeler().fit(X, Y)._model
         for name in list(model.tensors):
-            if name.startswith("names"):
+            if ".names." in name:
                 continue
             tensors = {other: part for other, part in model.tensors.items() if other != name}
             with pytest.raises(InvalidModel, match="no sound model"):

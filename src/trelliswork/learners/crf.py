@@ -192,11 +192,12 @@ class CRF(Parameters):
             When it ended because of ``max_iter``, or could not go on.
         """
         self.check()
+        n_jobs = checked_integer("n_jobs", n_jobs, least=1, most=MOST_JOBS)
         require_answers(repr(self), self.asks, oracle.answers)
         run = _Run(
             self,
             oracle.local() if self.local else oracle,
-            checked_integer("n_jobs", n_jobs, least=1, most=MOST_JOBS),
+            n_jobs,
             checked_integer("seed", seed, least=0, most=2**32 - 1),
         )
         if state is None:
