@@ -26,6 +26,7 @@ _HOMES = {
     "estimators.multiclass.classifier": ("MulticlassClassifier",),
     "estimators.multiclass.perceptron": ("MulticlassPerceptron",),
     "estimators.oracles": ("oracle",),
+    "estimators.segment_labeler": ("SegmentLabeler",),
     "estimators.sequence_labeler": ("SequenceLabeler",),
     "estimators.structured": ("StructuredPredictor",),
     "features.templates": ("Templates",),

@@ -17,6 +17,7 @@ from trelliswork.estimators.loading import load as load
 from trelliswork.estimators.multiclass.classifier import MulticlassClassifier as MulticlassClassifier
 from trelliswork.estimators.multiclass.perceptron import MulticlassPerceptron as MulticlassPerceptron
 from trelliswork.estimators.oracles import oracle as oracle
+from trelliswork.estimators.segment_labeler import SegmentLabeler as SegmentLabeler
 from trelliswork.estimators.sequence_labeler import SequenceLabeler as SequenceLabeler
 from trelliswork.estimators.structured import StructuredPredictor as StructuredPredictor
 from trelliswork.features.templates import Templates as Templates
@@ -59,5 +60,5 @@ from trelliswork.structures.semirings import forward as forward
 from trelliswork.structures.semirings import forward_backward as forward_backward
 from trelliswork.training import active as active
 
-__all__ = ["AROW", "Automaton", "AutomatonChain", "CRF", "Chain", "ChainBatch", "Committee", "Confidence", "ConvergenceWarning", "CuttingPlane", "DualCoordinate", "ExpectationPass", "Expectations", "ExponentiatedGradient", "Forward", "ForwardBackward", "FrankWolfe", "HMM", "InvalidInput", "InvalidModel", "LaRank", "Labeling", "MEMM", "MIRA", "MulticlassClassifier", "MulticlassPerceptron", "NGramChain", "PassiveAggressive", "Pegasos", "Perceptron", "Program", "SDM", "SchemeConstraints", "SegmentChain", "Segmentation", "Semiring", "SequenceLabeler", "Structure", "StructuredPredictor", "Subgradient", "Templates", "TrellisworkError", "UncalibratedScores", "UnknownAttributes", "UnknownParameter", "Unsatisfiable", "active", "beam_search", "confidence", "corpora", "evaluation", "forward", "forward_backward", "load", "models", "oracle", "plots", "scheme_constraints", "semirings"]
+__all__ = ["AROW", "Automaton", "AutomatonChain", "CRF", "Chain", "ChainBatch", "Committee", "Confidence", "ConvergenceWarning", "CuttingPlane", "DualCoordinate", "ExpectationPass", "Expectations", "ExponentiatedGradient", "Forward", "ForwardBackward", "FrankWolfe", "HMM", "InvalidInput", "InvalidModel", "LaRank", "Labeling", "MEMM", "MIRA", "MulticlassClassifier", "MulticlassPerceptron", "NGramChain", "PassiveAggressive", "Pegasos", "Perceptron", "Program", "SDM", "SchemeConstraints", "SegmentChain", "SegmentLabeler", "Segmentation", "Semiring", "SequenceLabeler", "Structure", "StructuredPredictor", "Subgradient", "Templates", "TrellisworkError", "UncalibratedScores", "UnknownAttributes", "UnknownParameter", "Unsatisfiable", "active", "beam_search", "confidence", "corpora", "evaluation", "forward", "forward_backward", "load", "models", "oracle", "plots", "scheme_constraints", "semirings"]
 __version__: str

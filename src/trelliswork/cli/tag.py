@@ -313,7 +313,7 @@ def _require_text(settings: Mapping[str, Any], path: str) -> None:
 def _decoded_by_core(settings: Mapping[str, Any], output: str) -> bool:
     """Whether one call of the core reads, tags and writes; the rest is the estimator's affair."""
     decoder = settings.get("parameters", {}).get("decoder", "argmax")
-    single = settings.get("normalised") != "local" and not settings.get("members")
+    single = settings.get("normalised") != "local" and not settings.get("members") and not settings.get("structure")
     if output == "labels":
         return single and decoder == "argmax"
     return single and "calibration" not in settings

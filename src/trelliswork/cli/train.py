@@ -93,6 +93,31 @@ class _TrainCommand(click.Command):
     help="Which pairs of attribute and label have a weight.",
 )
 @click.option(
+    "--task",
+    type=click.Choice(["labels", "segments"]),
+    default="labels",
+    show_default=True,
+    help="Label tokens, or whole segments (which the labels must spell).",
+)
+@click.option(
+    "--longest", type=click.IntRange(min=1), metavar="N", help="With --task segments: tokens of a segment.  [as seen]"
+)
+@click.option(
+    "--order",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="How many labels before a label its score looks at.",
+)
+@click.option(
+    "--histories",
+    type=click.Choice(["seen", "closed", "all"]),
+    default="seen",
+    show_default=True,
+    help="With --order 2 or more: which label histories are told apart.",
+)
+@click.option(
     "--patience", type=click.IntRange(min=1), metavar="N", help="Stop after N iterations without a better dev score."
 )
 @click.option(
@@ -138,6 +163,10 @@ def train(
     min_count: int = 1,
     hash_bits: int | None = None,
     combinations: str = "auto",
+    task: str = "labels",
+    longest: int | None = None,
+    order: int = 1,
+    histories: str = "seen",
     patience: int | None = None,
     jobs: int | None = None,
     seed: int = 0,
@@ -165,7 +194,11 @@ def train(
         Its parameters, ``"name=value"`` each.
     scheme : str or None
         The label scheme to keep to.
-    min_count, hash_bits, combinations, patience
+    task : {"labels", "segments"}
+        Whether to train a `trelliswork.SequenceLabeler` or a `trelliswork.SegmentLabeler`.
+    longest
+        As for `trelliswork.SegmentLabeler`.
+    min_count, hash_bits, combinations, order, histories, patience
         As for `trelliswork.SequenceLabeler`.
     jobs, seed : int
         Threads, and the seed of what is random.
@@ -183,22 +216,20 @@ def train(
     dict
         Ready for JSON: what was trained on, how training ended, scores, sizes.
     """
-    from trelliswork.estimators.sequence_labeler import SequenceLabeler
-
     layout = layout or Layout()
     kept = metadata_from(metadata)
     _check_paths(model, checkpoint, resume)
-    labeler = SequenceLabeler(
-        learner_from(learner, settings),
-        templates_from(features),
-        min_count=min_count,
-        hash_bits=hash_bits,
-        combinations=combinations,
-        constraints=scheme,
-        patience=patience,
-        n_jobs=jobs or -1,
-        random_state=seed,
-    )
+    common: dict[str, Any] = {
+        "learner": learner_from(learner, settings),
+        "features": templates_from(features),
+        "min_count": min_count,
+        "hash_bits": hash_bits,
+        "combinations": combinations,
+        "patience": patience,
+        "n_jobs": jobs or -1,
+        "random_state": seed,
+    }
+    labeler = _labeler(task, common, longest, {"order": order, "histories": histories, "constraints": scheme})
     began = time.perf_counter()
     corpus = read_labelled(source, layout)
     held_out = None if dev is None else read_labelled(dev, layout)
@@ -212,6 +243,21 @@ def train(
 
     interrupted = _fit_and_save(labeler, corpus, held_out, save, keeper, resumed, progress)
     return _facts(labeler, model, corpus.X, time.perf_counter() - began, interrupted)
+
+
+def _labeler(task: str, common: dict[str, Any], longest: int | None, of_chains: dict[str, Any]) -> Any:
+    """Return the estimator of a task; options of the other are refused."""
+    if task == "labels":
+        from trelliswork.estimators.sequence_labeler import SequenceLabeler
+
+        if longest is not None:
+            raise InvalidInput("--longest is for --task segments.")
+        return SequenceLabeler(**common, **of_chains)
+    from trelliswork.estimators.segment_labeler import SegmentLabeler
+
+    if of_chains != {"order": 1, "histories": "seen", "constraints": None}:
+        raise InvalidInput("--order, --histories and --scheme are for --task labels.")
+    return SegmentLabeler(**common, longest=longest)
 
 
 def learner_from(name: str, settings: Sequence[str] = ()) -> Any:
@@ -358,11 +404,13 @@ def _run_of(labeler: Any, source: str, dev: str | None) -> dict[str, Any]:
     free = ("tol", "max_iter" if hasattr(learner, "max_iter") else "epochs")
     parameters = {name: value for name, value in learner.get_params().items() if name not in free}
     options = ("min_count", "hash_bits", "combinations", "constraints", "patience", "random_state")
+    more = {name: getattr(labeler, name, None) for name in ("order", "histories", "longest")}
     features = labeler.features
     return {
         "learner": type(learner).__name__,
         "parameters": parameters_as_json(parameters),
         **{name: getattr(labeler, name) for name in options},
+        **{name: value for name, value in more.items() if value is not None},
         "features": features if isinstance(features, str) else json.loads(json.dumps(features.to_dict())),
         "training data": fingerprint(source),
         "development data": None if dev is None else fingerprint(dev),

@@ -11,6 +11,7 @@ __all__ = ["load", "restored"]
 
 for _kind, _home in {
     "sequence-labeler": "sequence_labeler:SequenceLabeler",
+    "segment-labeler": "segment_labeler:SegmentLabeler",
     "committee": "committee.committee:Committee",
     "hmm": "hmm.hmm:HMM",
     "multiclass-classifier": "multiclass.classifier:MulticlassClassifier",
@@ -20,7 +21,7 @@ for _kind, _home in {
     register(_kind, f"trelliswork.estimators.{_home}")
 
 
-def load(path: Any, mmap: bool = True, *, structure: Any = None) -> Any:
+def load(path: Any, mmap: bool = True, *, structure: Any = None, segment_features: Any = None) -> Any:
     """Return the model in a file, ready to predict.
 
     Parameters
@@ -33,10 +34,12 @@ def load(path: Any, mmap: bool = True, *, structure: Any = None) -> Any:
         pass False.
     structure : Structure, optional
         What a `StructuredPredictor` was trained with: it is code, which no model file holds.
+    segment_features : callable, optional
+        Likewise what a `SegmentLabeler` was trained with.
 
     Returns
     -------
-    SequenceLabeler, Committee, HMM, MulticlassClassifier, MulticlassPerceptron or StructuredPredictor
+    SequenceLabeler, SegmentLabeler, Committee, HMM, MulticlassClassifier, MulticlassPerceptron or StructuredPredictor
         What was saved.
 
     Raises
@@ -54,4 +57,4 @@ def load(path: Any, mmap: bool = True, *, structure: Any = None) -> Any:
     ['D', 'N']
     """
     data, name = models.contents(path, mmap)
-    return restored(*models.loads(data, name), name, structure=structure)
+    return restored(*models.loads(data, name), name, structure=structure, segment_features=segment_features)

@@ -26,8 +26,9 @@ from trelliswork.models.calibration import Calibration, best_temperature, warn_u
 from trelliswork.models.decoding import PredictedSpan, least_risk, masks_of, spans_of
 from trelliswork.models.decoding_constraints import Limits, bias_of
 from trelliswork.models.json_values import plain
+from trelliswork.models.ngrams import NGramModel
 from trelliswork.models.registry import refuse_arguments
-from trelliswork.models.trained import KIND, TrainedModel, Weight
+from trelliswork.models.trained import TrainedModel, Weight
 from trelliswork.structures import checks
 from trelliswork.structures.batch import ChainBatch
 from trelliswork.structures.chain import Chain
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PredictedSpan", "SequenceLabeler"]
 
+KIND = "sequence-labeler"
 _SEQUENCES_ASKED = 2048  # whose scores are in memory at a time
-_STEP_BYTES = 1 << 26  # of scores of label pairs that are in memory at a time
 
 
 class SequenceLabeler(Estimator):
@@ -65,6 +66,15 @@ class SequenceLabeler(Estimator):
         every attribute with every label; or ``"grown"``, those seen and those that a wrong prediction meets while
         learning. ``"auto"`` is ``"grown"`` for learners that look at the best outputs only, ``"seen"`` for those that
         sum over all of them.
+    order : int, default 1
+        How many labels before a label its score looks at. Order 1 has weights of label pairs; order 2 those of pairs
+        and triples, and so on. Templates may attach to pairs (``pair:``) and to the longest n-grams (``ngram:``).
+    histories : {"seen", "closed", "all"}, default "seen"
+        With an order of 2 or more, which histories are told apart. ``"seen"``: those of the training data; any other
+        is taken for the longest one seen that it ends with (Ye et al. 2009). ``"all"``: all that the constraints
+        allow, which takes up to ``K ** order`` times as long. Every labelling stays possible with both.
+        ``"closed"``: only the n-grams of the training data are possible at all, in training and in answers, which is
+        fastest.
     constraints : str, callable, (K, K) array of bool or SchemeConstraints, optional
         Which label may follow which, in training and in every answer: the name of a scheme such as ``"BIO"`` or
         ``"IOBES"``; a function of a label and the next one, either of which is None at the ends of a sequence; or an
@@ -146,6 +156,8 @@ class SequenceLabeler(Estimator):
         min_count: int = 1,
         hash_bits: int | None = None,
         combinations: str = "auto",
+        order: int = 1,
+        histories: str = "seen",
         constraints: Any = None,
         class_weight: Any = None,
         cost: Any = "hamming",
@@ -162,6 +174,8 @@ class SequenceLabeler(Estimator):
         self.min_count = min_count
         self.hash_bits = hash_bits
         self.combinations = combinations
+        self.order = order
+        self.histories = histories
         self.constraints = constraints
         self.class_weight = class_weight
         self.cost = cost
@@ -223,7 +237,7 @@ class SequenceLabeler(Estimator):
         [['D', 'N'], ['D', 'N']]
         """
         self._check_parameters()
-        inputs, X = inputs_of(X, self.features)
+        inputs, X = inputs_of(X, self.features, _model_class(self.order).meets)
         earlier = self._model if self.warm_start and hasattr(self, "_model") else None
         examples = self._examples(inputs, X, y, sample_weight, token_weight, earlier)
         return self._learn(examples, X_dev, y_dev, callback, resume)
@@ -264,9 +278,11 @@ class SequenceLabeler(Estimator):
 
     def _examples(self, inputs: Inputs, X: Any, y: Any, *weights: Any, **how: Any) -> SequenceExamples:
         # Imported here, as all that only training needs: a program that loads a model and asks it does not wait for it.
+        from trelliswork.training.ngram_examples import NGramExamples
         from trelliswork.training.sequence_examples import SequenceExamples
 
-        return SequenceExamples(self, inputs, X, encoded(y), *weights, **how)
+        made = SequenceExamples if self.order == 1 else NGramExamples
+        return made(self, inputs, X, encoded(y), *weights, **how)
 
     def _learn(
         self,
@@ -303,7 +319,7 @@ class SequenceLabeler(Estimator):
             "training": {
                 "n_sequences": examples.n_sequences,
                 "n_tokens": examples.n_tokens,
-                "n_weights": int(examples.oracle.n_parameters),
+                "n_weights": examples.n_weights,
                 "objective": plain(last.get("objective")),
                 **training_settings(self),
             },
@@ -326,8 +342,9 @@ class SequenceLabeler(Estimator):
     ) -> _core.Oracle:
         """Return the examples as the learner sees them; see `trelliswork.oracle`."""
         self._check_parameters()
-        inputs, X = inputs_of(X, self.features)
-        return self._examples(inputs, X, y, sample_weight, token_weight).oracle
+        inputs, X = inputs_of(X, self.features, _model_class(self.order).meets)
+        oracle: _core.Oracle = self._examples(inputs, X, y, sample_weight, token_weight).oracle
+        return oracle
 
     def feature_cache(self, X: Any, y: Any) -> FeatureCache | None:
         """Return features and labels, extracted once, for cross-validation to train on parts of; None if it cannot.
@@ -424,8 +441,8 @@ class SequenceLabeler(Estimator):
         check_is_fitted(self, "classes_")
         self._require_probabilities()
         plain = allowed is None and fixed is None and bias is None and self._model.temperature == 1.0
-        if self._model.local or not plain:
-            return self._ask(X, ChainBatch.marginals, allowed, fixed, bias)
+        if self._model.local or not plain or self._model.structure is not None:
+            return self._ask(X, lambda batch: batch.marginals(), allowed, fixed, bias)
         answers: list[FloatArray] = []
         for first, source in self._sources(X, _SEQUENCES_ASKED):
             with _placed(first):
@@ -450,7 +467,7 @@ class SequenceLabeler(Estimator):
         >>> tagger.predict_max_marginals([["the", "dog"]])[0].argmax(axis=1).tolist()
         [0, 1]
         """
-        return self._ask(X, ChainBatch.max_marginals, allowed, fixed, bias)
+        return self._ask(X, lambda batch: batch.max_marginals(), allowed, fixed, bias)
 
     @snapshot
     def predict_spans(
@@ -500,7 +517,7 @@ class SequenceLabeler(Estimator):
         answers = [np.zeros(0)]
         n_jobs = checks.as_jobs(self.n_jobs)
         n_sequences = 0
-        for first, source in self._sources(X, self._sequences_at_a_time()):
+        for first, source in self._sources(X, self._model.most_asked):
             part = gold.of(first, source.lengths())
             n_sequences += source.n_sequences
             free, bound = (model.batches(source, n_jobs, masks) for masks in (None, masks_of(part, len(model.labels))))
@@ -545,10 +562,10 @@ class SequenceLabeler(Estimator):
         warn_of_unseen(gold.names[len(model.labels) :], "y")
         n_jobs, K = checks.as_jobs(self.n_jobs), len(model.labels)
         held = []
-        for first, source in self._sources(X, self._sequences_at_a_time()):
+        for first, source in self._sources(X, self._model.most_asked):
             lengths = source.lengths()
             known = [mask[:, :K] for mask in masks_of(gold.of(first, lengths), len(gold.names))]
-            held.append((model.core.scores(source, n_jobs), lengths, known))
+            held.append((model.scores(source, n_jobs), lengths, known))
         require_paired(gold, sum(len(lengths) for _, lengths, _ in held), "X")
 
         def log_losses(temperature: float) -> FloatArray:
@@ -633,9 +650,15 @@ class SequenceLabeler(Estimator):
         (2, 3)
         """
         _, source = self._one(x)
+        if self._model.structure is not None:
+            raise InvalidInput(
+                f"a Chain is of order 1, and this model of order {self.order}. Its questions are predict_kbest, "
+                "predict_marginals, predict_max_marginals and log_prob."
+            )
         self._warn_of_unknown([source])
         (batch,) = self._model.batches(source, 1)
-        return batch[0]
+        chain: Chain = batch[0]
+        return chain
 
     @snapshot
     def weights(self) -> list[Weight]:
@@ -668,7 +691,7 @@ class SequenceLabeler(Estimator):
     def n_attributes_(self) -> int:
         """How many attributes the model has."""
         check_is_fitted(self, "classes_")
-        return int(self._model.core.n_attributes)
+        return self._model.n_attributes
 
     @property
     def n_weights_(self) -> int:
@@ -732,7 +755,7 @@ class SequenceLabeler(Estimator):
     ) -> Self:
         """Return the labeler of a file that may say anything; it has no members for ``restore`` to make."""
         refuse_arguments(given, KIND)
-        model = TrainedModel.checked(tensors, settings)
+        model = _model_class(2 if settings.get("structure") else 1).checked(tensors, settings)
         labeler = cls(**_parameters(model))
         labeler._check_parameters()
         checks.as_cost(labeler.cost, len(model.labels))
@@ -754,7 +777,9 @@ class SequenceLabeler(Estimator):
         if self.patience is not None:
             checks.as_count("patience", self.patience)
         checks.as_jobs(self.n_jobs)
+        checks.as_count("order", self.order)
         for name, choices in (
+            ("histories", ("seen", "closed", "all")),
             ("combinations", ("auto", "seen", "transitions", "all", "grown")),
             ("decoder", ("argmax", "mbr")),
         ):
@@ -803,7 +828,7 @@ class SequenceLabeler(Estimator):
             first += source.n_sequences
 
     def _warn_of_unknown(self, sources: Iterable[_core.Source]) -> None:
-        counts = np.array([self._model.core.known(source) for source in sources]).reshape(-1, 2)
+        counts = np.array([self._model.known(source) for source in sources]).reshape(-1, 2)
         known, everything = counts.sum(axis=0).tolist()
         usual = self._model.settings["training"].get("known_share", 1.0)
         if known < 0.5 * usual * everything and (everything >= 50 or known == 0):
@@ -822,7 +847,7 @@ class SequenceLabeler(Estimator):
         labels = [np.zeros(0, dtype=np.int32)]
         check_is_fitted(self, "classes_")
         plain = allowed is None and fixed is None and bias is None and self.decoder == "argmax"
-        if plain and not self._model.local:
+        if plain and not self._model.local and self._model.structure is None:
             for first, source in self._sources(X, None):
                 with _placed(first):
                     labels.append(np.asarray(self._model.core.argmax(source, checks.as_jobs(self.n_jobs))))
@@ -848,19 +873,13 @@ class SequenceLabeler(Estimator):
         limits = Limits(self._model.labels, allowed, fixed)
         added = bias_of(bias, self._model.labels)
         answers: list[Any] = []
-        for first, source in self._sources(X, self._sequences_at_a_time()):
+        for first, source in self._sources(X, self._model.most_asked):
             masks = limits.of(first, source.lengths().tolist()) if limits else None
             for batch in self._model.batches(source, checks.as_jobs(self.n_jobs), masks, added):
                 with _placed(len(answers)):
                     answers.extend(question(batch))
         limits.require_length(len(answers))
         return answers
-
-    def _sequences_at_a_time(self) -> int:
-        model = self._model
-        if not model.core.has_pairs and not model.local:
-            return _SEQUENCES_ASKED
-        return max(1, _STEP_BYTES // (32 * 8 * len(model.labels) ** 2))  # if they are 32 tokens long
 
     def _known_gold(self, y: Any) -> Gold:
         gold = encoded(y, "y", self._model.labels)
@@ -870,7 +889,13 @@ class SequenceLabeler(Estimator):
         return gold
 
 
+def _model_class(order: int) -> type[TrainedModel]:
+    return TrainedModel if order == 1 else NGramModel
+
+
 _SIMPLE_PARAMETERS = (
+    "order",
+    "histories",
     "min_count",
     "hash_bits",
     "combinations",

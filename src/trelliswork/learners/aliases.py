@@ -55,6 +55,8 @@ OF_THE_LABELER = [
     "min_count",
     "hash_bits",
     "combinations",
+    "order",
+    "histories",
     "constraints",
     "class_weight",
     "cost",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -22,7 +22,8 @@ FloatArray = npt.NDArray[np.float64]
 class Contribution(NamedTuple):
     """What one attribute, or the transition from the label before, adds to the score of a label.
 
-    ``attribute`` is None for the transition; ``previous`` is None for an attribute that looks at one label only.
+    ``attribute`` is None for the transition; ``previous`` is None for an attribute that looks at one label only. In
+    chains of higher order ``previous`` are all labels before that count, ``"D N"``.
     """
 
     attribute: str | None
@@ -54,6 +55,9 @@ class Explanation:
     marginals : array (T, K)
         Probability of each label at each token.
     transitions : array (K, K)
+        Of two labels in a row; longer n-grams have contributions only.
+    order : int
+        How many labels before a label its score looks at.
     """
 
     tokens: list[Any]
@@ -63,6 +67,8 @@ class Explanation:
     marginals: FloatArray
     transitions: FloatArray
     _attributes: list[dict[tuple[str | None, str], list[Contribution]]]
+    order: int = 1
+    _ngrams: Mapping[tuple[str, str], float] = field(default_factory=dict)  # by labels before, and label
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -86,11 +92,13 @@ class Explanation:
         label = self.labels[position] if label is None else label
         if label not in self._number:
             raise InvalidInput(f"label is {label!r}; the model knows {', '.join(self.classes)}.")
-        previous = self.labels[position - 1] if position else None
         found = list(self._attributes[position].get((None, label), []))
-        if previous is not None:
+        for n in range(1, min(self.order, position) + 1):
+            previous = " ".join(self.labels[position - n : position])
             found += self._attributes[position].get((previous, label), [])
-            move = float(self.transitions[self._number[previous], self._number[label]])
+            move = self._ngrams.get((previous, label), 0.0)
+            if n == 1:
+                move = float(self.transitions[self._number[previous], self._number[label]])
             if move:
                 found.append(Contribution(None, previous, label, move))
         return sorted(found, key=lambda contribution: -abs(contribution.value))
@@ -131,11 +139,8 @@ def explained(model: TrainedModel, source: _core.Source, tokens: Sequence[Any]) 
     best = batch.argmax()[0].labels
     classes = model.labels
     by_token: list[dict[tuple[str | None, str], list[Contribution]]] = [{} for _ in range(source.length(0))]
-    for channel in ("token", "pair"):
-        parts = (part.tolist() for part in model.core.contributions(source, 0, channel))
-        for t, place, _, code, value in zip(*parts, strict=True):
-            previous = classes[code // len(classes)] if channel == "pair" else None
-            label = classes[code % len(classes)]
+    for channel in ("token", "pair", "ngram"):
+        for t, place, (previous, label), value in model.contributions(source, channel):
             contribution = Contribution(source.name(0, t, place, channel), previous, label, value)
             by_token[t].setdefault((previous, label), []).append(contribution)
     return Explanation(
@@ -146,6 +151,8 @@ def explained(model: TrainedModel, source: _core.Source, tokens: Sequence[Any]) 
         batch.marginals()[0],
         model.transitions,
         by_token,
+        model.order,
+        model.ngram_weights(),
     )
 
 

@@ -149,6 +149,9 @@ def open_model(source: Source, expand: str = "auto", mmap: bool = True) -> OpenM
 
 def opened(tensors: dict[str, Any], settings: dict[str, Any], name: str, expand: str = "auto") -> OpenModel:
     """Return the model of what `load` returned, checked; ``name`` is what messages call its file."""
+    structure = (settings.get("structure") or {}).get("name")
+    if structure is not None:
+        raise InvalidModel(f"{name}: this is a model of {structure}, which trelliswork.load opens.")
     try:
         labels, hash_bits = labels_of(settings)
     except ValueError as error:

@@ -6,7 +6,8 @@ Immutable, so copies share it; it pickles as the bytes of its file.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +20,6 @@ from trelliswork.models.settings import labels_of
 from trelliswork.structures.batch import ChainBatch
 
 __all__ = ["TrainedModel", "Weight"]
-
-KIND = "sequence-labeler"
 
 FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -49,6 +48,9 @@ class TrainedModel:
         What JSON can hold: labels, features, parameters.
     """
 
+    meets: ClassVar[Sequence[str]] = ("label", "pair")  # what attributes can meet
+    structure: Any = None  # a first-order chain has kernels of its own
+
     def __init__(self, tensors: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
         self.tensors = dict(tensors)
         self.settings = dict(settings)
@@ -56,23 +58,24 @@ class TrainedModel:
         self.hash_bits: int = settings.get("hash_bits") or 0
         # Whether every step is normalised by itself, given the label before (MEMM).
         self.local: bool = settings.get("normalised") == "local"
-        self.inputs = Inputs.from_settings(settings)
-        self.core = _core.Model(self.tensors, len(self.labels), self.hash_bits)
+        self.inputs = Inputs.from_settings(settings, self.meets)
+        self.core: Any = self._made_core()
         # What scores are divided by to be read as log-probabilities (see `calibration`).
         calibration = Calibration.of(settings)
         self.temperature = 1.0 if calibration is None else calibration.temperature
         self.told = False  # that its scores are no probabilities
 
     @classmethod
-    def checked(cls, tensors: Mapping[str, Any], settings: Mapping[str, Any]) -> TrainedModel:
+    def checked(cls, tensors: Mapping[str, Any], settings: Mapping[str, Any]) -> Self:
         """Return the model in a file that may say anything."""
-        if settings.get("kind") != KIND:
-            raise ValueError(f"the file has a model of the kind {settings.get('kind')!r}")
         labels_of(settings)
         return cls(tensors, settings)
 
+    def _made_core(self) -> Any:
+        return _core.Model(self.tensors, len(self.labels), self.hash_bits)
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return _from_bytes, (models.dumps(self.tensors, self.settings),)
+        return _from_bytes, (type(self), models.dumps(self.tensors, self.settings))
 
     def __copy__(self) -> TrainedModel:
         return self
@@ -83,7 +86,28 @@ class TrainedModel:
     def at_temperature(self, calibration: Calibration | None) -> TrainedModel:
         """Return the same model with its scores divided by another temperature, or by none."""
         settings = {name: value for name, value in self.settings.items() if name != "calibration"}
-        return TrainedModel(self.tensors, settings if calibration is None else settings | calibration.as_settings())
+        return type(self)(self.tensors, settings if calibration is None else settings | calibration.as_settings())
+
+    @property
+    def n_attributes(self) -> int:
+        """How many attributes of tokens the model has."""
+        return int(self.core.n_attributes)
+
+    @property
+    def most_asked(self) -> int:
+        """How many sequences' scores may be in memory at a time, if they are 32 tokens long."""
+        if not self.core.has_pairs and not self.local:
+            return 2048
+        return max(1, (1 << 26) // (32 * 8 * len(self.labels) ** 2))
+
+    def known(self, source: _core.Source) -> tuple[int, int]:
+        """Return how many attributes of a source the model knows, of how many."""
+        known, everything = self.core.known(source)
+        return known, everything
+
+    def scores(self, source: _core.Source, n_jobs: int) -> Any:
+        """Return what `chains` makes chains of."""
+        return self.core.scores(source, n_jobs)
 
     @property
     def start(self) -> FloatArray:
@@ -114,7 +138,7 @@ class TrainedModel:
         n_jobs: int,
         allowed: Sequence[Bools] | None = None,
         bias: FloatArray | None = None,
-    ) -> Iterator[ChainBatch]:
+    ) -> Iterator[Any]:
         """Yield the sequences of a source as chains, all at once, or one by one if every step has its own scores.
 
         Parameters
@@ -126,16 +150,16 @@ class TrainedModel:
         bias : (K,) array, optional
             Added to the scores of the labels.
         """
-        yield from self.chains(self.core.scores(source, n_jobs), source.lengths(), n_jobs, allowed, bias)
+        yield from self.chains(self.scores(source, n_jobs), source.lengths(), n_jobs, allowed, bias)
 
     def chains(
         self,
-        scores: tuple[FloatArray, FloatArray],
+        scores: Any,
         lengths: npt.NDArray[np.int64],
         n_jobs: int,
         allowed: Sequence[Bools] | None = None,
         bias: FloatArray | None = None,
-    ) -> Iterator[ChainBatch]:
+    ) -> Iterator[Any]:
         """Yield what `batches` does, for scores of labels and of transitions that the core gave."""
         unary, transitions = scores
         if bias is not None:
@@ -158,9 +182,31 @@ class TrainedModel:
                     own = np.where(allowed[i], own, -np.inf)
             yield ChainBatch._of_one(own, steps, start, last)
 
+    order = 1  # how many labels before a label its score looks at
+
+    def ngram_weights(self) -> dict[tuple[str, str], float]:
+        """Return the weights of n-grams longer than two labels, by the labels before and the label."""
+        return {}
+
+    def contributions(
+        self, source: _core.Source, channel: str
+    ) -> Iterator[tuple[int, int, tuple[str | None, str], float]]:
+        """Yield what the attributes of a channel add to the only sequence of a source: token, place, labels, value."""
+        if channel in self.code_names and channel in source.channels:
+            parts = (part.tolist() for part in self.core.contributions(source, 0, channel))
+            for t, place, *_, code, value in zip(*parts, strict=True):
+                yield t, place, self.code_names[channel][code], value
+
+    @cached_property
+    def code_names(self) -> dict[str, list[tuple[str | None, str]]]:
+        """The labels before and the label of each code, by channel."""
+        singles: list[tuple[str | None, str]] = [(None, label) for label in self.labels]
+        pairs: list[tuple[str | None, str]] = [(a, b) for a in self.labels for b in self.labels]
+        return {"token": singles} | ({"pair": pairs} if self.core.has_pairs else {})
+
     def weights(self) -> list[Weight]:
         """Return all weights, the largest first."""
-        found = [*self._attribute_weights("token"), *self._attribute_weights("pair")]
+        found = [weight for channel in self.code_names for weight in self._attribute_weights(channel)]
         moves = np.asarray(self.tensors["channel.transitions.weights"], dtype=np.float64).reshape(len(self.labels), -1)
         for a, b in np.argwhere(moves != 0).tolist():
             found.append(Weight(None, self.labels[a], self.labels[b], float(moves[a, b])))
@@ -168,14 +214,10 @@ class TrainedModel:
 
     def _attribute_weights(self, channel: str) -> Iterator[Weight]:
         prefix = f"channel.{channel}"
-        if f"{prefix}.starts" not in self.tensors:
-            return
         tensors = models.quantize(self.tensors, "float32")
         starts = np.asarray(tensors[f"{prefix}.starts"], dtype=np.int64)
         codes = np.asarray(tensors[f"{prefix}.codes"])
         weights = np.asarray(tensors[f"{prefix}.weights"])
-        K = len(self.labels)
-        pair = channel == "pair"
         for number in range(len(starts) - 1):
             begin, end = starts[number], starts[number + 1]
             if begin == end:
@@ -183,9 +225,9 @@ class TrainedModel:
             kept = self.core.name(number, channel)
             name = f"#{number}" if kept is None else str(kept)
             for code, weight in zip(codes[begin:end].tolist(), weights[begin:end].tolist(), strict=True):
-                previous = self.labels[code // K] if pair else None
-                yield Weight(name, previous, self.labels[code % K], weight)
+                previous, label = self.code_names[channel][code]
+                yield Weight(name, previous, label, weight)
 
 
-def _from_bytes(data: bytes) -> TrainedModel:
-    return TrainedModel(*models.loads(data))
+def _from_bytes(kind: type[TrainedModel], data: bytes) -> TrainedModel:
+    return kind(*models.loads(data))

@@ -66,7 +66,9 @@ class FeatureCache:
     @staticmethod
     def possible(labeler: SequenceLabeler) -> bool:
         """Whether runs do what `fit` and `predict` of a labeler would."""
-        return labeler.decoder == "argmax" and labeler.patience is None and not labeler.warm_start
+        return (
+            labeler.decoder == "argmax" and labeler.patience is None and not labeler.warm_start and labeler.order == 1
+        )
 
     def serves(self, estimator: Any) -> bool:
         """Whether an estimator is a labeler that sees in a token what was extracted here."""

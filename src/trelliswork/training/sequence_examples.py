@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sized
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["SequenceExamples"]
 
 FloatArray = npt.NDArray[np.float64]
+Model = TypeVar("Model", bound=TrainedModel)
 
 
 class SequenceExamples:
@@ -83,7 +84,7 @@ class SequenceExamples:
             raise InvalidInput(
                 f"hash_bits is {labeler.hash_bits}, but the model to go on from has {earlier.hash_bits}."
             )
-        self._earlier = None if earlier is None else relabelled(earlier.tensors, earlier.labels, self.classes)
+        self._earlier = None if earlier is None else self._taken_over(earlier)
         self._longest = 0
         number = {name: i for i, name in enumerate(self.classes)}
         order = np.array([number[name] for name in gold.names], dtype=np.int32)
@@ -101,8 +102,19 @@ class SequenceExamples:
         score, dev = None, 0
         if require_dev(X_dev, y_dev, self._labeler.patience):
             score, dev = self._dev_score(X_dev, y_dev)
-        start = None if self._earlier is None else np.asarray(self.oracle.weights_from(self._earlier))
-        return Problem(self.oracle, keep, self._same_run(dev), start, score)
+        return Problem(self.oracle, keep, self._same_run(dev), self._first_weights(), score)
+
+    @property
+    def n_weights(self) -> int:
+        """How many weights the model has, one for each attribute and code."""
+        return int(self.oracle.n_parameters)
+
+    def _taken_over(self, earlier: TrainedModel) -> dict[str, Any]:
+        """Return the tensors of a model to start from, for the labels that there are now."""
+        return relabelled(earlier.tensors, earlier.labels, self.classes)
+
+    def _first_weights(self) -> FloatArray | None:
+        return None if self._earlier is None else np.asarray(self.oracle.weights_from(self._earlier))
 
     def model(self, weights: FloatArray, settings: dict[str, Any]) -> TrainedModel:
         """Return the model with these weights."""
@@ -112,9 +124,7 @@ class SequenceExamples:
             tensors = merged(self._earlier, tensors, self._hash_bits)
             if self._longest < 2:  # no labels in a row: what is known of them stays
                 tensors["channel.transitions.weights"] = self._earlier["channel.transitions.weights"]
-        model = TrainedModel(tensors, settings | described_chain(tensors, len(self.classes)))
-        model.settings["training"]["known_share"] = self._known_share(model)
-        return model
+        return self._with_known_share(TrainedModel(tensors, settings | described_chain(tensors, len(self.classes))))
 
     def _dev_score(self, X_dev: Any, y_dev: Any) -> tuple[Callable[[FloatArray], float], int]:
         """Return how weights score on the development data, and a checksum of these."""
@@ -124,14 +134,15 @@ class SequenceExamples:
         lengths = np.concatenate([np.zeros(0, dtype=np.int64), *(source.lengths() for source in sources)])
         gold = paired(gold, lengths, "X_dev")
         warn_of_unseen(gold.names[len(self.classes) :])
-        sets = [self.oracle.dev(source, n_jobs) for source in sources]
+        guess, sets = self._dev_guess(sources, n_jobs)
         measure = scoring_of(self._labeler.scoring, gold, gold.names)
+        return (lambda weights: measure(gold, guess(weights), gold.names)), checksum_of_dev(gold, sets)
 
-        def score(w: FloatArray) -> float:
-            guess = [part.argmax(w, n_jobs, self.learner.local) for part in sets]
-            return measure(gold, np.concatenate(guess), gold.names)
-
-        return score, checksum_of_dev(gold, sets)
+    def _dev_guess(self, sources: list[_core.Source], n_jobs: int) -> tuple[Callable[[FloatArray], Any], list[Any]]:
+        """Return how weights label development data, and these as things that have a checksum."""
+        sets = [self.oracle.dev(source, n_jobs) for source in sources]
+        local = self.learner.local
+        return (lambda weights: np.concatenate([part.argmax(weights, n_jobs, local) for part in sets])), sets
 
     def _same_run(self, dev: int) -> SameRun:
         """Return what a resumed run must have in common with this one; ``dev`` is a checksum of development data."""
@@ -141,6 +152,8 @@ class SequenceExamples:
             "min_count": int(labeler.min_count),
             "hash_bits": self._hash_bits,
             "combinations": labeler.combinations,
+            "order": int(labeler.order),
+            "histories": labeler.histories,
             "scoring": labeler.scoring if isinstance(labeler.scoring, str) else "a function",
             "features": self.inputs.as_settings(),
             "cost": checksum_of_array(checks.as_cost(labeler.cost, len(self.classes))),
@@ -148,10 +161,12 @@ class SequenceExamples:
         }
         return SameRun(self.n_sequences, self.n_tokens, self._checksum, dev, settings)
 
-    def _known_share(self, model: TrainedModel) -> float:
-        """Which part of the attributes of the first sequences has weights; rare ones may have none."""
-        counts = [model.core.known(source) for source in self.inputs.sources(self._sample)]
-        return sum(known for known, _ in counts) / max(sum(everything for _, everything in counts), 1)
+    def _with_known_share(self, model: Model) -> Model:
+        """Note which part of the attributes of the first sequences has weights; rare ones may have none."""
+        counts = [model.known(source) for source in self.inputs.sources(self._sample)]
+        known, everything = (sum(part) for part in zip(*counts, strict=True)) if counts else (0, 0)
+        model.settings["training"]["known_share"] = known / max(everything, 1)
+        return model
 
     def _read(self, X: Any, examples: _core.Examples) -> None:
         if isinstance(X, Sized):
@@ -173,26 +188,15 @@ class SequenceExamples:
         if not self.n_tokens:
             raise InvalidInput("X has no tokens to learn from: pass at least one sequence that is not empty.")
 
-    def _made(self, examples: _core.Examples, order: npt.NDArray[np.int32]) -> _core.ChainOracle:
+    def _made(self, examples: _core.Examples, order: npt.NDArray[np.int32]) -> Any:
+        """Return the oracle of the examples."""
         labeler, learner, constraints = self._labeler, self.learner, self._constraints
         templates = self.inputs.templates
         allowed_transitions, allowed_start, allowed_end = (
             (None, None, None) if constraints is None else (part.astype(np.uint8) for part in constraints)
         )
         cost = checks.as_cost(labeler.cost, len(self.classes))
-        if not isinstance(labeler.cost, str) and not learner.costs and labeler.decoder != "mbr":
-            raise InvalidInput(
-                f"{learner!r} does not look at costs, nor does decoder='argmax'. Leave cost out, choose decoder='mbr', "
-                "or a learner that does: CRF(margin=1.0), PassiveAggressive and most others."
-            )
-        combinations = labeler.combinations
-        if combinations == "auto":
-            combinations = "grown" if learner.grows else "seen"
-        if not learner.grows and combinations == "grown":
-            raise InvalidInput(
-                f"{type(learner).__name__} sums over all outputs, so no weight is met later than others: "
-                "combinations must be 'seen', 'transitions' or 'all' for it."
-            )
+        combinations = self._checked_combinations()
         try:
             return _core.ChainOracle(
                 examples,
@@ -213,3 +217,21 @@ class SequenceExamples:
             )
         except ValueError as error:
             raise InvalidInput(str(error)) from None
+
+    def _checked_combinations(self) -> str:
+        """Return which weights there are; refuse what learner and data do not agree with."""
+        labeler, learner = self._labeler, self.learner
+        if not isinstance(labeler.cost, str) and not learner.costs and labeler.decoder != "mbr":
+            raise InvalidInput(
+                f"{learner!r} does not look at costs, nor does decoder='argmax'. Leave cost out, choose decoder='mbr', "
+                "or a learner that does: CRF(margin=1.0), PassiveAggressive and most others."
+            )
+        combinations = labeler.combinations
+        if combinations == "auto":
+            combinations = "grown" if learner.grows else "seen"
+        if not learner.grows and combinations == "grown":
+            raise InvalidInput(
+                f"{type(learner).__name__} sums over all outputs, so no weight is met later than others: "
+                "combinations must be 'seen', 'transitions' or 'all' for it."
+            )
+        return combinations

@@ -1,0 +1,119 @@
+"""Labelled sequences for chains of order 2 and more, and the weights that were learned from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from trelliswork import _core
+from trelliswork.errors import InvalidInput
+from trelliswork.models.ngrams import NGramModel, NGrams
+from trelliswork.models.trained import TrainedModel
+from trelliswork.structures import checks
+from trelliswork.training.sequence_examples import SequenceExamples
+
+__all__ = ["NGramExamples"]
+
+FloatArray = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+class NGramExamples(SequenceExamples):
+    """What one call of `SequenceLabeler.fit` with an order of 2 or more learns from."""
+
+    def model(self, weights: FloatArray, settings: dict[str, Any]) -> NGramModel:
+        """Return the model with these weights."""
+        return self._with_known_share(self._model_of(weights, settings))
+
+    @property
+    def n_weights(self) -> int:
+        """How many weights the model has."""
+        return int(self.oracle.n_weights)
+
+    def _model_of(self, weights: FloatArray, settings: dict[str, Any]) -> NGramModel:
+        described = {
+            "structure": {"name": "n-grams", "order": self._ngrams.order, "histories": self._labeler.histories},
+            "blocks": {"labels": len(self.classes), "arcs": len(self._ngrams.arcs)},
+            "channels": {
+                name: {"block": "labels" if block == 0 else "arcs", "sites": sites}
+                for name, block, sites, *_ in self._channels
+            },
+        }
+        tensors = self._parts.export(self.oracle, weights) | self._ngrams.tensors()
+        if self._constraints is not None:
+            allowed = zip(("transitions", "start", "end"), self._constraints, strict=True)
+            tensors |= {f"allowed.{name}": part.astype(np.uint8).ravel() for name, part in allowed}
+        return NGramModel(tensors, settings | described)
+
+    def _taken_over(self, earlier: TrainedModel) -> Any:
+        if self._keep_all:
+            raise InvalidInput("partial_fit is for order=1. With a higher order, use fit with warm_start=True.")
+        if not isinstance(earlier, NGramModel) or earlier.ngrams.order != self._labeler.order:
+            raise InvalidInput("warm_start goes on from a model of the same order. Fit a new labeler.")
+        return earlier
+
+    def _first_weights(self) -> FloatArray | None:
+        earlier: Any = self._earlier
+        if earlier is None:
+            return None
+        tensors = earlier.renumbered(self._ngrams, self.classes)
+        return np.asarray(self._parts.weights_from(self.oracle, tensors))
+
+    def _dev_guess(self, sources: list[_core.Source], n_jobs: int) -> tuple[Callable[[FloatArray], Any], list[Any]]:
+        settings = {"labels": self.classes, "hash_bits": self._hash_bits, **self.inputs.as_settings()}
+        settings |= {"normalised": "local"} if self.learner.local else {}
+
+        def guess(weights: FloatArray) -> Any:
+            model = self._model_of(weights, settings)
+            batches = (batch for source in sources for batch in model.batches(source, n_jobs))
+            return np.concatenate([best.labels for batch in batches for best in batch.argmax()])
+
+        sets = [_core.SiteExamples(self._hash_bits, False) for _ in sources]
+        for own, source in zip(sets, sources, strict=True):
+            own.read(source, n_jobs)
+        return guess, sets
+
+    def _made(self, examples: _core.Examples, order: npt.NDArray[np.int32]) -> _core.LinearOracle:
+        labeler, templates = self._labeler, self.inputs.templates
+        combinations = self._checked_combinations()
+        if combinations == "transitions":
+            raise InvalidInput("combinations='transitions' is for order=1. With a higher order, use 'seen' or 'all'.")
+        attributes = ["token"]
+        if templates is not None:
+            attributes += [name for name in ("pair", "ngram") if name in templates.meets]
+        try:
+            self._ngrams = NGrams.of(self._found_ngrams(order))
+            names = self._ngrams.named(True if templates is None else templates.transitions, attributes)
+            self._channels = self._ngrams.channels(names)
+            self._parts = _core.PartExamples(self._channels, [examples], labeler.min_count)
+            cost = checks.as_cost(labeler.cost, len(self.classes)) if self.learner.costs else None
+            structure = self._ngrams.structure(tied=len(attributes) == 1)
+            return self._parts.label_oracle(structure, examples, order, cost, combinations)
+        except ValueError as error:
+            raise InvalidInput(str(error)) from None
+
+    def _found_ngrams(self, order: npt.NDArray[np.int32]) -> _core.NGrams:
+        """Return the histories to tell apart: those that gold has, or all that the constraints allow."""
+        labeler, K = self._labeler, len(self.classes)
+        rules: list[Any] = [None, None, None]
+        if self._constraints is not None:
+            rules = [np.ascontiguousarray(part, dtype=np.uint8) for part in self._constraints]
+        if labeler.histories == "all":
+            return _core.NGrams.all(K, labeler.order, *rules)
+        return _core.NGrams.seen(K, labeler.order, self._known_runs(order), labeler.histories == "seen", *rules)
+
+    def _known_runs(self, order: npt.NDArray[np.int32]) -> list[npt.NDArray[np.uint32]]:
+        """Return the labels of each sequence, cut where a token has several or none."""
+        gold = self._gold
+        known: Ints = order[gold.codes].astype(np.int64)
+        if gold.counts is not None:
+            first = np.cumsum(gold.counts) - gold.counts
+            known = np.where(gold.counts == 1, known[np.minimum(first, len(known) - 1)], -1)
+        runs = []
+        for own in np.split(known, gold.token_offsets[1:-1]):
+            gaps = np.flatnonzero(own < 0)
+            runs += [run[run >= 0].astype(np.uint32) for run in np.split(own, gaps)]
+        return [run for run in runs if len(run)]

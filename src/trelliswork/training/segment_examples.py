@@ -1,0 +1,176 @@
+"""Sequences with gold segments on their way to an oracle, and the weights that were learned on theirs to a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from trelliswork import _core
+from trelliswork.errors import InvalidInput
+from trelliswork.features.inputs import Inputs, head
+from trelliswork.labels.constraints import constraints_of
+from trelliswork.labels.scheme_constraints import SchemeConstraints
+from trelliswork.labels.segments import OUTSIDE, SpanLists, lengths_of, rows_of, span_lists
+from trelliswork.models.segments import SegmentModel, segment_channels, segment_sources, segment_structure
+from trelliswork.structures import checks
+from trelliswork.training.loop import Problem, checked_learner, require_dev
+from trelliswork.training.same_run import SameRun, checksum_of_array
+from trelliswork.training.weighting import Weighting
+
+if TYPE_CHECKING:
+    from trelliswork.estimators.segment_labeler import SegmentLabeler
+
+__all__ = ["SegmentExamples", "f1"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class SegmentExamples:
+    """What one call of `SegmentLabeler.fit` learns from.
+
+    Parameters
+    ----------
+    labeler : SegmentLabeler
+        Its parameters are used.
+    inputs : Inputs
+        What is seen of tokens and of spans.
+    X : sequences
+    gold : SpanLists
+    sample_weight : (n,) array-like or None
+    """
+
+    def __init__(self, labeler: SegmentLabeler, inputs: Inputs, X: Any, gold: SpanLists, sample_weight: Any) -> None:
+        self._labeler, self.inputs, self.scheme = labeler, inputs, gold.scheme
+        self.learner = checked_learner(labeler.learner)
+        self.classes = sorted({OUTSIDE, *gold.types})
+        if not gold.types:
+            raise InvalidInput("y has no segments to learn from: pass at least one.")
+        self._sample, X = head(X)
+        X = X if hasattr(X, "__len__") else list(X)
+        # Gold says how long segments may be, and only then is it known which spans have attributes.
+        token_lengths = [n for source in inputs.sources(X) for n in source.lengths().tolist()]
+        rows = rows_of(gold, token_lengths, self.classes)
+        self.lengths = lengths_of(rows, self.classes, labeler.longest, gold.argument)
+        self.longest = int(self.lengths.max())
+        self._constraints = constraints_of(labeler.constraints, self.classes)
+        rules = [None] * 3 if self._constraints is None else list(self._constraints)
+        if self._constraints is not None:
+            _require_kept(rows, self._constraints, self.classes, gold.argument)
+        weighting = Weighting(sample_weight, None, None)
+        weighting.require_length(len(rows))
+        examples = self._read(X)
+        self.n_sequences, self.n_tokens = len(rows), sum(token_lengths)
+        self._checksum = checksum_of_array(*[np.array([own.checksum()], dtype=np.uint64) for own in examples], *rows)
+        names = ["token", *(name for name in ("span", "segment") if name in self._names), "transitions"]
+        self._channels = segment_channels(names, len(self.classes), self.longest)
+        combinations = labeler.combinations
+        if combinations == "auto":
+            combinations = "grown" if self.learner.grows else "seen"
+        try:
+            self._parts = _core.PartExamples(self._channels, examples, labeler.min_count)
+            self.oracle = self._parts.oracle(
+                segment_structure(self.lengths, rules),
+                np.concatenate([own.ravel() for own in rows]).astype(np.uint32),
+                np.cumsum([own.size for own in rows], dtype=np.int64),
+                None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64),
+                combinations,
+            )
+        except ValueError as error:
+            raise InvalidInput(str(error)) from None
+
+    def _read(self, X: Any) -> list[_core.SiteExamples]:
+        labeler, examples = self._labeler, list[_core.SiteExamples]()
+        n_jobs, hash_bits = checks.as_jobs(labeler.n_jobs), labeler.hash_bits or 0
+        self._names: list[str] = []
+        for sources in self._sources(X, names=hash_bits == 0):
+            examples = examples or [_core.SiteExamples(hash_bits, True) for _ in sources]
+            for own, source in zip(examples, sources, strict=True):
+                own.read(source, n_jobs)
+                self._names += source.channels
+        return examples
+
+    def _sources(self, X: Any, argument: str = "X", names: bool = False) -> Any:
+        return segment_sources(self.inputs, X, self.longest, self._labeler.segment_features, argument, names)
+
+    @property
+    def n_weights(self) -> int:
+        """How many weights the model has."""
+        return int(self.oracle.n_weights)
+
+    def problem(self, X_dev: Any, y_dev: Any, keep: Callable[[FloatArray], None]) -> Problem:
+        """Return what is to be learned, with these development data or none, for `learn`."""
+        score, dev = None, 0
+        if require_dev(X_dev, y_dev, self._labeler.patience):
+            gold = span_lists(y_dev, "y_dev", self.scheme)
+            sources = list(self._sources(X_dev, "X_dev"))
+            lengths = [n for own in sources for n in own[0].lengths().tolist()]
+            rows = rows_of(gold, lengths, self.classes)
+            n_jobs = checks.as_jobs(self._labeler.n_jobs)
+            seen = {"labels": self.classes, "hash_bits": self._labeler.hash_bits or 0, **self.inputs.as_settings()}
+            seen |= {"normalised": "local"} if self.learner.local else {}
+
+            def score(weights: FloatArray) -> float:
+                model = self._model_of(weights, seen)
+                found = [best[0][0] for own in sources for best in model.batch(own, n_jobs).best()]
+                return f1(rows, found, self.classes.index(OUTSIDE))
+
+            dev = checksum_of_array(*rows)
+        settings = {
+            "labels": self.classes,
+            "lengths": self.lengths.tolist(),
+            "min_count": int(self._labeler.min_count),
+            "hash_bits": self._labeler.hash_bits or 0,
+            "combinations": self._labeler.combinations,
+            "features": self.inputs.as_settings(),
+            "constraints": self._constraints and [checksum_of_array(part) for part in self._constraints],
+        }
+        run = SameRun(self.n_sequences, self.n_tokens, self._checksum, dev, settings)
+        return Problem(self.oracle, keep, run, None, score)
+
+    def model(self, weights: FloatArray, settings: dict[str, Any]) -> SegmentModel:
+        """Return the model with these weights."""
+        model = self._model_of(weights, settings)
+        counts = [model.known(sources) for sources in self._sources(self._sample)]
+        known, everything = (sum(part) for part in zip(*counts, strict=True)) if counts else (0, 0)
+        model.settings["training"]["known_share"] = known / max(everything, 1)
+        return model
+
+    def _model_of(self, weights: FloatArray, settings: dict[str, Any]) -> SegmentModel:
+        K = len(self.classes)
+        described = {
+            "structure": {"name": "segments", "longest": self.longest},
+            "blocks": {"segments": K, "transitions": K * K},
+            "channels": {
+                name: {"block": "segments" if block == 0 else "transitions", "sites": sites}
+                for name, block, sites, *_ in self._channels
+            },
+        }
+        tensors = self._parts.export(self.oracle, weights) | {"structure.lengths": self.lengths}
+        if self._constraints is not None:
+            allowed = zip(("transitions", "start", "end"), self._constraints, strict=True)
+            tensors |= {f"allowed.{name}": part.astype(np.uint8).ravel() for name, part in allowed}
+        return SegmentModel(tensors, settings | described)
+
+
+def f1(gold: list[Any], found: list[Any], outside: int) -> float:
+    """Return the F1 of segments that are not outside: those with the same ends and the same label are right."""
+    sets = [
+        {(i, *row) for i, rows in enumerate(all_) for row in rows.tolist() if row[2] != outside}
+        for all_ in (gold, found)
+    ]
+    return 2 * len(sets[0] & sets[1]) / max(len(sets[0]) + len(sets[1]), 1)
+
+
+def _require_kept(rows: list[Any], constraints: SchemeConstraints, labels: Sequence[str], argument: str) -> None:
+    """Refuse segments to learn from that the constraints forbid."""
+    for i, own in enumerate(row[:, 2].astype(np.intp) for row in rows):
+        good = constraints.transitions[own[:-1], own[1:]].all()
+        if len(own) and not (good and constraints.start[own[0]] and constraints.end[own[-1]]):
+            told = " ".join(labels[k] for k in own.tolist())
+            raise InvalidInput(
+                f"{argument}[{i}] has segments with the labels {told}, which the constraints forbid. Check them, or "
+                "leave constraints out."
+            )
