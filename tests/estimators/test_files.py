@@ -198,6 +198,25 @@ def test_a_structured_predictor_comes_back_with_its_structure():
     assert loaded.history_ == model.history_
 
 
+class Pairs(tw.Structure):
+    """Written as parts: no method sees a weight."""
+
+    n_features = 2
+
+    def parts(self, x):
+        return np.asarray(x, dtype=float)
+
+    def decode(self, scores):
+        return [int(np.argmax(scores))]
+
+
+def test_a_structure_written_as_parts_comes_back():
+    X = [np.random.default_rng(i).normal(size=(4, 2)) for i in range(20)]
+    Y = [(int(np.argmax(x @ [1.0, -0.5])),) for x in X]
+    model = tw.StructuredPredictor(Pairs(), "pa").fit(X, Y)
+    assert again(model, structure=Pairs()).predict(X) == model.predict(X)
+
+
 def test_the_structure_must_be_given_and_be_the_same():
     model = tw.StructuredPredictor(Span(), "perceptron").fit([1.0, -1.0], [0, 1])
     with pytest.raises(InvalidInput, match=r"class Span, which is code and not in the file: pass structure=Span"):

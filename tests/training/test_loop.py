@@ -22,6 +22,28 @@ class Nearest(tw.Structure):
         return {2 * y: x, 2 * y + 1: 1.0}
 
 
+class Largest(tw.Structure):
+    """Which of the parts of an input, one of them: written as parts, so that no method sees a weight."""
+
+    n_features = 2
+
+    def parts(self, x):
+        return np.asarray(x, dtype=float)
+
+    def decode(self, scores):
+        return [int(np.argmax(scores))]
+
+    def marginals(self, scores):
+        total = np.logaddexp.reduce(scores)
+        return total, np.exp(scores - total)
+
+
+def sets_of_parts():
+    rng = np.random.default_rng(4)
+    X = [rng.normal(size=(4, 2)) for _ in range(30)]
+    return X, [(int(np.argmax(x @ [1.0, -0.5])),) for x in X]
+
+
 def rows():
     rng = np.random.default_rng(3)
     centres = rng.normal(size=(4, 3)) * 2
@@ -43,6 +65,10 @@ ESTIMATORS = {
     "SequenceLabeler": (lambda learner, **more: tw.SequenceLabeler(learner, **more), sequences),
     "MulticlassClassifier": (lambda learner, **more: tw.MulticlassClassifier(learner, **more), rows),
     "StructuredPredictor": (lambda learner, **more: tw.StructuredPredictor(Nearest(), learner, **more), outputs),
+    "StructuredPredictor of parts": (
+        lambda learner, **more: tw.StructuredPredictor(Largest(), learner, **more),
+        sets_of_parts,
+    ),
 }
 
 
