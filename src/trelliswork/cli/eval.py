@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trelliswork.cli.models import loaded_model, no_mmap_option
+from trelliswork.cli.models import loaded_model, no_mmap_option, require_token_marginals
 from trelliswork.cli.reading import Labelled, Layout, format_of, labelled_blocks, layout_options, read_sentences
 from trelliswork.errors import InvalidInput
 from trelliswork.labels.schemes import SCHEME_NAMES
@@ -72,6 +72,8 @@ def command(
     else:
         labeler = loaded_model(model, jobs, mmap)
         evaluation = evaluate_model(labeler, test, layout, scheme, strict)
+        if calibration:
+            require_token_marginals(labeler, str(model))
         reliability = calibration_of_model(labeler, test, layout) if calibration else None
     if as_json:
         more = {} if reliability is None else {"calibration": reliability.as_dict()}

@@ -9,7 +9,14 @@ import click
 
 from trelliswork.errors import InvalidInput
 
-__all__ = ["loaded_model", "metadata_from", "metadata_option", "no_mmap_option", "require_labeler"]
+__all__ = [
+    "loaded_model",
+    "metadata_from",
+    "metadata_option",
+    "no_mmap_option",
+    "require_labeler",
+    "require_token_marginals",
+]
 
 no_mmap_option = click.option(
     "--no-mmap",
@@ -64,3 +71,12 @@ def loaded_model(model: str, jobs: int | None, mmap: bool = True) -> Any:
     labeler = restored(tensors, settings, name)
     labeler.n_jobs = jobs or -1
     return labeler
+
+
+def require_token_marginals(labeler: Any, path: str) -> None:
+    """Refuse a model whose probabilities are those of segments."""
+    if hasattr(labeler, "longest_"):
+        raise InvalidInput(
+            f"{path}: this is a model of segments, whose tokens have no probabilities of their own. From Python, "
+            "predict_spans has those of segments; here, --kbest has those of whole answers."
+        )

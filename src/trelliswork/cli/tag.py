@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from trelliswork.cli.blocks import blocks
-from trelliswork.cli.models import loaded_model, no_mmap_option, require_labeler
+from trelliswork.cli.models import loaded_model, no_mmap_option, require_labeler, require_token_marginals
 from trelliswork.cli.progress import ByteProgress, on_terminal
 from trelliswork.cli.reading import Layout, is_table, layout_options, read_sentences
 from trelliswork.errors import InvalidInput
@@ -117,6 +117,8 @@ def tag_columns(
 
     labeler = restored(tensors, settings, model)
     labeler.n_jobs = jobs or -1
+    if output == "marginals":
+        require_token_marginals(labeler, model)
     _tag_by_estimator(labeler, source, target, layout or Layout(), output)
 
 
@@ -146,6 +148,8 @@ def tag_json(
     import json
 
     labeler = loaded_model(model, jobs, mmap)
+    if marginals:
+        require_token_marginals(labeler, model)
     for X in _batches(source, layout or Layout()):
         records: list[dict[str, Any]] = [
             {"tokens": tokens, "labels": list(labels)} for tokens, labels in zip(X, labeler.predict(X), strict=True)

@@ -324,6 +324,16 @@ class SegmentLabeler(Estimator):
         """Return all weights with the names of what they belong to, the largest first."""
         return self._fitted().weights()
 
+    @property
+    def n_attributes_(self) -> int:
+        """How many attributes the model has, of tokens and of segments."""
+        return self._fitted().n_attributes
+
+    @property
+    def n_weights_(self) -> int:
+        """How many weights the model has, transitions included."""
+        return int(self._fitted().settings["training"]["n_weights"])
+
     # ---- files ---------------------------------------------------------------------------------------------------
 
     @snapshot
