@@ -16,6 +16,13 @@ MODELS = {
         lambda: tw.SequenceLabeler().fit([[{"word": word} for word in x] for x in X], Y),
         [[{"word": word} for word in x] for x in X],
     ),
+    "order 2": (lambda: tw.SequenceLabeler(order=2).fit(X, Y), X),
+    "segment labeler": (
+        lambda: tw.SegmentLabeler().fit(
+            [["Ann", "Lee", "sings"], ["Bo"]] * 2, [["B-PER", "I-PER", "O"], ["B-PER"]] * 2
+        ),
+        [["Ann", "Lee", "hums"]],
+    ),
     "MEMM": (lambda: tw.SequenceLabeler("memm").fit(X, Y), X),
     "committee": (lambda: tw.Committee(tw.HMM(), tw.SequenceLabeler(), folds=3).fit(X, Y), X),
     "hidden Markov model": (lambda: tw.HMM().fit(X, Y), [*X, ["unseen", "words"]]),

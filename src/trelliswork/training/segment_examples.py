@@ -63,7 +63,8 @@ class SegmentExamples:
         weighting.require_length(len(rows))
         examples = self._read(X)
         self.n_sequences, self.n_tokens = len(rows), sum(token_lengths)
-        self._checksum = checksum_of_array(*[np.array([own.checksum()], dtype=np.uint64) for own in examples], *rows)
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        self._checksum = _checksum(examples, [*rows, np.ones(len(rows)) if weights is None else weights])
         names = ["token", *(name for name in ("span", "segment") if name in self._names), "transitions"]
         self._channels = segment_channels(names, len(self.classes), self.longest)
         combinations = labeler.combinations
@@ -75,17 +76,17 @@ class SegmentExamples:
                 segment_structure(self.lengths, rules),
                 np.concatenate([own.ravel() for own in rows]).astype(np.uint32),
                 np.cumsum([own.size for own in rows], dtype=np.int64),
-                None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64),
+                weights,
                 combinations,
             )
         except ValueError as error:
             raise InvalidInput(str(error)) from None
 
-    def _read(self, X: Any) -> list[_core.SiteExamples]:
+    def _read(self, X: Any, argument: str = "X") -> list[_core.SiteExamples]:
         labeler, examples = self._labeler, list[_core.SiteExamples]()
         n_jobs, hash_bits = checks.as_jobs(labeler.n_jobs), labeler.hash_bits or 0
         self._names: list[str] = []
-        for sources in self._sources(X, names=hash_bits == 0):
+        for sources in self._sources(X, argument, names=hash_bits == 0):
             examples = examples or [_core.SiteExamples(hash_bits, True) for _ in sources]
             for own, source in zip(examples, sources, strict=True):
                 own.read(source, n_jobs)
@@ -105,6 +106,7 @@ class SegmentExamples:
         score, dev = None, 0
         if require_dev(X_dev, y_dev, self._labeler.patience):
             gold = span_lists(y_dev, "y_dev", self.scheme)
+            X_dev = X_dev if hasattr(X_dev, "__len__") else list(X_dev)
             sources = list(self._sources(X_dev, "X_dev"))
             lengths = [n for own in sources for n in own[0].lengths().tolist()]
             rows = rows_of(gold, lengths, self.classes)
@@ -117,7 +119,7 @@ class SegmentExamples:
                 found = [best[0][0] for own in sources for best in model.batch(own, n_jobs).best()]
                 return f1(rows, found, self.classes.index(OUTSIDE))
 
-            dev = checksum_of_array(*rows)
+            dev = _checksum(self._read(X_dev, "X_dev"), rows)
         settings = {
             "labels": self.classes,
             "lengths": self.lengths.tolist(),
@@ -153,6 +155,11 @@ class SegmentExamples:
             allowed = zip(("transitions", "start", "end"), self._constraints, strict=True)
             tensors |= {f"allowed.{name}": part.astype(np.uint8).ravel() for name, part in allowed}
         return SegmentModel(tensors, settings | described)
+
+
+def _checksum(examples: list[_core.SiteExamples], arrays: list[Any]) -> int:
+    """Return a checksum of what is seen of sequences, and of arrays besides."""
+    return checksum_of_array(*[np.array([own.checksum()], dtype=np.uint64) for own in examples], *arrays)
 
 
 def f1(gold: list[Any], found: list[Any], outside: int) -> float:
