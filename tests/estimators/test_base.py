@@ -35,6 +35,7 @@ class Sign(tw.Structure):
 
 ESTIMATORS = [
     tw.SequenceLabeler(tw.PassiveAggressive(C=0.5), min_count=2),
+    tw.SegmentLabeler(tw.CRF(l2=0.5), longest=3),
     tw.HMM(unknown="uniform"),
     tw.Committee(tw.HMM(), tw.SequenceLabeler("pa"), folds=3),
     tw.MulticlassClassifier(tw.CRF(l2=0.1)),

@@ -38,6 +38,17 @@ def test_sequences_are_laid_out_as_the_estimator_lays_them_out(learner):
     assert found.n_iter == fitted.n_iter_
 
 
+@pytest.mark.parametrize(
+    "make", [lambda learner: tw.SegmentLabeler(learner), lambda learner: tw.SequenceLabeler(learner, order=2)]
+)
+@pytest.mark.parametrize("learner", [tw.CRF(), tw.Perceptron(epochs=3)], ids=repr)
+def test_segments_and_higher_orders_too(make, learner):
+    tags = [["B-X", "I-X", "O"], ["B-X", "O"], ["O", "B-X"]]
+    found = learner.train(tw.oracle(make(learner), WORDS, tags))
+    fitted = make(learner).fit(WORDS, tags)
+    assert (found.objective, found.n_iter) == (fitted.history_[-1]["objective"], fitted.n_iter_)
+
+
 def test_a_structure_of_ones_own_and_its_predictor():
     X, Y = [2.0, -1.0, 0.5], [1, -1, 1]
     structure = tw.oracle(Sign(), X, Y, sample_weight=[1.0, 2.0, 1.0])

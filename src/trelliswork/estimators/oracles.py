@@ -18,8 +18,8 @@ def oracle(of: Any, X: Any, y: Any, *, sample_weight: Any = None) -> _core.Oracl
     ----------
     of : Structure or estimator
         What says which outputs there are and what their features are: a structure of your own, or an estimator that is
-        not changed: `SequenceLabeler`, `MulticlassClassifier`, `MulticlassPerceptron` or `StructuredPredictor`. An
-        estimator's oracle is made for its learner, which decides how weights are laid out.
+        not changed: `SequenceLabeler`, `SegmentLabeler`, `MulticlassClassifier`, `MulticlassPerceptron` or
+        `StructuredPredictor`. An estimator's oracle is made for its learner, which decides how weights are laid out.
     X, y
         As for ``fit``.
     sample_weight : (n,) array-like, optional

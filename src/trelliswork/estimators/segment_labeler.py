@@ -150,15 +150,23 @@ class SegmentLabeler(Estimator):
         callback, resume
             As for `SequenceLabeler.fit`.
         """
-        from trelliswork.training.loop import checked_learner, learn  # only training needs it
-        from trelliswork.training.segment_examples import SegmentExamples
+        from trelliswork.training.loop import learn  # only training needs it
+
+        examples = self._examples(X, y, sample_weight)
+        problem = examples.problem(X_dev, y_dev, partial(self._keep, examples))
+        learn(self, examples.learner, problem, callback, resume)
+        return self
+
+    def oracle(self, X: Any, y: Any, *, sample_weight: npt.ArrayLike | None = None) -> _core.Oracle:
+        """Return the examples as the learner sees them; see `trelliswork.oracle`."""
+        return self._examples(X, y, sample_weight).oracle
+
+    def _examples(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None) -> SegmentExamples:
+        from trelliswork.training.segment_examples import SegmentExamples  # only training needs it
 
         self._check_parameters()
         inputs, X = inputs_of(X, self.features, SegmentModel.meets)
-        examples = SegmentExamples(self, inputs, X, span_lists(y), sample_weight)
-        problem = examples.problem(X_dev, y_dev, partial(self._keep, examples))
-        learn(self, checked_learner(self.learner), problem, callback, resume)
-        return self
+        return SegmentExamples(self, inputs, X, span_lists(y), sample_weight)
 
     def _keep(self, examples: SegmentExamples, weights: FloatArray) -> None:
         learner, array = examples.learner, self.constraints is not None
