@@ -18,6 +18,7 @@
 #include "../hypergraph/distinct_samples.hpp"
 #include "../hypergraph/kbest.hpp"
 #include "../hypergraph/recursions.hpp"
+#include "../hypergraph/scaled_sums.hpp"
 #include "derivations.hpp"
 
 namespace tw {
@@ -84,10 +85,6 @@ public:
                          Workspace& space) const override {
         if constexpr (kFast)
             if (double log_z; !variance && family_.sums(shape, scores, own(space), log_z, expected)) return log_z;
-        const auto program = family_.program(shape);
-        const Centred centred(family_, shape, scores);
-        const std::vector<double> in = hypergraph::inside(LogSum{}, program, centred.scores);
-        if (in.back() == kLogZero || (!expected && !variance)) return in.back() + centred.constant;
         const std::size_t n = n_parts(shape);
         if (expected) std::fill_n(expected, n, 0.0);
         if (variance) std::fill_n(variance, n, 0.0);
@@ -96,6 +93,16 @@ public:
             if (expected) expected[part] += p;
             if (variance) variance[part] += p * (1.0 - p);
         };
+        const bool wanted = expected || variance;
+        const auto program = family_.program(shape);
+        if (hypergraph::ScaledSums scaled; scaled.read(scores)) {
+            const double log_z = scaled.inside(program);
+            if (log_z != kLogZero && wanted) scaled.posteriors(program, met);
+            return log_z;
+        }
+        const Centred centred(family_, shape, scores);
+        const std::vector<double> in = hypergraph::inside(LogSum{}, program, centred.scores);
+        if (in.back() == kLogZero || !wanted) return in.back() + centred.constant;
         const std::vector<double> nodes = hypergraph::posteriors(
             program, centred.scores, in, [&](std::size_t, const auto& edge, double p) { met(edge.weight, p); });
         for (std::size_t v = 0; v < nodes.size(); ++v) met(hypergraph::part_of(program, v), nodes[v]);

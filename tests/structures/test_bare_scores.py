@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trelliswork as tw
+from trelliswork import _core
 from trelliswork.errors import InvalidInput, Unsatisfiable
 
 
@@ -195,3 +196,34 @@ def test_labels_of_automata_may_have_names():
         tw.Automaton.at_most(["A", "A"], "A", 1)
     with pytest.raises(InvalidInput, match="their names differ"):
         rule & tw.Automaton.at_most(["A", "B", "C"], "A", 1)
+
+
+@pytest.mark.parametrize("scale", [1.0, 300.0, 1e5, 1e7])
+def test_segments_of_one_position_and_the_program_of_chains_answer_as_chains_do(scale):
+    rng = np.random.default_rng(6)
+    T, K = 60, 5
+    unary, moves = forbidding(rng, rng.normal(size=(T, K)) * scale), rng.normal(size=(K, K)) * scale
+    unary[:, 0] = 0.0
+    expected = tw.Chain(unary, moves)
+    single = tw.SegmentChain(unary[:, None], moves)
+    assert single.log_partition() == pytest.approx(expected.log_partition(), rel=1e-12)
+    np.testing.assert_allclose(single.marginals(), expected.marginals(), atol=1e-9)
+    np.testing.assert_allclose(single.edge_marginals(), expected.edge_marginals(), atol=1e-9)
+    assert single.argmax().labels.tolist() == expected.argmax().labels.tolist()
+    program, shape = _core.PartStructure.chain(K), np.array([T], dtype=np.uint32)
+    scores = np.concatenate([unary.ravel(), moves.ravel()])
+    assert program.log_partition(shape, scores) == pytest.approx(expected.log_partition(), rel=1e-12)
+    counts = program.marginals(shape, scores)
+    np.testing.assert_allclose(counts[: T * K].reshape(T, K), expected.marginals(), atol=1e-9)
+    np.testing.assert_allclose(counts[T * K :].reshape(K, K), expected.edge_marginals().sum(axis=0), atol=1e-8)
+    assert program.entropy(shape, scores) == pytest.approx(expected.entropy(), rel=1e-9, abs=1e-9)
+    found = [program.output_of(shape, parts).tolist() for parts, _ in program.best(shape, scores, 20)]
+    assert found == [answer.labels.tolist() for answer in expected.kbest(20)]
+
+
+def test_a_hundred_thousand_positions_of_segments():
+    rng = np.random.default_rng(7)
+    unary, moves = rng.normal(size=(100_000, 2)), rng.normal(size=(2, 2))
+    expected, single = tw.Chain(unary, moves), tw.SegmentChain(unary[:, None], moves)
+    assert single.log_partition() == pytest.approx(expected.log_partition(), rel=1e-12)
+    np.testing.assert_allclose(single.marginals(), expected.marginals(), atol=1e-9)
