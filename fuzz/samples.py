@@ -182,6 +182,15 @@ def saved_estimators() -> dict[str, bytes]:
         "structured": tw.StructuredPredictor(Nearest(), "perceptron").fit([1.0, -1.0], [0, 1]),
     }
     files = {}
+    chains = [("order 2", 2), ("order 3", 3)]
+    templates = Templates("word[-1..1]\npair: word\nngram: bias\n")
+    words, labels = [["Rain", "fell", "on", "Rain"]] * 2, [["A", "B", "C", "A"], ["B", "A", "A", "C"]]
+    made |= {
+        name: tw.SequenceLabeler(tw.CRF(max_iter=2), templates, order=order).fit(words, labels)
+        for name, order in chains
+    }
+    spans = Templates("word\nspan: whole.word\nspan: size\n")
+    made["segments"] = tw.SegmentLabeler(tw.CRF(max_iter=2), spans).fit(words, [[(0, 2, "A")], [(1, 4, "B")]])
     for name, estimator in made.items():
         file = io.BytesIO()
         estimator.save(file)
