@@ -3,11 +3,15 @@
 Chunking is CoNLL-2000, the last 2,200 sentences of its training part held out; names are CoNLL-2002 Spanish, where
 testa is held out and testb the test. One model is trained for both columns, on what is not held out. Below that, the
 set of the task with one kind of template left out at a time.
+
+With `--segments [SENTENCES]`, segment models on so many sentences (2,000) of the same text, scored on the first 1,000
+that are held out, and a chain with the same templates about tokens beside them.
 """
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,6 +40,19 @@ PARTS = {
 }
 
 
+# Kinds of lines about spans in the ready set of segments, likewise.
+SPAN_PARTS = {
+    "all words": ("span: lower(whole.word)",),
+    "shapes": ("span: shape(whole", "span: outline(shape"),
+    "words at the ends": ("span: lower(first", "span: lower(last"),
+    "words around": ("span: lower(before", "span: lower(after"),
+    "tags at the ends": ("span: first.pos", "span: last.pos", "span: before.pos"),
+    "all tags": ("span: whole.pos", "span: outline(pos)"),
+    "size": ("span: size",),
+    "all of spans": ("span:",),
+}
+
+
 class Task(NamedTuple):
     """Labelled parts of a corpus, tokens and labels each."""
 
@@ -50,6 +67,9 @@ def main() -> None:
     folder = chunking.data_folder()
     if folder is None:
         print("ready_sets is skipped: no corpora were found. Set TRELLISWORK_DATA to a folder with conll2000/ in it.")
+        return
+    if sys.argv[1:2] == ["--segments"]:
+        segments(folder, int(sys.argv[2]) if len(sys.argv) > 2 else 2000)
         return
     for preset, task in (("chunking", chunks(folder)), ("ner", names(folder))):
         rows = []
@@ -67,6 +87,35 @@ def sets(preset: str) -> Iterator[tuple[str, tw.Templates]]:
         yield name, tw.Templates.preset(name)
     lines = getattr(presets, preset.upper()).splitlines()
     for name, beginnings in PARTS[preset].items():
+        yield f"  without {name}", tw.Templates("\n".join(line for line in lines if not line.startswith(beginnings)))
+
+
+def segments(folder: Path, n_sentences: int) -> None:
+    """Print a table for segment models of each task."""
+    for preset, task in (("chunking", chunks(folder)), ("ner", names(folder))):
+        X, y = (part[:n_sentences] for part in task.train)
+        held_out = [part[:1000] for part in task.held_out]
+        rows = []
+        for name, templates in [(f"chain, {preset}", tw.Templates.preset(preset)), *segment_sets(preset)]:
+            labeler: Any = tw.SequenceLabeler if name.startswith("chain") else tw.SegmentLabeler
+            began = time.perf_counter()
+            model = labeler(tw.CRF(), templates, n_jobs=2).fit(X, y)
+            seconds = time.perf_counter() - began
+            rows.append([name, len(templates), f"{100 * f1(model, *held_out):.2f}", f"{seconds:.0f}"])
+        head = ["templates", "how many", "held out", "seconds"]
+        print_table(f"{task.name}, {n_sentences} sentences, span F1", head, rows)
+        sys.stdout.flush()
+
+
+def segment_sets(preset: str) -> Iterator[tuple[str, tw.Templates]]:
+    """Yield the sets for segments, that of the task with their lines about spans, and the one without some of them."""
+    for name in ("segment_words", "segments"):
+        yield f"segments, {name}", tw.Templates.preset(name)
+    lines = presets.SEGMENTS.splitlines()
+    spans = "\n".join(line for line in lines if line.startswith("span:"))
+    if preset != "chunking":
+        yield f"segments, {preset} and spans", tw.Templates.preset(preset) + tw.Templates(spans)
+    for name, beginnings in SPAN_PARTS.items():
         yield f"  without {name}", tw.Templates("\n".join(line for line in lines if not line.startswith(beginnings)))
 
 
@@ -90,7 +139,7 @@ def read(path: Path) -> tuple[Any, Any]:
     return list(X), list(y or ())
 
 
-def f1(labeler: tw.SequenceLabeler, X: Any, y: Any) -> float:
+def f1(labeler: Any, X: Any, y: Any) -> float:
     """Return the F1 of exact spans."""
     return tw.evaluation.span_scores(y, labeler.predict(X)).f1
 

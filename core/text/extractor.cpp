@@ -160,7 +160,6 @@ void check_template(const Template& t, std::size_t n_views) {
 
 Extractor::Extractor(std::vector<View> views, std::vector<Template> templates)
     : views_(std::move(views)), templates_(std::move(templates)) {
-    if (templates_.empty()) throw std::invalid_argument("there are no templates about tokens");
     if (templates_.size() > kMaxTemplates)
         throw std::invalid_argument("there are more than " + std::to_string(kMaxTemplates) + " templates");
     for (Template& t : templates_) {

@@ -298,3 +298,20 @@ def test_limits_that_make_no_sense_are_refused():
         labeler.predict([["x"] * 9], fixed=[[(0, 9, "P")]])
     with pytest.raises(tw.InvalidInput, match="fixed has 2 entries but X has 1"):
         labeler.predict([["x"]], fixed=[None, None])
+
+
+def test_templates_may_be_about_spans_alone():
+    X, y = [["a", "b"], ["b", "a"]], [["B-P", "I-P"], ["O", "O"]]
+    labeler = fitted(tw.CRF(l2=0.01), tw.Templates("span: whole.word"), X, y)
+    assert labeler.predict(X) == y
+
+
+@pytest.mark.parametrize("n_columns", [1, 2, 3])
+def test_of_words_and_columns_spans_are_seen_without_being_asked_for(n_columns):
+    X = [[("x", "N", "u")[:n_columns] if n_columns > 1 else "x", ("y", "V", "u")[:n_columns] if n_columns > 1 else "y"]]
+    names = {
+        weight.attribute for weight in fitted(X=X, y=[["B-P", "O"]], features="auto").weights() if weight.attribute
+    }
+    assert {"size=1", "lower(whole.word)=x"} <= names
+    assert ("outline(pos)=N" in names) == (n_columns > 1)
+    assert ("last.c2|after.c2=u|u" in names) == (n_columns > 2)

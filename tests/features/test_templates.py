@@ -133,6 +133,13 @@ def test_a_line_about_spans_is_these_templates(line, expected):
     assert pickle.loads(pickle.dumps(templates)) == templates
 
 
+def test_tokens_have_no_attributes_where_all_lines_are_about_spans():
+    templates = Templates("span: whole.word")
+    assert templates.n_columns == 1
+    assert templates.attributes(X) == [[[], [], []]]
+    assert templates.attributes([[]], pair=True) == [[]]
+
+
 def test_columns_may_have_the_names_of_anchors():
     names = Templates("columns: first size outline\nspan: first.first & size & last.size & outline(outline)").names
     assert names == ["span: first.first|size|last.size|outline(outline)"]

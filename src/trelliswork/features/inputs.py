@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sized
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sized
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from numbers import Real
@@ -153,14 +153,14 @@ class Inputs:
             yield _matrix_source(block, self.n_columns, argument, first)
 
 
-def inputs_of(X: Any, features: Any, meets: Iterable[str] = TOKENS_MEET) -> tuple[Inputs, Any]:
+def inputs_of(X: Any, features: Any, meets: Collection[str] = TOKENS_MEET) -> tuple[Inputs, Any]:
     """Return how ``X`` is to be read, and ``X`` itself, none of it used up.
 
     Parameters
     ----------
     X : sequences
     features : {"auto", "attributes"}, str or Templates
-    meets : iterable of str
+    meets : collection of str
         What attributes can meet in the structure, of the values of `Templates.meets`; other templates are refused.
 
     Examples
@@ -176,12 +176,12 @@ def inputs_of(X: Any, features: Any, meets: Iterable[str] = TOKENS_MEET) -> tupl
     if not isinstance(features, str):
         raise InvalidInput(f'features is {shown(features)}; expected "auto", "attributes", Templates or their name.')
     if isinstance(X, TokenTable):
-        return Inputs("columns", _templates_for(X.n_columns)), X
+        return Inputs("columns", _templates_for(X.n_columns, meets)), X
     refuse_no_list(X, "X")
     x, X = _first_sequence(X)
     if features == "attributes":
         return Inputs("attributes"), X
-    return _of_sequence(x), X
+    return _of_sequence(x, meets), X
 
 
 def head(X: Any) -> tuple[list[Any], Any]:
@@ -228,14 +228,14 @@ def _first_sequence(X: Any) -> tuple[Any, Any]:
     return looked_at[-1], X if sequences is not X else itertools.chain(looked_at, sequences)
 
 
-def _of_sequence(x: Any) -> Inputs:
+def _of_sequence(x: Any, meets: Collection[str]) -> Inputs:
     if _is_sparse(x) or (isinstance(x, np.ndarray) and x.ndim == 2):
         return Inputs("matrix", n_columns=int(x.shape[1]))
     token = next(iter(x))
     if isinstance(token, str):
-        return Inputs("columns", _templates_for(1))
+        return Inputs("columns", _templates_for(1, meets))
     if isinstance(token, tuple) and token and all(isinstance(cell, str) for cell in token):
-        return Inputs("columns", _templates_for(len(token)))
+        return Inputs("columns", _templates_for(len(token), meets))
     if isinstance(token, np.ndarray) and token.ndim == 1 and token.dtype.kind in "fiub":
         return Inputs("matrix", n_columns=len(token))
     if isinstance(token, (list, tuple)) and token and all(isinstance(value, Real) for value in token):
@@ -248,10 +248,14 @@ def _of_sequence(x: Any) -> Inputs:
     )
 
 
-def _templates_for(n_columns: int) -> Templates:
-    """What to look at in words, and in the columns beside them."""
-    others = [f"c{k}[-2..2]\nngram(c{k}[-2..2], 2..3)" for k in range(1, n_columns)]
-    return Templates.words() + Templates("\n".join(others)) if others else Templates.words()
+def _templates_for(n_columns: int, meets: Collection[str]) -> Templates:
+    """What to look at in words, and in the columns beside them; in spans, too, where the structure has them."""
+    spans = "span" in meets
+    templates = Templates.segment_words() if spans else Templates.words()
+    others = range(1, n_columns)
+    lines = [f"c{k}[-2..2]\nngram(c{k}[-2..2], 2..3)" for k in others]
+    lines += [presets.SPANS_OF_TAGS.replace("pos", f"c{k}") for k in others if spans]
+    return templates + Templates("\n".join(lines)) if lines else templates
 
 
 def _blocks(X: Any, at_a_time: int) -> Iterator[tuple[int, list[Any]]]:

@@ -1,6 +1,18 @@
 """Ready sets of templates; docs/features.md says what each is for and what it reaches."""
 
-__all__ = ["ABOUT_SPANS", "ABOUT_TOKENS", "CHUNKING", "NER", "POS", "SEGMENTS", "SEGMENT_WORDS", "THESIS", "WORDS"]
+__all__ = [
+    "ABOUT_SPANS",
+    "ABOUT_TOKENS",
+    "CHUNKING",
+    "NER",
+    "POS",
+    "SEGMENTS",
+    "SEGMENT_WORDS",
+    "SPANS_OF_TAGS",
+    "SPANS_OF_WORDS",
+    "THESIS",
+    "WORDS",
+]
 
 # The names of the sets, as Templates has them.
 ABOUT_TOKENS = ("words", "chunking", "ner", "pos", "thesis")
@@ -86,10 +98,8 @@ pair: pos & word[-1]
 pair: pos & pos[-1]
 """
 
-# Of tokens what the sets above have, summed over the tokens of a segment; and what only a segment can see.
-SEGMENT_WORDS = (
-    WORDS
-    + """
+# What only a segment can see, of words and of tags.
+SPANS_OF_WORDS = """
 span: size
 span: lower(whole.word)
 span: shape(whole.word, 1)
@@ -98,22 +108,9 @@ span: lower(first.word)
 span: lower(last.word)
 span: lower(before.word)
 span: lower(after.word)
-span: lower(before.word) & shape(first.word, 1)
-span: shape(last.word, 1) & lower(after.word)
 """
-)
 
-SEGMENTS = (
-    CHUNKING
-    + """
-span: size
-span: lower(whole.word)
-span: shape(whole.word, 1)
-span: outline(shape(word, 1))
-span: lower(first.word)
-span: lower(last.word)
-span: lower(before.word)
-span: lower(after.word)
+SPANS_OF_TAGS = """
 span: first.pos
 span: last.pos
 span: before.pos & first.pos
@@ -121,4 +118,7 @@ span: last.pos & after.pos
 span: whole.pos
 span: outline(pos)
 """
-)
+
+SEGMENT_WORDS = WORDS + SPANS_OF_WORDS
+
+SEGMENTS = CHUNKING + SPANS_OF_WORDS + SPANS_OF_TAGS
