@@ -26,7 +26,7 @@ test-all: $(VENV)/.built
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py
 
-# The tables and figures of thesis 004, published and measured; the corpora are where TRELLISWORK_DATA says. The quick ones take
+# The tables and figures of Mančev's thesis (2015), published and measured; the corpora are where TRELLISWORK_DATA says. The quick ones take
 # a part of the sentences and less than half an hour on two cores, all of them most of a day.
 experiments: $(VENV)/.built
 	$(BIN)/python experiments/run.py

@@ -132,7 +132,7 @@ public:
 };
 
 // Sums over all outputs. `nu` is the factor of the cost that is added to the score of a wrong output (softmax-margin,
-// Table 2.1 of the thesis; Gimpel & Smith 2010); 0 for none. Where gold is known in part, the loss of an example is
+// Table 2.1 of Mančev 2015; Gimpel & Smith 2010); 0 for none. Where gold is known in part, the loss of an example is
 // log Z less the same sum over what is allowed.
 class Sums {
 public:

@@ -1,10 +1,10 @@
 """Which confidence finds the errors: lists of the k best labellings, margins, or exact marginals?
 
-Mejer and Crammer (2010) and thesis 004, sec. 4.3, take the confidence of a label from the k best labellings. Here are a
-model that knows its probabilities (a CRF) and two that do not (the sequential dual method, the averaged perceptron), on
-chunking and Spanish names, with the ready sets of features. How well does each kind of confidence rank wrong labels,
-and wrong sequences, below right ones? "area" is the area under the curve, the probability that an error has less
-confidence than a right answer; "caught" is the share of the errors in the least confident tenth.
+Mejer and Crammer (2010) and Mančev (2015), sec. 4.3, take the confidence of a label from the k best labellings. Here
+are a model that knows its probabilities (a CRF) and two that do not (the sequential dual method, the averaged
+perceptron), on chunking and Spanish names, with the ready sets of features. How well does each kind of confidence rank
+wrong labels, and wrong sequences, below right ones? "area" is the area under the curve, the probability that an error
+has less confidence than a right answer; "caught" is the share of the errors in the least confident tenth.
 """
 
 from __future__ import annotations

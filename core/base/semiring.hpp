@@ -1,4 +1,4 @@
-// The semirings of the thesis's Table 2.2, as types.
+// The semirings of Mančev 2015, Table 2.2, as types.
 //
 // A semiring has a value type, `zero` and `one`, `times`, `plus`, and `sum`, which adds a whole run of values at once:
 // that is where an efficient reduction (one maximum and one logarithm for many values) replaces pairwise `plus`.
@@ -21,8 +21,8 @@ namespace tw {
 
 inline constexpr double kLogZero = -std::numeric_limits<double>::infinity();
 
-// What a semiring asks of its carrier beyond + and x. The kernels specialise it for packs of doubles (chain_steps.hpp), so
-// the same semiring types run there on many values at once; hence also the inlining, which keeps code compiled for a
+// What a semiring asks of its carrier beyond + and x. The kernels specialise it for packs of doubles (chain_steps.hpp),
+// so the same semiring types run there on many values at once; hence also the inlining, which keeps code compiled for a
 // wide instruction set out of what the linker may share.
 template <class V>
 struct Arithmetic {
@@ -110,7 +110,7 @@ struct LogSum {
 };
 
 // (R*^k, k-max, k-max of sums, -inf, 0): the scores of the k best derivations. Row 5. A value is a list of at most k
-// scores, best first; the trailing -inf of the thesis's fixed-length vectors are left out.
+// scores, best first; the trailing -inf of Mančev's fixed-length vectors are left out.
 struct KBest {
     using Value = std::vector<double>;
     std::size_t k;

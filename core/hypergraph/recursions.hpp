@@ -71,7 +71,7 @@ Part part_of(const Program& program, std::size_t node) {
 }
 
 // inside[v] sums the derivations of v, the part of v among them (Goodman 1999; on chains the forward vectors of
-// eq. 2.31-2.32 of the thesis). An edge is its tails times its own element.
+// eq. 2.31-2.32 of Mančev 2015). An edge is its tails times its own element.
 template <class S, class Program, class Scores>
 std::vector<typename S::Value> inside(const S& semiring, const Program& program, const Scores& scores) {
     using Value = typename S::Value;

@@ -1,7 +1,7 @@
 // The weights of an online learner: w = a v, so that scaling costs nothing, and a running sum for their average.
 //
-// The average of w_1 .. w_T, each counted c_t times, is kept lazily (Collins 2002; with scaling Xu 2011, the thesis's
-// 6.5). With A_t = c_1 a_1 + ... + c_t a_t and v = sum of the changes d_r made after A_r was reached,
+// The average of w_1 .. w_T, each counted c_t times, is kept lazily (Collins 2002; with scaling Xu 2011, Mančev
+// 2015, sec. 6.5). With A_t = c_1 a_1 + ... + c_t a_t and v = sum of the changes d_r made after A_r was reached,
 //     sum_t c_t a_t v_t  =  A_T v - sum_r A_r d_r,
 // so a change costs two additions per non-zero, and counting a step costs one in all.
 #pragma once

@@ -1,5 +1,5 @@
 // Block-coordinate Frank-Wolfe for the structural SVM (Lacoste-Julien, Jaggi, Schmidt & Pletscher 2013, algorithms 3
-// and 4), on the dual of the thesis's eq. 2.9 - 2.11.
+// and 4), on the dual of Mančev 2015, eq. 2.9 - 2.11.
 //
 // Example i has its part of the weights, w_i = sum_y lambda_iy (f(gold) - f(y)), and of the linear term, l_i = sum_y
 // lambda_iy cost(y), with lambda_iy >= 0 that add up to C_i. A visit finds the corner s = C_i (f(gold) - f(y*)) of this

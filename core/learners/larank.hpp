@@ -1,4 +1,4 @@
-// LaRank (Bordes et al. 2007, 2008) for the k best structures: the thesis's algorithm 4. After every new example (or,
+// LaRank (Bordes et al. 2007, 2008) for the k best structures: Mančev 2015, algorithm 4. After every new example (or,
 // from the second pass on, every visited one), n_R times: an example seen before is decoded and optimised again
 // (ProcessOld), then ten are optimised within what they have (Optimize).
 #pragma once

@@ -66,7 +66,7 @@ void RampLoss::begin(RankedExamples& examples, AveragedWeights& w, std::size_t p
         Tangent& tangent = tangents[i];
         examples.difference(w, i, found[i].front(), tangent.difference);
         tangent.cost = -nu_ * found[i].front().cost;
-        const bool concave = -tangent.cost - w.dot(tangent.difference) > 0.0;  // n is in A of the thesis's algorithm 6
+        const bool concave = -tangent.cost - w.dot(tangent.difference) > 0.0;  // n is in A of Mančev 2015, algorithm 6
         if (!concave) tangent = {};
     }
     tangents_ = std::move(tangents);

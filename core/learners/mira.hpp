@@ -1,5 +1,5 @@
-// The margin infused relaxed algorithm (Crammer & Singer 2003; Crammer et al. 2005) for the k best structures: the
-// thesis's algorithm 2. At each example, the least change of the weights that puts gold ahead of every one of the k
+// The margin infused relaxed algorithm (Crammer & Singer 2003; Crammer et al. 2005) for the k best structures:
+// Mančev 2015, algorithm 2. At each example, the least change of the weights that puts gold ahead of every one of the k
 // best by its cost (eq. 3.3 - 3.4), or, with C finite, one slack for each structure, charged C (eq. 3.6 - 3.7).
 #pragma once
 

@@ -1,5 +1,5 @@
 // Passive-aggressive updates (Crammer et al. 2006) for the k best structures, and the restricted form whose loss is
-// bounded (Theorem 1): the thesis's algorithm 5, eq. 3.14 - 3.21.
+// bounded (Theorem 1): Mančev 2015, algorithm 5, eq. 3.14 - 3.21.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Pegasos (Shalev-Shwartz et al. 2011) for structures: the thesis's algorithms 7 (max-margin loss, mini-batches) and 8
+// Pegasos (Shalev-Shwartz et al. 2011) for structures: Mančev 2015, algorithms 7 (max-margin loss, mini-batches) and 8
 // (averaged sum and k-best loss, restricted or not), eq. 6.1 - 6.14.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The structured perceptron (Collins 2002) and its k-best form: the thesis's algorithm 5, eq. 3.31.
+// The structured perceptron (Collins 2002) and its k-best form: Mančev 2015, algorithm 5, eq. 3.31.
 #pragma once
 
 #include "online.hpp"

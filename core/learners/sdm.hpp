@@ -1,4 +1,4 @@
-// The sequential dual method (Balamurugan et al. 2011) for the k best structures: the thesis's algorithm 3; and for
+// The sequential dual method (Balamurugan et al. 2011) for the k best structures: Mančev 2015, algorithm 3; and for
 // the ramp loss, algorithm 6, by the concave-convex procedure around it.
 //
 // The ramp loss is the hinge minus  max_y [-L_y - w . d_y]_+  (eq. 5.2), or, as Do et al. (2008) have it, minus

@@ -1,5 +1,5 @@
-// The most violated structure of the hinge with rescaled slack (Tsochantaridis et al. 2005; 004, Table 2.1, "scaled
-// hinge"):  argmax over y of  cost(y) * (1 + score(y) - score(gold)).
+// The most violated structure of the hinge with rescaled slack (Tsochantaridis et al. 2005; Mančev 2015, Table 2.1,
+// "scaled hinge"):  argmax over y of  cost(y) * (1 + score(y) - score(gold)).
 //
 // The structures are points (cost c, margin m = 1 + score - gold), and kbest() finds those on the upper hull: the best
 // of  m + nu c.  Bisection over nu (Sarawagi & Gupta 2008; Choi et al. 2016) leaves the two vertices on either side of

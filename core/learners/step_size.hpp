@@ -1,4 +1,4 @@
-// The steps of subgradient descent on  lam/2 |w|^2 + loss:  the thesis's 6.1 and 6.6.3.
+// The steps of subgradient descent on  lam/2 |w|^2 + loss:  Mančev 2015, 6.1 and 6.6.3.
 #pragma once
 
 #include <cmath>

@@ -1,5 +1,5 @@
 // Stochastic subgradient descent on  lam/2 |w|^2 + mean of the losses,  with weights that shrink as they go: the
-// textbook's algorithm 41 (000), in batches of any size.
+// textbook's algorithm 41 (Daumé 2017), in batches of any size.
 #pragma once
 
 #include <cstddef>

@@ -105,7 +105,7 @@ public:
     // The inner products of all members as an n by n matrix; computes those that are not yet known.
     void gram(Products& scratch, std::size_t n_weights, std::vector<double>& K);
 
-    // Members with lambda = 0 take no part in the solution (last line of the thesis's SMO procedure).
+    // Members with lambda = 0 take no part in the solution (last line of Mančev 2015, SMO procedure).
     void remove_inactive();
     // No more than `most` members: those with the least lambdas become one, their mean weighted by lambda. That changes
     // neither w nor the dual objective, and it stays feasible, the mean being a convex combination of structures.

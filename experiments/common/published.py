@@ -1,4 +1,4 @@
-"""What thesis 004 prints: its tables, with the settings of each row.
+"""What Mančev's thesis (2015) prints: its tables, with the settings of each row.
 
 Its figures have no numbers beside them; what the text says about them is in the scripts.
 """

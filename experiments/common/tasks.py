@@ -1,4 +1,4 @@
-"""The three tasks of thesis 004: chunking (CoNLL-2000), Spanish names (CoNLL-2002), part-of-speech tags (Brown).
+"""The tasks of Mančev's thesis (2015): chunking (CoNLL-2000), Spanish names (CoNLL-2002), parts of speech (Brown).
 
 What the thesis leaves open is decided here, and said in experiments/README.md: its features (see `features`), and for
 Brown the texts, the split and the tags.

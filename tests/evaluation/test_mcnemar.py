@@ -11,7 +11,7 @@ from scipy import stats
 from trelliswork.errors import InvalidInput
 from trelliswork.evaluation import McNemar, McNemarTable, mcnemar
 
-# 004, Table 3.2: single best against k best; chunking, Spanish NER, and the statistic of both added up.
+# Mančev 2015, Table 3.2: single best against k best; chunking, Spanish NER, and the statistic of both added up.
 TABLE_3_2 = {
     "avgPerc": ((199265, 1071, 1180, 10041), (251189, 688, 960, 11754), 37.230),
     "avgPA": ((200281, 451, 548, 10277), (252092, 131, 234, 12134), 29.326),

@@ -120,7 +120,7 @@ def paired_bootstrap(
     first, second : iterables of n sequences of labels
         What the two taggers said.
     measure : {"auto", "f1", "token_f1", "accuracy"}
-        F1 of exact spans, read as conlleval reads them; F1 of the tokens inside of spans, the thesis's F-measure;
+        F1 of exact spans, read as conlleval reads them; F1 of the tokens inside of spans, Mančev's F-measure;
         accuracy of tokens. ``"auto"`` is ``"f1"`` if the labels spell spans, else ``"accuracy"``.
     n_samples : int
         How often the sequences are drawn.

@@ -54,7 +54,7 @@ def cross_validate(
         From parameters, as `set_params` knows them (``"learner__C"``), to lists of values. All combinations are tried,
         those of several dicts one after the other. ``"learner"`` may have several learners.
     scoring : {"auto", "f1", "token_f1", "accuracy"} or callable
-        What settings are judged by: F1 of exact spans, F1 of the tokens inside of spans (the thesis's F-measure),
+        What settings are judged by: F1 of exact spans, F1 of the tokens inside of spans (Mančev's F-measure),
         accuracy of tokens, or ``scoring(y_true, y_pred)``, higher being better. ``"auto"`` is ``"f1"`` if the labels
         spell spans, else ``"accuracy"``. All that the labels have are recorded.
     groups : iterable of hashables, optional
@@ -150,7 +150,7 @@ def nested_cross_validate(
     """Return how good the best setting of a grid is on each fold, chosen by cross-validation within the others.
 
     The best of many settings looks better on the data that chose it than it is. Here the sequences of a fold have no
-    say in the choice of the setting that labels them: the protocol of Salzberg (1997), with which the thesis's Table
+    say in the choice of the setting that labels them: the protocol of Salzberg (1997), with which Mančev 2015, Table
     3.2 was made.
 
     Parameters

@@ -1,4 +1,4 @@
-"""McNemar's test: do two taggers that saw the same tokens differ by more than chance? (004, 3.3.3, Table 3.2)."""
+"""McNemar's test: do two taggers that saw the same tokens differ by more than chance? (Mančev 2015, sec. 3.3.3)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ __all__ = ["McNemar", "McNemarTable", "mcnemar"]
 class McNemar:
     """Tokens that two taggers got right and wrong, and what that says about a difference between them.
 
-    Tables of several data sets are added up with ``+`` or `sum`, as in the thesis's Table 3.2.
+    Tables of several data sets are added up with ``+`` or `sum`, as in Mančev 2015, Table 3.2.
 
     Parameters
     ----------
     both_right, only_first, only_second, both_wrong : int
-        PP, PN, NP and NN of the thesis: tokens that both label rightly, only the first does, only the second, neither.
+        PP, PN, NP and NN of Mančev 2015: tokens that both label rightly, only the first does, only the second, neither.
 
     Examples
     --------
@@ -119,7 +119,7 @@ class McNemar:
 def mcnemar(y_true: LabelLists, first: LabelLists, second: LabelLists) -> McNemar:
     """Return how two predictions of the same tokens differ, and whether by more than chance.
 
-    The statistic is that of 004, 3.3.3 (McNemar 1947), without a correction for continuity. It takes tokens for
+    The statistic is that of Mančev 2015, 3.3.3 (McNemar 1947), without a correction for continuity. It takes tokens for
     independent, which neighbours in a sentence are not: where that matters, see `paired_bootstrap`, whose unit is the
     sequence.
 
@@ -158,7 +158,7 @@ def _paired_lists(y_true: LabelLists, guess: LabelLists, name: str) -> tuple[lis
 
 
 class McNemarTable:
-    """The tests of several pairs of taggers on several data sets, in the form of the thesis's Table 3.2.
+    """The tests of several pairs of taggers on several data sets, in the form of Mančev 2015, Table 3.2.
 
     Parameters
     ----------

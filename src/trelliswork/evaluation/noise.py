@@ -1,4 +1,4 @@
-"""Outliers on purpose: sequences with random labels, to see which losses stand them (004, 5.4, Figure 5.3)."""
+"""Outliers on purpose: sequences with random labels, to see which losses stand them (Mančev 2015, 5.4, Figure 5.3)."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ class NoisyLabels(NamedTuple):
 def with_outliers(y: LabelLists, share: float, random_state: int = 0, scheme: str | None = None) -> NoisyLabels:
     """Return the labels with those of a share of the sequences replaced by random ones.
 
-    "We chose a portion of examples and changed their labels randomly" (004, 5.4): every token of an outlier has a label
-    drawn from all labels of ``y`` with equal probability, independently of the others. With one seed the outliers of a
-    smaller share are among those of a larger one, with the same labels, so that a curve over shares is one story.
+    "We chose a portion of examples and changed their labels randomly" (Mančev 2015, 5.4): every token of an outlier has
+    a label drawn from all labels of ``y`` with equal probability, independently of the others. With one seed the
+    outliers of a smaller share are among those of a larger one, with the same labels, so that a curve over shares is
+    one story.
 
     Parameters
     ----------

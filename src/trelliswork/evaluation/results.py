@@ -160,7 +160,7 @@ class CrossValidation(_HeldOut):
         return self._predictions(self._chosen(candidate)._guesses)
 
     def compare(self, first: Candidate | int, second: Candidate | int) -> McNemar:
-        """Return McNemar's test of two settings on all tokens that were held out (004, 3.3.3)."""
+        """Return McNemar's test of two settings on all tokens that were held out (Mančev 2015, 3.3.3)."""
         return mcnemar(self.gold, self.predictions(first), self.predictions(second))
 
     def rows(self) -> list[dict[str, Any]]:

@@ -199,7 +199,7 @@ class Templates:
 
     @classmethod
     def thesis(cls) -> Templates:
-        """Return the base templates of Table 4.1 of the thesis: words and tags, with a label and with a label pair."""
+        """Return the base templates of Table 4.1 of Mančev 2015: words and tags, with a label and with a label pair."""
         return cls._preset("thesis")
 
     @classmethod

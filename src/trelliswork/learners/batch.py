@@ -1,10 +1,10 @@
 """Max-margin by methods that know how far they are from the optimum: Frank-Wolfe and cutting planes.
 
 Both minimise ``|w|^2 / 2 + C * sum of hinge losses``, where the hinge loss of an example is the largest
-``cost(y) - w . (f(gold) - f(y))`` over its outputs ``y`` (004, eq. 2.6 and 2.7, with ``C = 1 / (lam N)``, eq. 2.8).
-With rescaled slack it is the largest ``cost(y) (1 - w . (f(gold) - f(y)))`` (Tsochantaridis et al. 2005; 004,
-Table 2.1). They work on the dual (004, eq. 2.9 to 2.11), whose value is never above the minimum: what the objective has
-above it is the duality gap.
+``cost(y) - w . (f(gold) - f(y))`` over its outputs ``y`` (Mančev 2015, eq. 2.6 and 2.7, with ``C = 1 / (lam N)``, eq.
+2.8). With rescaled slack it is the largest ``cost(y) (1 - w . (f(gold) - f(y)))`` (Tsochantaridis et al. 2005; Mančev
+2015, Table 2.1). They work on the dual (Mančev 2015, eq. 2.9 to 2.11), whose value is never above the minimum: what the
+objective has above it is the duality gap.
 """
 
 from __future__ import annotations
@@ -199,5 +199,5 @@ class CuttingPlane(EpochLearner):
 
 
 def factor_of_losses(C: float, lam: float | None, oracle: _core.Oracle) -> float:
-    """Return the factor of the sum of the losses: ``C``, or what makes it equal to ``lam`` (004, eq. 2.8)."""
+    """Return the factor of the sum of the losses: ``C``, or what makes it equal to ``lam`` (Mančev 2015, eq. 2.8)."""
     return float(C) if lam is None else 1.0 / (float(lam) * max(1, oracle.n_examples))

@@ -2,10 +2,10 @@
 
     minimise over w   sum_i [ log sum_y exp(w . f(x_i, y) + nu cost(y_i, y)) - w . f(x_i, y_i) ] + l2/2 |w|^2 + l1 |w|_1
 
-With ``nu = 0`` this is the CRF of 002, eq. 77.6 (003, "Parameter Estimation in CRFs"; 004, 2.3): its gradient is
-expected minus observed features. With ``nu > 0`` it is softmax-margin (004, Table 2.1; Gimpel & Smith 2010): structures
-are pushed away from gold the more, the more they cost. The objective is convex, and strictly so for ``l2 > 0``, unless
-some examples are labelled only in part.
+With ``nu = 0`` this is the CRF of "Structured Prediction", eq. 77.6 (Carreras, "Parameter Estimation in CRFs"; Mančev
+2015, 2.3): its gradient is expected minus observed features. With ``nu > 0`` it is softmax-margin (Mančev 2015, Table
+2.1; Gimpel & Smith 2010): structures are pushed away from gold the more, the more they cost. The objective is convex,
+and strictly so for ``l2 > 0``, unless some examples are labelled only in part.
 """
 
 from __future__ import annotations

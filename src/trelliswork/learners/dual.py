@@ -19,9 +19,9 @@ class MIRA(EpochLearner):
     """The margin infused relaxed algorithm for the k best outputs.
 
     At each example, the least change of the weights that puts gold ahead of each of the ``k`` outputs with the highest
-    score plus cost, by at least its cost (Crammer et al. 2005; 004, algorithm 2, eq. 3.3 and 3.4). With ``C`` finite,
-    each of these outputs may fall short of its margin, at a price of ``C`` for each unit (eq. 3.6 and 3.7). Either
-    problem is solved exactly, by an active-set method. With ``k=1`` this is `PassiveAggressive`.
+    score plus cost, by at least its cost (Crammer et al. 2005; Mančev 2015, algorithm 2, eq. 3.3 and 3.4). With ``C``
+    finite, each of these outputs may fall short of its margin, at a price of ``C`` for each unit (eq. 3.6 and 3.7).
+    Either problem is solved exactly, by an active-set method. With ``k=1`` this is `PassiveAggressive`.
 
     When no weights meet all the constraints of an example and ``C`` is infinite, those that contradict more violated
     ones are left out.
@@ -117,16 +117,17 @@ class SDM(_DualMethod):
     Minimises ``1/2 |w|^2 + C * sum of losses`` by its dual. Each example has a working set: the outputs whose dual
     variables are not zero. At each visit the ``k`` outputs with the highest score plus cost join it, and sequential
     minimal optimisation solves for the example's dual variables until its optimality conditions are violated by no
-    more than ``tau`` (Balamurugan et al. 2011; 004, algorithm 3, eq. 3.8 to 3.13). Outputs whose variables have become
-    zero leave.
+    more than ``tau`` (Balamurugan et al. 2011; Mančev 2015, algorithm 3, eq. 3.8 to 3.13). Outputs whose variables have
+    become zero leave.
 
     ``loss="slack"`` is the hinge with rescaled slack, the largest ``cost(y) (1 - w . (f(x, gold) - f(x, y)))``
-    (Tsochantaridis et al. 2005; 004, Table 2.1): solved as the hinge is, with differences multiplied by their costs.
+    (Tsochantaridis et al. 2005; Mančev 2015, Table 2.1): solved as the hinge is, with differences multiplied by their
+    costs.
 
-    ``loss="ramp"`` is the hinge less what the best output with a *reward* for its cost exceeds gold by (004, eq. 5.2):
-    bounded, so that a mislabelled example can do limited harm. ``"ramp-do"`` leaves the cost out of that second part
-    (Do et al. 2008). Neither is convex: rounds of the concave-convex procedure, of ``inner`` passes each, solve convex
-    problems one after the other (004, algorithm 6). The first round is the hinge's.
+    ``loss="ramp"`` is the hinge less what the best output with a *reward* for its cost exceeds gold by (Mančev 2015,
+    eq. 5.2): bounded, so that a mislabelled example can do limited harm. ``"ramp-do"`` leaves the cost out of that
+    second part (Do et al. 2008). Neither is convex: rounds of the concave-convex procedure, of ``inner`` passes each,
+    solve convex problems one after the other (Mančev 2015, algorithm 6). The first round is the hinge's.
 
     Training that starts from given weights stays close to them: the penalty is then ``1/2 |w - start|^2``.
 
@@ -225,8 +226,8 @@ class LaRank(_DualMethod):
 
     Minimises what `SDM` with the hinge does. After each example, ``reprocess`` times, an example seen before is picked
     at random, decoded and optimised again, and then ten more are optimised within their working sets, without decoding
-    (Bordes et al. 2008; 004, algorithm 4). The dual objective never falls. With ``reprocess=0`` the first pass is that
-    of `SDM`.
+    (Bordes et al. 2008; Mančev 2015, algorithm 4). The dual objective never falls. With ``reprocess=0`` the first pass
+    is that of `SDM`.
 
     Parameters
     ----------
@@ -237,7 +238,7 @@ class LaRank(_DualMethod):
     k : int, default 1
         Outputs that may join the working set of an example at a visit.
     reprocess : int, default 10
-        How often earlier examples are gone back to after each example: ``n_R`` of the thesis. A pass decodes
+        How often earlier examples are gone back to after each example: ``n_R`` of Mančev 2015. A pass decodes
         ``1 + reprocess`` times as many examples as there are.
     tau : float, default 1e-4
         By how much the optimality conditions of an example may be violated when it is left.
@@ -294,9 +295,10 @@ class LaRank(_DualMethod):
 class DualCoordinate(_DualMethod):
     """Dual coordinate ascent for the squared hinge, for the k best outputs.
 
-    Minimises ``1/2 |w|^2 + C * sum of max_y max(0, cost(y) - w . (f(x, gold) - f(x, y)))^2`` (004, Table 2.1, with the
-    positive part) by its dual, one variable at a time, over working sets like those of `SDM` (Chang and Yih 2013). The
-    squared hinge charges large violations more and small ones less, and its dual variables have no upper bound.
+    Minimises ``1/2 |w|^2 + C * sum of max_y max(0, cost(y) - w . (f(x, gold) - f(x, y)))^2`` (Mančev 2015, Table 2.1,
+    with the positive part) by its dual, one variable at a time, over working sets like those of `SDM` (Chang and Yih
+    2013). The squared hinge charges large violations more and small ones less, and its dual variables have no upper
+    bound.
 
     Parameters
     ----------

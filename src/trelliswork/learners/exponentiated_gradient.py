@@ -21,7 +21,7 @@ class ExponentiatedGradient(EpochLearner):
 
     Each example has a distribution over its outputs, kept as scores of its parts. A visit multiplies it by the
     exponential of the gradient of the dual, and the weights follow: they are always the sum of ``f(gold)`` minus
-    expected features under these distributions (Collins, Globerson, Koo, Carreras & Bartlett 2008; named in 003,
+    expected features under these distributions (Collins, Globerson, Koo, Carreras & Bartlett 2008; named in Carreras,
     optimisation methods). Each example has a step of its own, halved until the dual does not fall and made 5% longer
     after a success, so the dual never falls, and the duality gap says how far the objective can be from its minimum.
 

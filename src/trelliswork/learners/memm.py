@@ -3,8 +3,9 @@
     p(y | x) = prod_t p(y_t | y_{t-1}, x),     p(b | a, x) = exp(s_t(a, b)) / sum over b' of exp(s_t(a, b'))
 
 (McCallum, Freitag & Pereira 2000). It is trained one decision at a time, each given the gold label before, which needs
-no recursion and is fast. The price is label bias (002, pitfalls; Lafferty, McCallum & Pereira 2001): what leaves a
-label has to add up to one, so a label with few ways out passes its probability on whatever the next token is.
+no recursion and is fast. The price is label bias ("Structured Prediction", pitfalls; Lafferty, McCallum & Pereira
+2001): what leaves a label has to add up to one, so a label with few ways out passes its probability on whatever the
+next token is.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ class Perceptron(EpochLearner):
     """The structured perceptron, averaged, for the k best outputs.
 
     At each example the ``k`` best outputs are looked at in turn, and each that scores no less than gold pushes the
-    weights by ``f(x, gold) - f(x, y)`` (Collins 2002; 004, algorithm 5 and eq. 3.31). On separable data it makes at
-    most ``(R / gamma)^2`` mistakes (004, Theorem 2).
+    weights by ``f(x, gold) - f(x, y)`` (Collins 2002; Mančev 2015, algorithm 5 and eq. 3.31). On separable data it
+    makes at most ``(R / gamma)^2`` mistakes (Mančev 2015, Theorem 2).
 
     The best labellings of a sequence are sought with weights rounded to single precision, which takes less time; what
     they teach is computed, and kept, in double precision. A step of whole numbers, as there is without sample weights
@@ -66,11 +66,11 @@ class PassiveAggressive(EpochLearner):
 
     At each example the ``k`` outputs with the highest score plus cost are looked at in turn. One that violates its
     margin, ``w . (f(x, gold) - f(x, y)) < cost(y)``, moves the weights by the least that mends this, but by no more
-    than ``C`` (Crammer et al. 2006, PA-I; 004, algorithm 5, eq. 3.14 to 3.21). Crammer et al. call this the max-loss
-    update; without ``augmented`` it is their prediction-based one, which CRFsuite's ``pa`` has: it learns from wrong
-    predictions alone, so from fewer examples, and an epoch takes less time. With ``restricted``, only outputs whose
-    loss is at least that of the prediction count, which bounds the loss of the predictions (004, Theorem 1) at the
-    price of further decoding.
+    than ``C`` (Crammer et al. 2006, PA-I; Mančev 2015, algorithm 5, eq. 3.14 to 3.21). Crammer et al. call this the
+    max-loss update; without ``augmented`` it is their prediction-based one, which CRFsuite's ``pa`` has: it learns from
+    wrong predictions alone, so from fewer examples, and an epoch takes less time. With ``restricted``, only outputs
+    whose loss is at least that of the prediction count, which bounds the loss of the predictions (Mančev 2015, Theorem
+    1) at the price of further decoding.
 
     The best labellings of a sequence are sought with weights rounded to single precision, which takes less time; the
     steps are computed, and the weights kept, in double precision.

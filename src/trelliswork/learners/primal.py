@@ -17,9 +17,10 @@ __all__ = ["Pegasos", "Subgradient"]
 class Pegasos(EpochLearner):
     """Structured Pegasos: primal subgradient descent with fast, predetermined steps.
 
-    Goes down ``lam/2 |w|^2 + mean of the losses`` (004, eq. 6.1). At step ``t`` the weights shrink by
+    Goes down ``lam/2 |w|^2 + mean of the losses`` (Mančev 2015, eq. 6.1). At step ``t`` the weights shrink by
     ``1 - eta_t lam`` and move by ``eta_t`` times minus the subgradient of the losses of ``batch_size`` examples
-    (Shalev-Shwartz et al. 2011; 004, algorithm 7 for the max-margin loss, algorithm 8 for those over several outputs).
+    (Shalev-Shwartz et al. 2011; Mančev 2015, algorithm 7 for the max-margin loss, algorithm 8 for those over several
+    outputs).
 
     Parameters
     ----------
@@ -41,15 +42,15 @@ class Pegasos(EpochLearner):
         Examples of one step; None for all. Batches are decoded in parallel (``n_jobs``).
     restricted : bool, default False
         For ``"averaged-sum"``: leave out outputs that lose less than the prediction. The theory wants it (Theorem 5);
-        it costs one more decoding, and the thesis saw no difference in scores (6.6.1).
+        it costs one more decoding, and Mančev (2015) saw no difference in scores (6.6.1).
     projection : bool, default False
         Whether to project onto the ball of radius ``1 / sqrt(lam)`` after each step (eq. 6.8). The minimum lies in it
-        when no cost is above 1. The thesis reached its best scores without (6.6.2).
+        when no cost is above 1. Mančev (2015) reached its best scores without (6.6.2).
     step : str, default "pegasos"
         The step size at step ``t`` (6.6.3): ``"pegasos"`` 1/(lam t); ``"power"`` 1/(lam t)^alpha; ``"asgd"``
         gamma/(lam gamma t)^alpha; ``"constant"`` gamma.
     gamma : float or None, default None
-        For ``"asgd"`` and ``"constant"``. None takes what was best in the thesis: 0.1, and 0.01 for ``"constant"``
+        For ``"asgd"`` and ``"constant"``. None takes what was best in Mančev (2015): 0.1, and 0.01 for ``"constant"``
         without projection.
     alpha : float, optional
         For ``"power"`` and ``"asgd"``, above 0.5 and at most 1. Left out, 0.75.
@@ -172,7 +173,7 @@ class Subgradient(EpochLearner):
     """Stochastic subgradient descent for the structured SVM, and direct minimisation of the cost.
 
     At each example the weights move by ``gamma (f(x, gold) - f(x, y))``, where ``y`` is the output that loses most, and
-    then shrink by ``1 - gamma lam`` (000, algorithm 41, whose ``gamma`` is 1): a perceptron with costs and
+    then shrink by ``1 - gamma lam`` (Daumé 2017, algorithm 41, whose ``gamma`` is 1): a perceptron with costs and
     regularisation. What goes down is ``1/2 |w|^2 + C * sum of the losses``, or the same divided by ``C N``.
 
     With ``loss="direct"`` the expected cost of the predictions itself goes down (McAllester, Hazan & Keshet 2010): the

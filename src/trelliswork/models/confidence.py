@@ -1,7 +1,7 @@
 r"""How sure a model is of its own answer: of each label, of the labels around it, of the whole sequence.
 
 From a list of the n best labellings, the confidence of a label is the share of the list that agrees with it
-(Mejer and Crammer 2010; 004, eq. 4.1), and that of a context the product over its positions (eq. 4.2):
+(Mejer and Crammer 2010; Mančev 2015, eq. 4.1), and that of a context the product over its positions (eq. 4.2):
 
 .. math:: \nu_t = |\{i : y^{(i)}_t = \hat y_t\}| / n, \qquad c_t = \prod_{i \in C_t} \nu_i
 
@@ -56,11 +56,11 @@ def confidence(estimator: Any, X: Any, method: str = "kbest", k: int = 5, contex
         ``"margins"`` for ``predict_max_marginals``.
     X : iterable of sequences
     method : {"kbest", "weighted", "margins", "marginals"}
-        Where confidence comes from. ``"kbest"``: the ``k`` best labellings, all alike (004, eq. 4.1); of a sequence,
-        the product over all its labels. ``"weighted"``: the ``k`` best by their probabilities; of a sequence, the share
-        of the best among them. ``"margins"``: by how much, d, the best labelling is ahead of the best one with another
-        label there, exactly, as d / (1 + d); of a sequence, ahead of the second best. ``"marginals"``: p(label | x)
-        and p(labels | x), exactly.
+        Where confidence comes from. ``"kbest"``: the ``k`` best labellings, all alike (Mančev 2015, eq. 4.1); of a
+        sequence, the product over all its labels. ``"weighted"``: the ``k`` best by their probabilities; of a sequence,
+        the share of the best among them. ``"margins"``: by how much, d, the best labelling is ahead of the best one
+        with another label there, exactly, as d / (1 + d); of a sequence, ahead of the second best. ``"marginals"``:
+        p(label | x) and p(labels | x), exactly.
     k : int
         The length of the list. Fewer labellings count where fewer exist.
     context : int

@@ -1,8 +1,8 @@
 """The trellis of a chain: a node for each position and label, an edge for each transition, the best path bold.
 
-After 000, Figure 17.1 (every edge thin and grey, one path bold) and 002, Figure 77.1 (the decoded path marked). The
-path is told by its colour, its width and square nodes, so that any one of the three is enough; the second best is
-dashed; what no labelling can use is drawn hollow and without edges.
+After Daumé 2017, Figure 17.1 (every edge thin and grey, one path bold) and "Structured Prediction", Figure 77.1 (the
+decoded path marked). The path is told by its colour, its width and square nodes, so that any one of the three is
+enough; the second best is dashed; what no labelling can use is drawn hollow and without edges.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Beam search: the best few labellings under a score that may look at the whole history.
 
-Source: 001, the slides from "General Score Function" to "Implementation". The slides multiply probabilities; here
-scores are logarithms, so they are added and ``-inf`` forbids (001, "Log Space").
+Source: Stratos 2018, the slides from "General Score Function" to "Implementation". The slides multiply probabilities;
+here scores are logarithms, so they are added and ``-inf`` forbids (Stratos 2018, "Log Space").
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def beam_search(step: Step, length: int, width: int) -> list[Labeling]:
     Notes
     -----
     Takes at most ``length * width`` calls of ``step``, and O(K log K + width log width) time for each. The total over
-    all labellings is approximated by the labellings in the beam (001, "Uses of the Beam Search"):
+    all labellings is approximated by the labellings in the beam (Stratos 2018, "Uses of the Beam Search"):
     ``np.logaddexp.reduce([found.score for found in beam])``, never above the true one.
 
     Examples
@@ -84,7 +84,7 @@ def beam_search(step: Step, length: int, width: int) -> list[Labeling]:
 
 
 class LeakyPriorityQueue:
-    """Keeps the ``capacity`` best of a stream of things and lets the rest leak (001, "Leaky Priority Queue").
+    """Keeps the ``capacity`` best of a stream of things and lets the rest leak (Stratos 2018, "Leaky Priority Queue").
 
     The slide's exercise, solved with a standard heap: its root is the worst thing kept, so that one comparison tells
     whether a newcomer gets in. `push` and `pop` take O(log capacity), `dump` O(capacity log capacity).

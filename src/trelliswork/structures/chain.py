@@ -1,7 +1,7 @@
 """One chain of labels: every question about ``score(y) = sum of unary and transition scores``, answered exactly.
 
 A chain is bare scores; where they come from (an HMM, a CRF, a neural network) is somebody else's business. Equations
-are those of the thesis (004) unless another source is named.
+are those of Mančev's thesis (2015) unless another source is named.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The expectation semiring: log partition and expected counts in one forward pass (thesis, 2.4.5 and Table 2.2)."""
+"""The expectation semiring: log partition and expected counts in one forward pass (Mančev 2015, sec. 2.4.5)."""
 
 from __future__ import annotations
 

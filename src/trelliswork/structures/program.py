@@ -1,8 +1,9 @@
 """Integer linear programs: the best structure when no dynamic program can find it.
 
-Source: 000, section 17.6. A structure is a vector z of indicators, its score is a . z, and whatever can be said about
-it in linear constraints can be asked for (eq. 17.32). SciPy's HiGHS does the searching. `Program.from_chain` encodes
-a chain by eq. 17.33 and 17.34, which makes it the reference for constraints that reach across the whole sequence.
+Source: Daumé 2017, section 17.6. A structure is a vector z of indicators, its score is a . z, and whatever can be said
+about it in linear constraints can be asked for (eq. 17.32). SciPy's HiGHS does the searching. `Program.from_chain`
+encodes a chain by eq. 17.33 and 17.34, which makes it the reference for constraints that reach across the whole
+sequence.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Solution(NamedTuple):
 
 
 class Program:
-    """The variables z that maximise ``objective . z`` under linear constraints (000, eq. 17.32).
+    """The variables z that maximise ``objective . z`` under linear constraints (Daumé 2017, eq. 17.32).
 
     Variables are binary unless said otherwise. A program never changes: `subject_to` and its shorthands return a new
     one. Among solutions of equal score the solver chooses; it chooses the same one every time.
@@ -104,7 +105,7 @@ class Program:
 
     @classmethod
     def from_chain(cls, chain: Chain) -> Program:
-        """The program whose best solution is the chain's best labelling (000, eq. 17.33, 17.34).
+        """The program whose best solution is the chain's best labelling (Daumé 2017, eq. 17.33, 17.34).
 
         There is a variable z[t, j, k] for each pair of neighbouring labels: position t has label k and the one before
         it has j. At the first position the only j is a start symbol. The coefficients of `subject_to` are not over

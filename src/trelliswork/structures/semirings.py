@@ -1,4 +1,4 @@
-"""Inference over any semiring (thesis, 2.4.1): the seven rows of Table 2.2, and the user's own.
+"""Inference over any semiring (Mančev 2015, 2.4.1): the seven rows of Table 2.2, and the user's own.
 
 A semiring adds alternatives with ``plus`` and joins parts with ``times``; ``lift`` makes an element, the local kernel
 u_t of eq. 2.28, from the score of one edge. `forward` and `forward_backward` run one recursion for all of them; the

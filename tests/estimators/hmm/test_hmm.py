@@ -25,7 +25,7 @@ EXACT = {"transition_pseudo_count": 0.0, "emission_pseudo_count": 0.0, "unknown"
 
 @pytest.fixture
 def ice_cream():
-    """The weather and the ice creams of 002, without STOP."""
+    """The weather and the ice creams of "Structured Prediction", without STOP."""
     return tw.HMM.from_parameters(
         start=[0.6, 0.4],
         transitions=[[0.7, 0.3], [0.4, 0.6]],
@@ -35,7 +35,7 @@ def ice_cream():
     )
 
 
-# Figures that 002 prints
+# Figures that "Structured Prediction" prints
 
 
 def test_ice_cream_path_and_its_log_probability(ice_cream):
@@ -55,7 +55,7 @@ def test_ice_cream_likelihood_and_posterior(ice_cream):
 
 
 def every_labelling(model, x):
-    """Multiply the probabilities of each labelling one by one, as 001 writes p(x, y); slow and obvious."""
+    """Multiply the probabilities of each labelling one by one, as Stratos 2018 writes p(x, y); slow and obvious."""
     start, transitions, stop, emissions = model
     for y in itertools.product(range(len(start)), repeat=len(x)):
         p = 1.0

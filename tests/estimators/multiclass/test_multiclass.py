@@ -56,7 +56,7 @@ def problems(draw):
 
 
 def perceptron(X, y, phi, size, epochs):
-    """Algorithm 39 of 000, as it is printed."""
+    """Algorithm 39 of Daumé 2017, as it is printed."""
     w = np.zeros(size)
     for _ in range(epochs):
         for x, label in zip(X, y, strict=True):

@@ -1,4 +1,4 @@
-"""A committee of two models: the second sees what the first says, and how sure it is (004, ch. 4)."""
+"""A committee of two models: the second sees what the first says, and how sure it is (Mančev 2015, ch. 4)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Committee(Estimator):
 
     A model's answers are better on the sequences it learned from than on others. So the second model learns from
     answers by cross-fitting: each fold of the training data is answered by a first model that learned from the other
-    folds. For new sequences, a first model that learned from all of them answers (004, sec. 4.2, figure 4.1).
+    folds. For new sequences, a first model that learned from all of them answers (Mančev 2015, sec. 4.2, figure 4.1).
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ Answer = tuple[Sequence[Any], Sequence[str]]  # labels of a sequence; intervals 
 
 @dataclass(frozen=True)
 class Intervals:
-    """Parts of [0, 1], by where all but the first of them begin; the last one includes 1 (004, sec. 4.3).
+    """Parts of [0, 1], by where all but the first of them begin; the last one includes 1 (Mančev 2015, sec. 4.3).
 
     Examples
     --------

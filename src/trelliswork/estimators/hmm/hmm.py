@@ -2,9 +2,9 @@
 
     p(x, y) = t(y_1 | *) prod_i o(x_i | y_i) prod_i t(y_i+1 | y_i) t(STOP | y_m)
 
-In logarithms that is the score of a `Chain`: emissions are its unary scores, START and STOP its two ends (001; 002, eq.
-77.2). STOP is one of the things that may follow a label, so it counts in the denominators, and it is multiplied in at
-the end both of the sum and of the maximum, which 001 leaves out.
+In logarithms that is the score of a `Chain`: emissions are its unary scores, START and STOP its two ends (Stratos 2018;
+"Structured Prediction", eq. 77.2). STOP is one of the things that may follow a label, so it counts in the denominators,
+and it is multiplied in at the end both of the sum and of the maximum, which Stratos 2018 leaves out.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ class HMM(SavesModel, Estimator):
 
     Notes
     -----
-    With labels, the estimates are relative counts (002, eq. 77.4): t(b | a) = count(a, b) / sum of count(a, .), where
-    STOP is among what follows a. A row that has neither counts nor pseudo-counts is uniform.
+    With labels, the estimates are relative counts ("Structured Prediction", eq. 77.4): t(b | a) = count(a, b) / sum of
+    count(a, .), where STOP is among what follows a. A row that has neither counts nor pseudo-counts is uniform.
 
     An unseen token x has o(x | y) = lambda(y) p(c | y), where lambda(y) is the share of tokens of label y that were
     seen once (its count, plus 0.01, joins the counts of y as if it were one more token) and c is the narrowest class of

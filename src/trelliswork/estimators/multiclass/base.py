@@ -1,4 +1,4 @@
-"""One label of several for each input, by any learner; labels may share weights (000, section 17.1).
+"""One label of several for each input, by any learner; labels may share weights (Daumé 2017, section 17.1).
 
     score(x, y) = w . phi(x, y),    phi(x, y) = a copy of x for every group that y belongs to       (eq. 17.1, 17.2)
 

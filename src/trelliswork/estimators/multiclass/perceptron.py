@@ -14,7 +14,7 @@ __all__ = ["MulticlassPerceptron"]
 
 
 class MulticlassPerceptron(Multiclass):
-    """The multiclass perceptron, averaged; classes may share weights (000, 17.1; 004, algorithm 5).
+    """The multiclass perceptron, averaged; classes may share weights (Daumé 2017, 17.1; Mančev 2015, algorithm 5).
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class MulticlassPerceptron(Multiclass):
 
     Examples
     --------
-    The classes of 000, 17.1: music and movies are related, and share a copy of the features.
+    The classes of Daumé 2017, 17.1: music and movies are related, and share a copy of the features.
 
     >>> import trelliswork as tw
     >>> X = [{"stage": 1, "song": 1}, {"stage": 1, "scene": 1}, {"cell": 1}, {"cell": 1, "stage": 1}]
