@@ -313,6 +313,12 @@ linear::Channel channel_of(const nb::tuple& from) {
     return out;
 }
 
+std::vector<double> not_negative(const Vector& from, const char* message) {
+    for (std::size_t i = 0; i < from.size(); ++i)
+        require(std::isfinite(from.data()[i]) && from.data()[i] >= 0.0, message);
+    return {from.data(), from.data() + from.size()};
+}
+
 linear::Combinations combinations_named(const std::string& name) {
     if (name == "seen") return linear::Combinations::kSeen;
     if (name == "all") return linear::Combinations::kAll;
@@ -331,7 +337,8 @@ void bind_linear(nb::module_& m) {
             "__init__",
             [](linear::LinearOracle* self, const DerivationStructure& structure, const nb::list& shapes,
                const nb::list& outputs, const Vector& weights, const nb::list& channels,
-               const std::string& combinations, const std::optional<nb::tuple>& allowed) {
+               const std::string& combinations, const std::optional<nb::tuple>& allowed,
+               const std::optional<Vector>& cost, const std::optional<Vector>& site_weights) {
                 linear::Examples examples;
                 const auto numbers = [](nb::handle from) {
                     const auto array = nb::cast<Numbers>(from);
@@ -347,13 +354,18 @@ void bind_linear(nb::module_& m) {
                 if (allowed)
                     examples.allowed = allowed_codes(structure, examples.shapes, nb::cast<Numbers>((*allowed)[0]),
                                                      nb::cast<Numbers>((*allowed)[1]));
+                if (cost) examples.cost = not_negative(*cost, "costs must be finite numbers >= 0");
+                if (site_weights)
+                    examples.site_weights = not_negative(*site_weights, "weights of sites must be finite numbers >= 0");
                 new (self)
                     linear::LinearOracle(shared(structure), std::move(examples), combinations_named(combinations));
             },
             nb::arg("structure"), nb::arg("shapes"), nb::arg("outputs"), nb::arg("weights"), nb::arg("channels"),
-            nb::arg("combinations") = "seen", nb::arg("allowed") = nb::none(),
+            nb::arg("combinations") = "seen", nb::arg("allowed") = nb::none(), nb::arg("cost") = nb::none(),
+            nb::arg("site_weights") = nb::none(),
             "`allowed`, in place of outputs that are known only in part: starts and codes of the codes that each site "
-            "of the first block may have; any where there are none.")
+            "of the first block may have; any where there are none. `cost`, by gold and other code of the first block; "
+            "`site_weights`, of all its sites.")
         .def(
             "weight",
             [](const linear::LinearOracle& self, std::size_t channel, std::uint32_t unit, std::uint32_t code) {

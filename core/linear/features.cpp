@@ -109,7 +109,7 @@ void Features::add_scores(std::size_t c, std::span<const double> weights, std::s
                       }
                       const double* of_unit = w + begin;
                       if (size == n_codes)
-                          for (std::size_t k = 0; k < n_codes; ++k) out[k] += x * of_unit[k];
+                          add_row(out, of_unit, x, n_codes);
                       else if (size == 1)
                           out[code] += x * *of_unit;
                       else
@@ -142,6 +142,16 @@ void Features::scores(const ScaledWeights& weights, std::size_t example, double*
 // Adds up what stands in entries_, in the order of sites and codes.
 void Features::take(std::size_t c, std::size_t example, SparseSum& out) {
     const Channel& channel = channels_[c];
+    const bool one_site = !entries_.empty() && entries_.front().site == entries_.back().site;  // its units differ
+    const Row* rows = rows_[c].empty() ? nullptr : rows_[c].data();
+    const std::uint32_t offset = index_.offset(c), n_codes = static_cast<std::uint32_t>(channel.n_codes);
+    const auto weight_of = [&](std::uint32_t unit, std::uint32_t code) {  // without a search in the usual cases
+        if (!rows) return offset + unit * n_codes + code;
+        const Row row = rows[unit];
+        const std::uint32_t size = rows[unit + 1].begin - row.begin;
+        if (size == n_codes) return row.begin + code;
+        return size > 0 && row.code == code ? row.begin : index_.find_or_add(c, unit, code);
+    };
     for (std::size_t i = 0; i < entries_.size();) {
         const std::uint32_t site = entries_[i].site;
         std::size_t end = i, kept = i;  // codes of this site, each once, and without those that cancelled
@@ -151,13 +161,20 @@ void Features::take(std::size_t c, std::size_t example, SparseSum& out) {
                 entry.x += entries_[end].x;
             if (entry.x != 0.0) entries_[kept++] = entry;
         }
+        const std::span<const Entry> of_site(entries_.data() + i, kept - i);
         const std::size_t at = channel.first[example] + site;
-        for (std::size_t u = channel.rows.starts[at]; kept > i && u < channel.rows.starts[at + 1]; ++u) {
+        const std::size_t last = of_site.empty() ? 0 : channel.rows.starts[at + 1];
+        for (std::size_t u = channel.rows.starts[at]; u < last; ++u) {
+            const std::uint32_t unit = channel.rows.columns[u];
             const double value = channel.rows.value(u);
             if (value == 0.0) continue;
-            for (std::size_t e = i; e < kept; ++e) {
-                const std::uint32_t weight = index_.find_or_add(c, channel.rows.columns[u], entries_[e].code);
-                if (weight != kNoWeight) out.add(weight, value * entries_[e].x);
+            for (const Entry& entry : of_site) {
+                const std::uint32_t weight = weight_of(unit, entry.code);
+                if (weight == kNoWeight) continue;
+                if (one_site)
+                    out.append(weight, value * entry.x);
+                else
+                    out.add(weight, value * entry.x);
             }
         }
         i = end;

@@ -67,8 +67,8 @@ public:
     void scores(const ScaledWeights& weights, std::size_t example, double* out, Scratch& space) const;
 
     // Adds the derivatives of  sum of numbers * scores of parts  by the weights; with `power` 2, of the squares of
-    // values. sums.at(channel, unit) says where those of the unit's own weights begin, and sums.added(weight) is one
-    // that was added.
+    // values. sums.rows(channel)(unit, where its weights begin) says where the sums of the unit's own weights begin,
+    // and sums.added(weight) is that of one that was added.
     template <int power, class Sums>
     void scatter(std::size_t example, const double* of_parts, Sums& sums, Scratch& space) const;
 
@@ -86,6 +86,10 @@ private:
     };
     static constexpr std::size_t kAhead = 12;  // units; the table twice as far
 
+    // The two are never the same memory.
+    static void add_row(double* __restrict to, const double* __restrict from, double x, std::size_t n) {
+        for (std::size_t k = 0; k < n; ++k) to[k] += x * from[k];
+    }
     template <class Visit>
     void each_unit(std::size_t channel, std::size_t site, Visit visit) const;
     void add_scores(std::size_t channel, std::span<const double> weights, std::size_t first, std::size_t n_sites,
@@ -133,18 +137,22 @@ void Features::scatter(std::size_t example, const double* of_parts, Sums& sums, 
         const std::uint32_t* units = channel.rows.columns.data();
         const Additions& added = index_.added(c);
         const bool grown = !added.entries().empty();
+        const auto rows = sums.rows(c);
         const std::size_t last = channel.rows.starts[channel.first[example + 1]];
-        std::size_t ahead = channel.rows.starts[channel.first[example]] + kAhead;
+        std::size_t ahead = rows_[c].empty() ? last : channel.rows.starts[channel.first[example]] + kAhead;
         for (std::size_t s = 0; s < n; ++s) {
             const double* row = numbers + s * n_codes;
             each_unit(
                 c, channel.first[example] + s,
                 [&](std::uint32_t unit, double value, std::uint32_t begin, std::uint32_t size, std::uint32_t code) {
-                    if (ahead < last) fetch_ahead(sums.at(c, units[ahead++]));
+                    if (ahead < last) {
+                        const std::uint32_t next = units[ahead++];
+                        fetch_ahead(rows(next, rows_[c][next].begin));
+                    }
                     const double x = power == 1 ? value : value * value;
-                    double* to = sums.at(c, unit);
+                    double* to = rows(unit, begin);
                     if (size == n_codes)
-                        for (std::size_t k = 0; k < n_codes; ++k) to[k] += x * row[k];
+                        add_row(to, row, x, n_codes);
                     else if (size == 1)
                         *to += x * row[code];
                     else

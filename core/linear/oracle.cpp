@@ -22,10 +22,11 @@ double sum(std::span<const double> numbers, std::span<const Part> parts) {
 
 // Sums that are weights themselves.
 struct InPlace {
-    const WeightIndex& index;
     double* stored;
 
-    double* at(std::size_t channel, std::uint32_t unit) { return stored + index.begin(channel, unit); }
+    auto rows(std::size_t) {
+        return [this](std::uint32_t, std::uint32_t begin) { return stored + begin; };
+    }
     double& added(std::uint32_t weight) { return stored[weight]; }
 };
 
@@ -409,14 +410,15 @@ double LinearOracle::loss(std::span<const double> weights, std::span<double> gra
 // feature is exact:  E[f^2] - E[f]^2.
 void LinearOracle::curvature(std::span<const double> weights, std::span<double> diagonal, double nu,
                              std::size_t n_jobs) {
-    const bool one_part = structure().has_one_part();
+    // Where no weight is in two parts, the variance of a part says it all.
+    const bool one_part = structure().has_one_part() && !weights_meet_parts_once();
     shards().operator()<Space>(diagonal, n_jobs, [&](std::size_t example, ShardSums::Shard& shard, Space& space) {
         infer({weights, 1.0}, example, nu, !one_part, space);
         std::vector<double>& of_parts = one_part ? space.expected : space.variance;
         if (one_part) {
             for (const Part part : set_->gold[example]) of_parts[part] += 1.0;
             space.means.resize(weights.size(), 0.0);
-            InPlace means{features().index(), space.means.data()};
+            InPlace means{space.means.data()};
             features().scatter<1>(example, of_parts.data(), means, space.scratch);
             subtract_squares(example, set_->weights[example], space.means, shard);
         }
@@ -425,6 +427,13 @@ void LinearOracle::curvature(std::span<const double> weights, std::span<double> 
         return 0.0;
     });
     for (double& x : diagonal) x = std::max(x, 0.0);
+}
+
+bool LinearOracle::weights_meet_parts_once() const {
+    for (std::size_t i = 0; i < n_examples(); ++i)
+        for (const Channel& channel : features().channels())
+            if (features().n_sites(i, channel.block) != 1 || !channel.lies_as_block(1)) return false;
+    return true;
 }
 
 // Takes  weight * mean^2  away for all weights of an example and leaves zeros.
@@ -440,7 +449,8 @@ void LinearOracle::subtract_squares(std::size_t example, double weight, std::vec
         for (std::size_t i = channel.rows.starts[channel.first[example]];
              i < channel.rows.starts[channel.first[example + 1]]; ++i) {
             const std::uint32_t unit = channel.rows.columns[i], begin = index.begin(c, unit);
-            for (std::uint32_t w = begin; w < index.begin(c, unit + 1); ++w) take(w, shard.at(c, unit)[w - begin]);
+            for (std::uint32_t w = begin; w < index.begin(c, unit + 1); ++w)
+                take(w, shard.rows(c)(unit, begin)[w - begin]);
             index.added(c).each(unit, [&](std::uint32_t, std::uint32_t w) { take(w, shard.added(w)); });
         }
     }
@@ -477,7 +487,7 @@ double LinearOracle::descend(WorkingWeights& weights, std::span<const std::uint3
         space.kept.insert(space.kept.end(), space.expected.begin(), space.expected.end());
     }
     double* at = space.kept.data();
-    InPlace sums{features().index(), working.stored()};
+    InPlace sums{working.stored()};
     for (const std::uint32_t example : examples) {
         const double factor = -step / working.scale() * set_->weights[example];
         for (std::size_t i = 0; i < features().n_parts(example); ++i) at[i] *= factor;

@@ -124,6 +124,7 @@ private:
     double infer_site_by_site(std::size_t example, double* variance, Space& space) const;
     double infer_decisions(std::size_t example, double* variance, Space& space) const;
     void keep_gold(std::size_t example, std::size_t site, Space& space) const;
+    bool weights_meet_parts_once() const;
     void subtract_squares(std::size_t example, double weight, std::vector<double>& means,
                           ShardSums::Shard& shard) const;
     ShardSums& shards();

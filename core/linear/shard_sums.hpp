@@ -22,7 +22,11 @@ class ShardSums {
 public:
     class Shard {
     public:
-        double* at(std::size_t channel, std::uint32_t unit) { return sums_.data() + at_[channel][unit]; }
+        auto rows(std::size_t channel) {
+            return [sums = sums_.data(), at = at_[channel].data()](std::uint32_t unit, std::uint32_t) {
+                return sums + at[unit];
+            };
+        }
         double& added(std::uint32_t weight) { return added_[weight - n_own_]; }
 
     private:

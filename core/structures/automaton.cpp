@@ -64,7 +64,8 @@ public:
                 const std::uint32_t arc = next_[state * n_labels_ + k];
                 if (arc == kNoPart || (t + 1 == shape[0] && !layers_.final()[layers_.arcs()[arc].to])) continue;
                 if (arc == right) chosen = parts.size() / 2;
-                parts.insert(parts.end(), {label_part(t, k), arc_part(shape[0], t, arc)});
+                parts.push_back(label_part(t, k));
+                parts.push_back(arc_part(shape[0], t, arc));
             }
             visit({parts, 2, chosen});
             state = layers_.arcs()[right].to;

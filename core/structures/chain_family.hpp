@@ -55,7 +55,8 @@ struct ChainFamily {
                 if (t == 0 ? !rules.may_start(k) : !rules.may_follow(before, k, n_labels)) continue;
                 if (t + 1 == shape[0] && !rules.may_end(k)) continue;
                 if (k == label) chosen = parts.size() / 2;
-                parts.insert(parts.end(), {label_part(t, k), t > 0 ? move_part(shape[0], t, before, k) : kNoPart});
+                parts.push_back(label_part(t, k));
+                parts.push_back(t > 0 ? move_part(shape[0], t, before, k) : kNoPart);
             }
             visit({parts, 2, chosen});
         }

@@ -60,6 +60,13 @@ public:
 
     std::vector<Answer> best(Shape shape, const PartScores& scores, std::size_t k, Workspace&) const override {
         std::vector<Answer> out;
+        if (k == 1 && family().count(shape) > 0) {
+            Part best = 0;
+            for (Part part = 1; part < family().count(shape); ++part)
+                if (scores[part] > scores[best]) best = part;
+            if (scores[best] != kLogZero) out.push_back({{best}, scores[best]});
+            return out;
+        }
         Parts order(family().count(shape));
         std::iota(order.begin(), order.end(), Part{0});
         const auto last = order.begin() + static_cast<std::ptrdiff_t>(std::min(k, order.size()));
@@ -68,6 +75,11 @@ public:
         for (auto part = order.begin(); part != last && scores[*part] != kLogZero; ++part)
             out.push_back({{*part}, scores[*part]});
         return out;
+    }
+
+    void costs(Shape, std::span<const Part> gold, std::span<double> out) const override {
+        std::ranges::fill(out, 1.0);
+        for (const Part part : gold) out[part] = 0.0;
     }
 
     double log_partition(Shape shape, const PartScores& scores, double* expected, double* variance,

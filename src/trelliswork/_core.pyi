@@ -377,9 +377,9 @@ class LinearOracle(Oracle):
     Any structure as learners see it: channels of attributes feed its blocks.
     """
 
-    def __init__(self, structure: PartStructure, shapes: list, outputs: list, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], channels: list, combinations: str = 'seen', allowed: tuple | None = None) -> None:
+    def __init__(self, structure: PartStructure, shapes: list, outputs: list, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], channels: list, combinations: str = 'seen', allowed: tuple | None = None, cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, site_weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> None:
         """
-        `allowed`, in place of outputs that are known only in part: starts and codes of the codes that each site of the first block may have; any where there are none.
+        `allowed`, in place of outputs that are known only in part: starts and codes of the codes that each site of the first block may have; any where there are none. `cost`, by gold and other code of the first block; `site_weights`, of all its sites.
         """
 
     def weight(self, channel: int, unit: int, code: int) -> int:

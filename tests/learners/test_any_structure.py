@@ -65,7 +65,7 @@ class Problem:
             rng.choice([1.0, 1.0, -0.5, 2.0], sum(counts)),
         )  # fmt: skip
 
-    def oracle(self, combinations="all"):
+    def oracle(self, combinations="all", **extras):
         return _core.LinearOracle(
             self.structure,
             [shape(T) for T in self.lengths],
@@ -73,6 +73,7 @@ class Problem:
             self.weights,
             self.channels,
             combinations,
+            **extras,
         )
 
     def features(self, example, counts):
@@ -265,3 +266,62 @@ def counts_of(problem, T, begun):
         elif t:
             counts[first + (t - 1 if problem.name.startswith("steps") else 0) * K * K + begun[t - 1] * K + label] += 1
     return counts
+
+
+BY_SITE = [name for name in STRUCTURES if name != "segments"]  # one label at every position
+
+
+@pytest.mark.parametrize("name", BY_SITE)
+@pytest.mark.parametrize("seed", range(3))
+def test_weights_of_sites_weigh_each_label_given_those_before(name, seed):
+    problem = Problem(name, seed)
+    rng = np.random.default_rng(seed)
+    of_sites = rng.choice([0.0, 1.0, 1.0, 2.5], int(problem.lengths.sum()))
+    made = problem.oracle(site_weights=of_sites)
+    w, gradient = rng.normal(size=made.n_weights), np.zeros(made.n_weights)
+    expected, first = 0.0, 0
+    for i, (listing, gold) in enumerate(zip(problem.listed, problem.gold, strict=True)):
+        scores = [w @ problem.features(i, row) for _, row in listing]
+        right = listing[gold][0]
+        sums = [
+            np.logaddexp.reduce(
+                [s for s, (y, _) in zip(scores, listing, strict=True) if list(y[:t]) == list(right[:t])]
+            )
+            for t in range(len(right) + 1)
+        ]
+        v = of_sites[first : first + len(right)]
+        expected += problem.weights[i] * sum(v * -np.diff(sums))
+        first += len(right)
+    np.testing.assert_allclose(made.loss(w, gradient), expected, rtol=1e-10, atol=1e-10)
+    for j in rng.choice(len(w), 5):
+        step = np.eye(len(w))[j] * 1e-5
+        ends = [made.loss(w + s, np.zeros(len(w))) for s in (step, -step)]
+        np.testing.assert_allclose(gradient[j], (ends[0] - ends[1]) / 2e-5, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", BY_SITE)
+def test_costs_are_those_of_the_matrix_times_the_weights_of_sites(name):
+    problem = Problem(name, 1)
+    rng = np.random.default_rng(1)
+    cost = rng.exponential(size=(K, K)) * (1 - np.eye(K))
+    of_sites = rng.exponential(size=int(problem.lengths.sum()))
+    made = problem.oracle(cost=cost.ravel(), site_weights=of_sites)
+    w, first = rng.normal(size=made.n_weights), 0
+    for i, (listing, gold) in enumerate(zip(problem.listed, problem.gold, strict=True)):
+        right = listing[gold][0]
+        costs = [sum(of_sites[first + t] * cost[right[t], k] for t, k in enumerate(y)) for y, _ in listing]
+        scores = [w @ problem.features(i, row) for _, row in listing]
+        best = np.argmax(np.add(scores, costs))
+        (_, score, charged, *_rest), *_others = made.kbest(w, i, 1, 1.0)
+        np.testing.assert_allclose([score, charged], [scores[best], costs[best]], rtol=1e-10, atol=1e-10)
+        first += len(right)
+
+
+def test_weights_of_sites_need_one_part_at_every_site():
+    problem = Problem("segments", 0)
+    with pytest.raises(ValueError, match="one part at every site"):
+        problem.oracle(site_weights=np.ones(int(problem.lengths.sum()) * 2))
+    with pytest.raises(ValueError, match="do not fit the examples"):
+        Problem("chain", 0).oracle(site_weights=np.ones(1))
+    with pytest.raises(ValueError, match="finite numbers >= 0"):
+        Problem("chain", 0).oracle(cost=np.full(K * K, -1.0))
