@@ -27,4 +27,6 @@ EXPERIMENTS = (
     "active_learning",
     "best_chunking",
     "best_ner",
+    "letters",
+    "orders",
 )
