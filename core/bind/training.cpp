@@ -247,7 +247,7 @@ auto weights_from(ChainOracle& oracle, const nb::dict& tensors) {
 // Working weights and stochastic steps from Python, for tests; learners use them from C++.
 class Working {
 public:
-    explicit Working(const ChainOracle& oracle) : oracle_(oracle), weights_(oracle.working_weights()) {}
+    explicit Working(ChainOracle& oracle) : oracle_(oracle), sums_(*oracle.sums()), weights_(sums_.working_weights()) {}
     void load(const Vector& weights) {
         require(weights.size() == oracle_.n_weights(), "weights has the wrong size");
         require_scores(weights, "weights must be finite numbers");
@@ -260,7 +260,7 @@ public:
     }
     double descend(const Numbers& examples, double step, double nu) {
         const Unlocked unlocked;
-        return oracle_.descend(*weights_, as_span(examples), step, nu);
+        return sums_.descend(*weights_, as_span(examples), step, nu);
     }
     double scale() const { return weights_->scale(); }
     void multiply(double factor) {
@@ -271,6 +271,7 @@ public:
 
 private:
     const ChainOracle& oracle_;
+    Sums& sums_;
     std::unique_ptr<WorkingWeights> weights_;
 };
 
@@ -352,8 +353,8 @@ void bind_training(nb::module_& m) {
             },
             nb::arg("source"), nb::arg("n_jobs") = 1)
         .def(
-            "working", [](const ChainOracle& oracle) { return std::make_unique<Working>(oracle); },
-            nb::keep_alive<0, 1>(), "A copy of the weights for stochastic steps.")
+            "working", [](ChainOracle& oracle) { return std::make_unique<Working>(oracle); }, nb::keep_alive<0, 1>(),
+            "A copy of the weights for stochastic steps.")
         .def("linear", &ChainOracle::linear, "The same examples and weights for the oracle of any structure.")
         .def_prop_ro("n_labels", &ChainOracle::n_labels)
         .def_prop_ro("n_parameters", &ChainOracle::n_parameters, "Weights, one per attribute and label.")

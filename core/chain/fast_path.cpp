@@ -4,6 +4,9 @@
 // A pass lays the weights out, adds up composites, goes over the groups of every shard (gather scores, forward and
 // backward, scatter probabilities), and collects the sums of the shards in their order. A group for which a precision
 // does not suffice is done again in the next one: single, double, log space.
+#include <stdexcept>
+#include <string>
+
 #include "../base/parallel.hpp"
 #include "../base/prefetch.hpp"
 #include "label_sets.hpp"
@@ -14,10 +17,15 @@
 namespace tw::chain {
 namespace {
 
+void require_scale(double nu) {
+    if (!(nu >= 0.0 && nu <= 1e100)) throw std::invalid_argument("the scale of the cost must be finite, not negative");
+}
+
 class FastPath : public Path {
 public:
     FastPath(const TrainingSet& set, std::size_t n_jobs)
-        : set_(set),
+        : Path(set),
+          set_(set),
           n_jobs_(n_jobs),
           layout_(set, n_jobs),
           single_(set),
@@ -27,9 +35,9 @@ public:
         count_observed(n_jobs);
     }
 
-    double loss(std::span<const double> weights, std::span<double> gradient, double cost_scale, std::size_t n_jobs,
+    double loss(std::span<const double> weights, std::span<double> gradient, double nu, std::size_t n_jobs,
                 bool precise) override {
-        const auto shards = run(weights, gradient, cost_scale, n_jobs, precise, Wanted::kGradient);
+        const auto shards = run(weights, gradient, nu, n_jobs, precise, Wanted::kGradient);
         double total = 0.0, score = 0.0;
         for (const GroupSums& shard : shards) total += shard.loss;
         for (std::size_t w = 0; w < weights.size(); ++w) score += weights[w] * observed_[w];
@@ -37,9 +45,9 @@ public:
         return total - score;
     }
 
-    void curvature(std::span<const double> weights, std::span<double> diagonal, double cost_scale,
+    void curvature(std::span<const double> weights, std::span<double> diagonal, double nu,
                    std::size_t n_jobs) override {
-        run(weights, diagonal, cost_scale, n_jobs, false, Wanted::kCurvature);
+        run(weights, diagonal, nu, n_jobs, false, Wanted::kCurvature);
     }
 
     std::unique_ptr<WorkingWeights> working_weights() const override {
@@ -47,23 +55,30 @@ public:
         if (!flat) flat_ = flat = std::make_shared<FlatLayout>(set_, layout_, n_jobs_);
         return std::make_unique<RowWeights>(set_, layout_, std::move(flat));
     }
-    double descend(WorkingWeights& weights, std::span<const std::uint32_t> sequences, double step,
-                   double cost_scale) const override {
-        return dynamic_cast<RowWeights&>(weights).descend(sequences, step, cost_scale);
+    double descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step,
+                   double nu) const override {
+        std::vector<std::uint32_t> sequences;
+        for (const std::uint32_t i : examples) {
+            if (i >= set_.n_examples) throw std::invalid_argument("there is no example " + std::to_string(i));
+            if (set_.sequence[i] != kNoAttribute) sequences.push_back(set_.sequence[i]);
+        }
+        require_scale(nu);
+        return sequences.empty() ? 0.0 : dynamic_cast<RowWeights&>(weights).descend(sequences, step, nu);
     }
     std::size_t memory_bytes() const override {
-        return layout_.memory_bytes() + observed_.capacity() * sizeof(double) + single_pass_.memory_bytes() +
-               twice_pass_.memory_bytes();
+        return Path::memory_bytes() + layout_.memory_bytes() + observed_.capacity() * sizeof(double) +
+               single_pass_.memory_bytes() + twice_pass_.memory_bytes();
     }
 
 private:
-    std::vector<GroupSums> run(std::span<const double> weights, std::span<double> out, double cost_scale,
-                               std::size_t n_jobs, bool precise, Wanted wanted) {
+    std::vector<GroupSums> run(std::span<const double> weights, std::span<double> out, double nu, std::size_t n_jobs,
+                               bool precise, Wanted wanted) {
+        require_scale(nu);
         set_transitions(weights);
         single_.set_transitions(transitions_);
         twice_.set_transitions(transitions_);
-        single_.set_cost_scale(cost_scale);
-        twice_.set_cost_scale(cost_scale);
+        single_.set_cost_scale(nu);
+        twice_.set_cost_scale(nu);
         std::vector<GroupSums> shards;
         if (precise) {
             shards = twice_pass_.run(weights, transitions_, twice_, twice_, n_jobs, wanted);

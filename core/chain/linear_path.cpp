@@ -30,27 +30,24 @@ linear::WeightTable table_of(const WeightTable& from) { return {from.starts, fro
 
 class LinearPath : public Path {
 public:
-    explicit LinearPath(const TrainingSet& set) : set_(set) {}
+    explicit LinearPath(const TrainingSet& set) : Path(set), set_(set) {}
 
-    double loss(std::span<const double> weights, std::span<double> gradient, double cost_scale, std::size_t n_jobs,
+    double loss(std::span<const double> weights, std::span<double> gradient, double nu, std::size_t n_jobs,
                 bool precise) override {
         std::fill(gradient.begin() + size(), gradient.end(), 0.0);
-        return oracle().loss(weights.first(set_.n_weights()), gradient.first(set_.n_weights()), cost_scale, n_jobs,
-                             precise);
+        return oracle().loss(weights.first(set_.n_weights()), gradient.first(set_.n_weights()), nu, n_jobs, precise);
     }
-    void curvature(std::span<const double> weights, std::span<double> diagonal, double cost_scale,
+    void curvature(std::span<const double> weights, std::span<double> diagonal, double nu,
                    std::size_t n_jobs) override {
         std::fill(diagonal.begin() + size(), diagonal.end(), 0.0);
-        oracle().curvature(weights.first(set_.n_weights()), diagonal.first(set_.n_weights()), cost_scale, n_jobs);
+        oracle().curvature(weights.first(set_.n_weights()), diagonal.first(set_.n_weights()), nu, n_jobs);
     }
     std::unique_ptr<WorkingWeights> working_weights() const override { return oracle().working_weights(); }
-    double descend(WorkingWeights& weights, std::span<const std::uint32_t> sequences, double step,
-                   double cost_scale) const override {
-        std::vector<std::uint32_t> examples;
-        for (const std::uint32_t s : sequences) examples.push_back(set_.example[s]);
-        return oracle().descend(weights, examples, step, cost_scale);
+    double descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step,
+                   double nu) const override {
+        return oracle().descend(weights, examples, step, nu);
     }
-    std::size_t memory_bytes() const override { return made_ ? made_->memory_bytes() : 0; }
+    std::size_t memory_bytes() const override { return Path::memory_bytes() + (made_ ? made_->memory_bytes() : 0); }
 
 private:
     std::ptrdiff_t size() const { return static_cast<std::ptrdiff_t>(set_.n_weights()); }
@@ -113,6 +110,12 @@ std::unique_ptr<linear::LinearOracle> linear_oracle(const TrainingSet& set) {
         set.settings.combinations == Combinations::kGrown ? linear::Combinations::kGrown : linear::Combinations::kSeen;
     return std::make_unique<linear::LinearOracle>(kernel_chain(K, !per_step, {c.transitions, c.start, c.end}),
                                                   std::move(examples), combinations, std::move(tables));
+}
+
+Path::Path(const TrainingSet& set) : l1_factors_(set.n_weights(), 1.0) {
+    for (std::size_t u = 0; u < set.units.size(); ++u)
+        for (std::size_t w = set.unit_weights.starts[u]; w < set.unit_weights.starts[u + 1]; ++w)
+            l1_factors_[w] = set.factor(u);
 }
 
 std::unique_ptr<Path> linear_path(const TrainingSet& set) { return std::make_unique<LinearPath>(set); }

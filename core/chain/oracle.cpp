@@ -28,11 +28,6 @@ Settings checked(Settings settings) {
     return settings;
 }
 
-double checked_scale(double nu) {
-    if (!(nu >= 0.0 && nu <= 1e100)) throw std::invalid_argument("the scale of the cost must be finite, not negative");
-    return nu;
-}
-
 }  // namespace
 
 ChainOracle::ChainOracle(Examples&& examples, Settings settings, std::size_t n_jobs, Use use) : fast_(false) {
@@ -51,30 +46,6 @@ ChainOracle::ChainOracle(Examples&& examples, Settings settings, std::size_t n_j
     const std::size_t n_threads = std::clamp<std::size_t>(n_jobs, 1, set->shards.size() - 1);  // what is worth it
     path_ = fast_ ? fast_path(*set, n_threads) : linear_path(*set);
     if (fast_) set->occurrences = {};  // the layout has lists of its own
-    l1_factors_.resize(set_->n_weights(), 1.0);
-    for (std::size_t u = 0; u < set_->units.size(); ++u)
-        for (std::size_t w = set_->unit_weights.starts[u]; w < set_->unit_weights.starts[u + 1]; ++w)
-            l1_factors_[w] = set_->factor(u);
-}
-
-double ChainOracle::loss(std::span<const double> weights, std::span<double> gradient, double nu, std::size_t n_jobs,
-                         bool precise) {
-    return path_->loss(weights, gradient, checked_scale(nu), n_jobs, precise);
-}
-
-void ChainOracle::curvature(std::span<const double> weights, std::span<double> diagonal, double nu,
-                            std::size_t n_jobs) {
-    path_->curvature(weights, diagonal, checked_scale(nu), n_jobs);
-}
-
-double ChainOracle::descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step,
-                            double nu) const {
-    std::vector<std::uint32_t> sequences;
-    for (const std::uint32_t i : examples) {
-        if (i >= n_examples()) throw std::invalid_argument("there is no example " + std::to_string(i));
-        if (set_->sequence[i] != kNoAttribute) sequences.push_back(set_->sequence[i]);
-    }
-    return sequences.empty() ? 0.0 : path_->descend(weights, sequences, step, checked_scale(nu));
 }
 
 std::uint32_t ChainOracle::sequence(std::size_t example) const {
@@ -192,8 +163,7 @@ std::size_t ChainOracle::n_parameters() const {
 }
 
 std::size_t ChainOracle::memory_bytes() const {
-    return set_->memory_bytes() + index_->memory_bytes() + path_->memory_bytes() +
-           l1_factors_.capacity() * sizeof(double);
+    return set_->memory_bytes() + index_->memory_bytes() + path_->memory_bytes();
 }
 
 }  // namespace tw::chain

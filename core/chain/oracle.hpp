@@ -18,7 +18,6 @@ namespace tw::chain {
 
 class ChainOracle : public Oracle,
                     public BestOutputs,
-                    public Sums,
                     public PartMarginals,
                     public PartialGold,
                     public Hints,
@@ -35,7 +34,7 @@ public:
     std::size_t n_weights() const override { return index_->n_weights(); }
     std::size_t n_labels() const { return set_->n_labels(); }
     BestOutputs* best() override { return best_ ? this : nullptr; }
-    Sums* sums() override { return this; }
+    Sums* sums() override { return path_.get(); }
     PartMarginals* parts() override { return best_ && !set_->partly_labelled() ? this : nullptr; }
     PartialGold* partial() override { return best_ && set_->partly_labelled() ? this : nullptr; }
     Hints* hints() override { return this; }
@@ -60,14 +59,7 @@ public:
     void difference_of_marginals(std::size_t example, std::span<const double> marginals, SparseVector& out) override;
     bool decides() const override { return best_ && !set_->partly_labelled() && variables_ != Variables::kByMember; }
     std::unique_ptr<Oracle> local() const override;  // null where gold or attributes are not at hand
-    std::span<const double> l1_factors() const override { return l1_factors_; }
-    double loss(std::span<const double> weights, std::span<double> gradient, double nu, std::size_t n_jobs,
-                bool precise) override;
-    void curvature(std::span<const double> weights, std::span<double> diagonal, double nu, std::size_t n_jobs) override;
-    std::unique_ptr<WorkingWeights> working_weights() const override { return path_->working_weights(); }
     std::span<const std::uint32_t> similar_order() const override { return set_->example; }
-    double descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step,
-                   double nu) const override;
 
     // The same examples for the oracle of any structure.
     std::unique_ptr<linear::LinearOracle> linear() const;
@@ -87,7 +79,6 @@ private:
     bool fast_;
     std::unique_ptr<Path> path_;
     std::unique_ptr<BestLabellings> best_;  // or null
-    std::vector<double> l1_factors_;
     Variables variables_;
 };
 

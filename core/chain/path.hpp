@@ -6,23 +6,21 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "../oracle.hpp"
 #include "training_set.hpp"
 
 namespace tw::chain {
 
-class Path {
+class Path : public Sums {
 public:
-    virtual ~Path() = default;
-    virtual double loss(std::span<const double> weights, std::span<double> gradient, double cost_scale,
-                        std::size_t n_jobs, bool precise) = 0;
-    virtual void curvature(std::span<const double> weights, std::span<double> diagonal, double cost_scale,
-                           std::size_t n_jobs) = 0;
-    virtual std::unique_ptr<WorkingWeights> working_weights() const = 0;
-    virtual double descend(WorkingWeights& weights, std::span<const std::uint32_t> sequences, double step,
-                           double cost_scale) const = 0;
-    virtual std::size_t memory_bytes() const = 0;
+    explicit Path(const TrainingSet& set);
+    std::span<const double> l1_factors() const final { return l1_factors_; }
+    virtual std::size_t memory_bytes() const { return l1_factors_.capacity() * sizeof(double); }
+
+private:
+    std::vector<double> l1_factors_;
 };
 
 std::unique_ptr<Path> linear_path(const TrainingSet& set);
