@@ -4,8 +4,10 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "../base/interrupt.hpp"
@@ -137,6 +139,8 @@ BestLabellings::BestLabellings(const TrainingSet& set, std::shared_ptr<WeightInd
         if (!set.settings.constraints.start[y]) start_[y] = kLogZero;
         if (!set.settings.constraints.end[y]) end_[y] = kLogZero;
     }
+    for (std::uint32_t pair = 0; pair < K_ * K_; ++pair)
+        transitions_.push_back(index_->find(TrainingSet::kTransitions, 0, pair));
     place_units();
     list_units();
     sum_ = std::make_unique<Sum>(set.settings.by_member && set.has_merged_units());
@@ -332,10 +336,12 @@ void BestLabellings::forbid(double* moves, std::size_t steps) const {
 
 // The least to any label that is allowed; none where all are.
 double BestLabellings::token_cost(std::size_t token, std::size_t label) const {
+    const double weight = set_.token_weights.empty() ? 1.0 : set_.token_weights[token];
+    if (!set_.partly_labelled()) return set_.cost(set_.gold[token], label) * weight;
     const auto allowed = set_.allowed(token);
     double cost = allowed.empty() ? 0.0 : std::numeric_limits<double>::infinity();
     for (const std::uint16_t y : allowed) cost = std::min(cost, set_.cost(y, label));
-    return cost * (set_.token_weights.empty() ? 1.0 : set_.token_weights[token]);
+    return cost * weight;
 }
 
 void BestLabellings::add_costs(std::size_t s, double nu, double* unary) const {
@@ -401,7 +407,10 @@ double BestLabellings::gold_score(const Scratch& space, std::size_t s) const {
 }
 
 // Viterbi over (position, wrong labels so far, label); O(length^2 K^2).
-bool BestLabellings::slack_argmax(const ScaledWeights& weights, std::size_t s, Output& out) const {
+bool BestLabellings::slack_argmax(const ScaledWeights& weights, std::size_t example, Output& out) const {
+    const std::uint32_t s = sequence(example);
+    out = {};
+    if (s == kNoAttribute) return true;
     const std::size_t length = set_.length(s), n_counts = length + 1;
     const bool counts_wrong_labels = set_.settings.cost.empty() && set_.token_weights.empty();
     if (!counts_wrong_labels || length * n_counts * K_ > kMostCounted) return false;
@@ -456,7 +465,10 @@ bool BestLabellings::slack_argmax(const ScaledWeights& weights, std::size_t s, O
     return true;
 }
 
-std::vector<Output> BestLabellings::kbest(const ScaledWeights& weights, std::size_t s, std::size_t k, double nu) const {
+std::vector<Output> BestLabellings::kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
+                                          double nu) const {
+    const std::uint32_t s = sequence(example);
+    if (s == kNoAttribute) return {Output{}};
     const Pool<Scratch>::Borrowed borrowed(*spaces_);
     Scratch& space = *borrowed;
     const std::size_t length = set_.length(s);
@@ -476,7 +488,9 @@ std::vector<Output> BestLabellings::kbest(const ScaledWeights& weights, std::siz
     return out;
 }
 
-Output BestLabellings::best_allowed(const ScaledWeights& weights, std::size_t s) const {
+Output BestLabellings::best_allowed(const ScaledWeights& weights, std::size_t example) const {
+    const std::uint32_t s = sequence(example);
+    if (s == kNoAttribute) return {};
     const Pool<Scratch>::Borrowed borrowed(*spaces_);
     Scratch& space = *borrowed;
     put_scores(space, weights, s, 0.0);
@@ -543,6 +557,16 @@ std::uint32_t BestLabellings::weight_of(const RareUnit& rare, std::uint32_t labe
     return weight;
 }
 
+std::uint32_t BestLabellings::sequence(std::size_t example) const {
+    if (example >= set_.n_examples) throw std::invalid_argument("there is no example " + std::to_string(example));
+    return set_.sequence[example];
+}
+
+void BestLabellings::require_length(std::uint32_t s, const Output& output) const {
+    if (output.code.size() != (s == kNoAttribute ? 0 : set_.length(s)))
+        throw std::invalid_argument("this output is of another example");
+}
+
 void BestLabellings::prefetch_update(const PrefetchTarget& touched) { sum_->prefetch_update(touched); }
 
 template <class Add>
@@ -561,13 +585,24 @@ template <class Add>
     each_rare(token, put);
 }
 
-void BestLabellings::difference(std::size_t s, std::span<const std::uint32_t> labels, SparseVector& out) {
-    difference_to(s, set_.gold.data() + set_.starts[s], labels, out);
+void BestLabellings::difference(std::size_t example, const Output& output, SparseVector& out) {
+    const std::uint32_t s = sequence(example);
+    require_length(s, output);
+    if (s == kNoAttribute) return out.clear();
+    put_difference(s, set_.gold.data() + set_.starts[s], output.code, out);
+}
+
+void BestLabellings::difference_to(std::size_t example, const Output& gold, const Output& output, SparseVector& out) {
+    const std::uint32_t s = sequence(example);
+    require_length(s, gold);
+    require_length(s, output);
+    if (s == kNoAttribute) return out.clear();
+    put_difference(s, gold.code.data(), output.code, out);
 }
 
 template <class Label>
-void BestLabellings::difference_to(std::size_t s, const Label* gold, std::span<const std::uint32_t> labels,
-                                   SparseVector& out) {
+void BestLabellings::put_difference(std::size_t s, const Label* gold, std::span<const std::uint32_t> labels,
+                                    SparseVector& out) {
     sum_->begin();
     std::size_t n_wrong = 0;
     for (std::size_t t = 0; t < set_.length(s); ++t) n_wrong += labels[t] != gold[t];
@@ -601,14 +636,13 @@ void BestLabellings::difference_to(std::size_t s, const Label* gold, std::span<c
     sum_->end(out);
 }
 
-template void BestLabellings::difference_to(std::size_t, const std::uint32_t*, std::span<const std::uint32_t>,
-                                            SparseVector&);
-
 // NaN where pairs of labels have attributes, or the weights lack some that are there by now.
-double BestLabellings::margin(const ScaledWeights& weights, std::size_t s,
-                              std::span<const std::uint32_t> labels) const {
+double BestLabellings::margin(const ScaledWeights& weights, std::size_t example, const Output& output) const {
+    const std::uint32_t s = sequence(example);
+    require_length(s, output);
+    if (s == kNoAttribute) return 0.0;
     if (set_.has_pair_attributes() || weights.size() < index_->n_weights()) return std::nan("");
-    const auto of = [&](auto values) { return margin_of(values.data(), s, labels); };
+    const auto of = [&](auto values) { return margin_of(values.data(), s, output.code); };
     return weights.scale * with_values(weights, of);
 }
 
@@ -649,7 +683,9 @@ double BestLabellings::margin_of(const Real* v, std::size_t s, std::span<const s
     return sum;
 }
 
-void BestLabellings::part_scores(const ScaledWeights& weights, std::size_t s, std::vector<double>& out) const {
+void BestLabellings::part_scores(const ScaledWeights& weights, std::size_t example, std::vector<double>& out) const {
+    const std::uint32_t s = sequence(example);
+    if (s == kNoAttribute) return out.clear();
     if (weights.size() < index_->n_weights()) throw std::invalid_argument("weights has the wrong size");
     out.resize(part_count(s) + kRoom);
     put_unit_scores(weights, s, out.data());
@@ -661,12 +697,17 @@ void BestLabellings::part_scores(const ScaledWeights& weights, std::size_t s, st
         put_transitions(weights, moves);
 }
 
-void BestLabellings::part_costs(std::size_t s, std::vector<double>& out) const {
+void BestLabellings::part_costs(std::size_t example, std::vector<double>& out) const {
+    const std::uint32_t s = sequence(example);
+    if (s == kNoAttribute) return out.clear();
     out.assign(part_count(s), 0.0);
     add_costs(s, 1.0, out.data());
 }
 
-double BestLabellings::marginals(std::size_t s, std::span<const double> scores, std::vector<double>& out) const {
+double BestLabellings::marginals(std::size_t example, std::span<const double> scores, std::vector<double>& out) const {
+    const std::uint32_t s = sequence(example);
+    out.clear();
+    if (s == kNoAttribute) return 0.0;
     if (scores.size() != part_count(s)) throw std::invalid_argument("part scores have the wrong size");
     const std::size_t length = set_.length(s);
     const bool per_step = set_.has_pair_attributes();
@@ -677,7 +718,10 @@ double BestLabellings::marginals(std::size_t s, std::span<const double> scores, 
                     out.data() + length * K_);
 }
 
-void BestLabellings::difference_of_marginals(std::size_t s, std::span<const double> marginals, SparseVector& out) {
+void BestLabellings::difference_of_marginals(std::size_t example, std::span<const double> marginals,
+                                             SparseVector& out) {
+    const std::uint32_t s = sequence(example);
+    if (s == kNoAttribute) return out.clear();
     if (marginals.size() != part_count(s)) throw std::invalid_argument("marginals have the wrong size");
     sum_->begin();
     const std::size_t length = set_.length(s), size = K_ * K_;

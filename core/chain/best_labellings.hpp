@@ -16,7 +16,7 @@
 
 namespace tw::chain {
 
-class BestLabellings {
+class BestLabellings final : public BestOutputs, public PartMarginals, public PartialGold {
 public:
     BestLabellings(const TrainingSet& set, std::shared_ptr<WeightIndex> index);
     ~BestLabellings();
@@ -27,25 +27,25 @@ public:
     void fetch_lists(std::size_t sequence) const;
     void fetch_weights(const ScaledWeights& weights, std::size_t sequence) const;
 
-    std::vector<Output> kbest(const ScaledWeights& weights, std::size_t sequence, std::size_t k, double nu) const;
-    void difference(std::size_t sequence, std::span<const std::uint32_t> labels, SparseVector& out);
-    // Where labels are known in part: the best labelling that is allowed, and the difference to a labelling.
-    Output best_allowed(const ScaledWeights& weights, std::size_t sequence) const;
-    template <class Label>
-    void difference_to(std::size_t sequence, const Label* gold, std::span<const std::uint32_t> labels,
-                       SparseVector& out);
     void prefetch_update(const PrefetchTarget& touched);  // by the next difference()
-    double margin(const ScaledWeights& weights, std::size_t sequence, std::span<const std::uint32_t> labels) const;
+
+    std::vector<Output> kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
+                              double nu) const override;
+    void difference(std::size_t example, const Output& output, SparseVector& out) override;
+    double margin(const ScaledWeights& weights, std::size_t example, const Output& output) const override;
     // Exact where the cost counts wrong labels and the chain is not too long: the best labelling for every number of
     // them. False elsewhere.
-    bool slack_argmax(const ScaledWeights& weights, std::size_t sequence, Output& best) const;
+    bool slack_argmax(const ScaledWeights& weights, std::size_t example, Output& best) const override;
+
+    Output best_allowed(const ScaledWeights& weights, std::size_t example) const override;
+    void difference_to(std::size_t example, const Output& gold, const Output& output, SparseVector& out) override;
 
     // Parts: [length][K] labels, then [K][K] transitions, or [length - 1] of those where pairs of labels have
     // attributes. A marginal is the expected number of times that a part is used.
-    void part_scores(const ScaledWeights& weights, std::size_t sequence, std::vector<double>& out) const;
-    void part_costs(std::size_t sequence, std::vector<double>& out) const;
-    double marginals(std::size_t sequence, std::span<const double> scores, std::vector<double>& out) const;
-    void difference_of_marginals(std::size_t sequence, std::span<const double> marginals, SparseVector& out);
+    void part_scores(const ScaledWeights& weights, std::size_t example, std::vector<double>& out) const override;
+    void part_costs(std::size_t example, std::vector<double>& out) const override;
+    double marginals(std::size_t example, std::span<const double> scores, std::vector<double>& out) const override;
+    void difference_of_marginals(std::size_t example, std::span<const double> marginals, SparseVector& out) override;
 
 private:
     struct Scratch;
@@ -55,6 +55,11 @@ private:
         std::uint16_t size, factor;  // the latter in factors_
     };
 
+    std::uint32_t sequence(std::size_t example) const;  // kNoAttribute when it is empty
+    void require_length(std::uint32_t sequence, const Output& output) const;
+    template <class Label>
+    void put_difference(std::size_t sequence, const Label* gold, std::span<const std::uint32_t> labels,
+                        SparseVector& out);
     void place_units();
     void list_units();
     void see_added();
@@ -78,9 +83,7 @@ private:
     std::size_t n_units(std::size_t token) const;
     static std::uint32_t weight_of(const PartRow& part, std::uint32_t label);
     std::uint32_t weight_of(const RareUnit& rare, std::uint32_t label);  // made if need be and the set may grow
-    std::uint32_t transition(std::size_t pair) const {
-        return index_->find(TrainingSet::kTransitions, 0, static_cast<std::uint32_t>(pair));
-    }
+    std::uint32_t transition(std::size_t pair) const { return transitions_[pair]; }
     double factor(std::uint32_t unit) const { return factors_[places_[unit].factor]; }
     double token_cost(std::size_t token, std::size_t label) const;
     std::size_t n_steps(std::size_t sequence) const;  // matrices of transitions
@@ -94,8 +97,9 @@ private:
     const TrainingSet& set_;
     std::shared_ptr<WeightIndex> index_;
     std::size_t K_;
-    std::vector<double> start_, end_;  // 0, or -inf where forbidden
-    LargeArray<Place> places_;         // of units
+    std::vector<std::uint32_t> transitions_;  // the weight of each pair of labels, or kNoWeight
+    std::vector<double> start_, end_;         // 0, or -inf where forbidden
+    LargeArray<Place> places_;                // of units
     // Of units with so many members: what multiplies a variable in a score, what multiplies a value in a difference,
     // and how many weights a variable of a difference stands for.
     std::vector<double> factors_, steps_, counts_;

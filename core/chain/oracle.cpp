@@ -48,12 +48,6 @@ ChainOracle::ChainOracle(Examples&& examples, Settings settings, std::size_t n_j
     if (fast_) set->occurrences = {};  // the layout has lists of its own
 }
 
-std::uint32_t ChainOracle::sequence(std::size_t example) const {
-    if (!best_) throw std::invalid_argument("this oracle was made for sums; make it with use='best'");
-    if (example >= n_examples()) throw std::invalid_argument("there is no example " + std::to_string(example));
-    return set_->sequence[example];
-}
-
 double ChainOracle::example_weight(std::size_t example) const {
     const std::uint32_t s = set_->sequence[example];
     return s == kNoAttribute ? 0.0 : set_->weight(s);
@@ -70,80 +64,14 @@ std::vector<double> ChainOracle::weights_from(const ModelView& model) {
     return weights;
 }
 
-std::vector<Output> ChainOracle::kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
-                                       double nu) const {
-    const std::uint32_t s = sequence(example);
-    if (s == kNoAttribute) return {Output{}};
-    return best_->kbest(weights, s, k, nu);
-}
-
 void ChainOracle::prefetch(const ScaledWeights& weights, std::size_t next, std::size_t after) const {
     if (!best_) return;
     if (set_->sequence[after] != kNoAttribute) best_->fetch_lists(set_->sequence[after]);
     if (set_->sequence[next] != kNoAttribute) best_->fetch_weights(weights, set_->sequence[next]);
 }
 
-void ChainOracle::difference(std::size_t example, const Output& found, SparseVector& out) {
-    const std::uint32_t s = sequence(example);
-    out.clear();
-    if (s == kNoAttribute) return;
-    if (found.code.size() != set_->length(s)) throw std::invalid_argument("this structure is of another example");
-    best_->difference(s, found.code, out);
-}
-
 void ChainOracle::prefetch_update(const PrefetchTarget& touched) {
     if (best_) best_->prefetch_update(touched);
-}
-
-double ChainOracle::margin(const ScaledWeights& weights, std::size_t example, const Output& found) const {
-    const std::uint32_t s = sequence(example);
-    if (s == kNoAttribute) return 0.0;
-    if (found.code.size() != set_->length(s)) throw std::invalid_argument("this structure is of another example");
-    return best_->margin(weights, s, found.code);
-}
-
-bool ChainOracle::slack_argmax(const ScaledWeights& weights, std::size_t example, Output& best) const {
-    const std::uint32_t s = sequence(example);
-    best = {};
-    return s == kNoAttribute || best_->slack_argmax(weights, s, best);
-}
-
-Output ChainOracle::best_allowed(const ScaledWeights& weights, std::size_t example) const {
-    const std::uint32_t s = sequence(example);
-    return s == kNoAttribute ? Output{} : best_->best_allowed(weights, s);
-}
-
-void ChainOracle::difference_to(std::size_t example, const Output& gold, const Output& output, SparseVector& out) {
-    const std::uint32_t s = sequence(example);
-    out.clear();
-    if (s == kNoAttribute) return;
-    if (gold.code.size() != set_->length(s) || output.code.size() != set_->length(s))
-        throw std::invalid_argument("this structure is of another example");
-    best_->difference_to(s, gold.code.data(), output.code, out);
-}
-
-void ChainOracle::part_scores(const ScaledWeights& weights, std::size_t example, std::vector<double>& out) const {
-    const std::uint32_t s = sequence(example);
-    out.clear();
-    if (s != kNoAttribute) best_->part_scores(weights, s, out);
-}
-
-void ChainOracle::part_costs(std::size_t example, std::vector<double>& out) const {
-    const std::uint32_t s = sequence(example);
-    out.clear();
-    if (s != kNoAttribute) best_->part_costs(s, out);
-}
-
-double ChainOracle::marginals(std::size_t example, std::span<const double> scores, std::vector<double>& out) const {
-    const std::uint32_t s = sequence(example);
-    out.clear();
-    return s == kNoAttribute ? 0.0 : best_->marginals(s, scores, out);
-}
-
-void ChainOracle::difference_of_marginals(std::size_t example, std::span<const double> marginals, SparseVector& out) {
-    const std::uint32_t s = sequence(example);
-    out.clear();
-    if (s != kNoAttribute) best_->difference_of_marginals(s, marginals, out);
 }
 
 std::unique_ptr<Oracle> ChainOracle::local() const { return decides() ? linear()->local() : nullptr; }

@@ -16,12 +16,7 @@
 
 namespace tw::chain {
 
-class ChainOracle : public Oracle,
-                    public BestOutputs,
-                    public PartMarginals,
-                    public PartialGold,
-                    public Hints,
-                    public GrowingWeights {
+class ChainOracle : public Oracle, public Hints, public GrowingWeights {
 public:
     // `n_jobs` threads lay the examples out; how does not depend on their number. `use`, what learners will ask for:
     // sums over all labellings (loss, curvature, descend; fast where it can be), or the best labellings and parts.
@@ -33,10 +28,10 @@ public:
     std::size_t n_examples() const override { return set_->n_examples; }
     std::size_t n_weights() const override { return index_->n_weights(); }
     std::size_t n_labels() const { return set_->n_labels(); }
-    BestOutputs* best() override { return best_ ? this : nullptr; }
+    BestOutputs* best() override { return best_.get(); }
     Sums* sums() override { return path_.get(); }
-    PartMarginals* parts() override { return best_ && !set_->partly_labelled() ? this : nullptr; }
-    PartialGold* partial() override { return best_ && set_->partly_labelled() ? this : nullptr; }
+    PartMarginals* parts() override { return set_->partly_labelled() ? nullptr : best_.get(); }
+    PartialGold* partial() override { return set_->partly_labelled() ? best_.get() : nullptr; }
     Hints* hints() override { return this; }
     GrowingWeights* growth() override { return this; }
     bool reads_rounded() const override { return true; }
@@ -44,19 +39,8 @@ public:
     double example_weight(std::size_t example) const override;
     std::vector<double> grown() const override { return index_->list(); }
     void grow_again(std::span<const double> list) override;
-    std::vector<Output> kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
-                              double nu) const override;
     void prefetch(const ScaledWeights& weights, std::size_t next, std::size_t after) const override;
-    void difference(std::size_t example, const Output& found, SparseVector& out) override;
     void prefetch_update(const PrefetchTarget& touched) override;
-    double margin(const ScaledWeights& weights, std::size_t example, const Output& found) const override;
-    bool slack_argmax(const ScaledWeights& weights, std::size_t example, Output& best) const override;
-    Output best_allowed(const ScaledWeights& weights, std::size_t example) const override;
-    void difference_to(std::size_t example, const Output& gold, const Output& output, SparseVector& out) override;
-    void part_scores(const ScaledWeights& weights, std::size_t example, std::vector<double>& out) const override;
-    void part_costs(std::size_t example, std::vector<double>& out) const override;
-    double marginals(std::size_t example, std::span<const double> scores, std::vector<double>& out) const override;
-    void difference_of_marginals(std::size_t example, std::span<const double> marginals, SparseVector& out) override;
     bool decides() const override { return best_ && !set_->partly_labelled() && variables_ != Variables::kByMember; }
     std::unique_ptr<Oracle> local() const override;  // null where gold or attributes are not at hand
     std::span<const std::uint32_t> similar_order() const override { return set_->example; }
@@ -71,9 +55,6 @@ public:
     DevSet dev(const Source& source, std::size_t n_jobs) const { return DevSet(set_, index_, source, n_jobs); }
 
 private:
-    // The sequence of an example that is asked about; kNoAttribute when it is empty.
-    std::uint32_t sequence(std::size_t example) const;
-
     std::shared_ptr<const TrainingSet> set_;
     std::shared_ptr<WeightIndex> index_;
     bool fast_;
