@@ -14,6 +14,7 @@
 #include "../linear/part_model.hpp"
 #include "arrays.hpp"
 #include "buffers.hpp"
+#include "tensor_arrays.hpp"
 
 namespace tw::bind {
 namespace {
@@ -46,33 +47,6 @@ linear::ModelChannel channel_of(nb::handle from) {
     }
     out.source = nb::cast<std::size_t>(spec[6]);
     return out;
-}
-
-template <class To, class From>
-void put(nb::dict& out, const std::string& name, const From& values) {
-    const std::vector<To> narrowed(values.begin(), values.end());
-    out[name.c_str()] = to_numpy(narrowed, {narrowed.size()});
-}
-
-void put(nb::dict& out, const Channel& channel, const ChannelTensors& from) {
-    const std::string prefix = "channel." + channel.name + ".";
-    put<float>(out, prefix + "weights", from.weights);
-    if (channel.sites == Channel::Sites::kTied) return;
-    put<std::uint32_t>(out, prefix + "starts", from.starts);
-    if (channel.n_codes <= 256)
-        put<std::uint8_t>(out, prefix + "codes", from.codes);
-    else if (channel.n_codes <= 65536)
-        put<std::uint16_t>(out, prefix + "codes", from.codes);
-    else
-        put<std::uint32_t>(out, prefix + "codes", from.codes);
-    if (!from.keys.empty()) {
-        put<std::uint64_t>(out, prefix + "keys", from.keys);
-        put<std::uint32_t>(out, prefix + "slots", from.slots);
-    }
-    if (!from.names.ends.empty()) {
-        put<std::uint8_t>(out, prefix + "names.text", from.names.text);
-        put<std::uint32_t>(out, prefix + "names.ends", from.names.ends);
-    }
 }
 
 // Channels whose units are the attributes of examples: made into an oracle once.
@@ -152,7 +126,7 @@ public:
                 tensors = linear::tensors_of(units_[c], oracle.features().index(), c, channels_[c].n_codes,
                                              {weights.data(), weights.size()});
             }
-            put(out, channels_[c], tensors);
+            put_channel(out, channels_[c].name, tensors, channels_[c].n_codes, units_[c].tied);
         }
         return out;
     }

@@ -8,6 +8,7 @@
 
 #include "../chain/oracle.hpp"
 #include "arrays.hpp"
+#include "tensor_arrays.hpp"
 
 namespace tw::bind {
 namespace {
@@ -190,32 +191,6 @@ void make_oracle(ChainOracle* self, Examples& examples, std::size_t n_labels, co
     new (self) ChainOracle(std::move(examples), std::move(settings), n_jobs, use_named(use));
 }
 
-template <class To, class From>
-nb::object narrowed(const std::vector<From>& values) {
-    return nb::cast(to_numpy(std::vector<To>(values.begin(), values.end()), {values.size()}));
-}
-
-void put(nb::dict& out, const std::string& prefix, const chain::AttributeTensors& from, std::size_t n_values,
-         std::size_t narrow) {
-    if (!from.keys.empty()) {
-        out[(prefix + "keys").c_str()] = narrowed<std::uint64_t>(from.keys);
-        out[(prefix + "slots").c_str()] = narrowed<std::uint32_t>(from.slots);
-    }
-    out[(prefix + "starts").c_str()] = narrowed<std::uint32_t>(from.starts);
-    const std::string labels = prefix + "codes";
-    if (narrow == 1)
-        out[labels.c_str()] =
-            n_values <= 256 ? narrowed<std::uint8_t>(from.labels) : narrowed<std::uint16_t>(from.labels);
-    else
-        out[labels.c_str()] =
-            n_values <= 65536 ? narrowed<std::uint16_t>(from.labels) : narrowed<std::uint32_t>(from.labels);
-    out[(prefix + "weights").c_str()] = narrowed<float>(from.weights);
-    if (!from.name_ends.empty()) {
-        out[(prefix + "names.text").c_str()] = narrowed<std::uint8_t>(from.names);
-        out[(prefix + "names.ends").c_str()] = narrowed<std::uint32_t>(from.name_ends);
-    }
-}
-
 nb::dict export_tensors(const ChainOracle& oracle, const Vector& weights, std::size_t n_labels) {
     chain::ModelTensors model;
     {
@@ -223,13 +198,13 @@ nb::dict export_tensors(const ChainOracle& oracle, const Vector& weights, std::s
         model = oracle.export_tensors(as_span(weights));
     }
     nb::dict out;
-    put(out, "channel.token.", model.attribute, n_labels, 1);
-    if (!model.pair.starts.empty()) put(out, "channel.pair.", model.pair, n_labels * n_labels, 2);
-    out["channel.transitions.weights"] = narrowed<float>(model.transitions);
+    put_channel(out, "token", model.attribute, n_labels);
+    if (!model.pair.starts.empty()) put_channel(out, "pair", model.pair, n_labels * n_labels, false, 2);
+    put<float>(out, "channel.transitions.weights", model.transitions);
     if (!model.allowed.transitions.empty()) {
-        out["allowed.transitions"] = narrowed<std::uint8_t>(model.allowed.transitions);
-        out["allowed.start"] = narrowed<std::uint8_t>(model.allowed.start);
-        out["allowed.end"] = narrowed<std::uint8_t>(model.allowed.end);
+        put<std::uint8_t>(out, "allowed.transitions", model.allowed.transitions);
+        put<std::uint8_t>(out, "allowed.start", model.allowed.start);
+        put<std::uint8_t>(out, "allowed.end", model.allowed.end);
     }
     return out;
 }

@@ -1,6 +1,7 @@
 #include "channel_tensors.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -31,18 +32,23 @@ void take_rows(Channel& channel, const Occurrences& occurrences) {
         tidy(rows);
 }
 
-// visit(code, weight number) for the weights of a unit, codes rising.
+// visit(code, number of the weight) for the weights of a unit, codes rising; `row` is scratch space.
 template <class Visit>
-void each_weight(const WeightIndex& index, std::size_t channel, std::size_t unit, std::size_t n_codes, Visit visit) {
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> row;
+void each_weight(const WeightIndex& index, std::size_t channel, std::size_t unit,
+                 std::vector<std::pair<std::uint32_t, std::uint32_t>>& row, Visit visit) {
     const std::uint32_t begin = index.begin(channel, unit), end = index.begin(channel, unit + 1);
-    for (std::uint32_t w = begin; w < end; ++w)
-        row.emplace_back(
-            index.full(channel) || end - begin == n_codes ? w - begin : index.codes(channel)[w - index.offset(channel)],
-            w);
-    index.added(channel).each(unit, [&](std::uint32_t code, std::uint32_t w) { row.emplace_back(code, w); });
+    const auto code = [&](std::uint32_t w) {
+        return index.full(channel) ? w - begin : index.codes(channel)[w - index.offset(channel)];
+    };
+    if (!index.grows()) {
+        for (std::uint32_t w = begin; w < end; ++w) visit(code(w), w);
+        return;
+    }
+    row.clear();
+    for (std::uint32_t w = begin; w < end; ++w) row.emplace_back(code(w), w);
+    index.added(channel).each(unit, [&](std::uint32_t of, std::uint32_t w) { row.emplace_back(of, w); });
     std::ranges::sort(row);
-    for (const auto& [code, w] : row) visit(code, w);
+    for (const auto& [of, w] : row) visit(of, w);
 }
 
 }  // namespace
@@ -74,43 +80,53 @@ ChannelUnits take_units(Channel& channel, const SiteExamples& examples, std::siz
     return out;
 }
 
-ChannelTensors tensors_of(const ChannelUnits& units, const WeightIndex& index, std::size_t channel, std::size_t n_codes,
-                          std::span<const double> weights) {
+ChannelTensors tensors_of(const Units& units, std::span<const Key> keys, const Names& names, unsigned hash_bits,
+                          const WeightIndex& index, std::size_t channel, std::span<const double> weights,
+                          bool by_member, bool keep_all) {
     ChannelTensors out;
-    const auto value = [&](std::uint32_t w) { return w < weights.size() ? static_cast<float>(weights[w]) : 0.0f; };
-    if (units.tied) {
-        out.weights.assign(n_codes, 0.0f);
-        each_weight(index, channel, 0, n_codes,
-                    [&](std::uint32_t code, std::uint32_t w) { out.weights[code] = value(w); });
-        return out;
-    }
     out.starts.push_back(0);
     std::vector<Key> kept;
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> row;
     InterruptCheck check;
-    for (std::size_t a = 0; a < units.units.of_attribute.size(); ++a) {
+    for (std::size_t a = 0; a < units.of_attribute.size(); ++a) {
         check();
-        const std::uint32_t unit = units.units.of_attribute[a];
+        const std::uint32_t unit = units.of_attribute[a];
         const std::size_t before = out.codes.size();
-        if (unit != kNoAttribute)
-            each_weight(index, channel, unit, n_codes, [&](std::uint32_t code, std::uint32_t w) {
-                if (index.grows() && value(w) == 0.0f) return;
+        if (unit != kNoAttribute) {
+            const double share = by_member ? 1.0 : 1.0 / std::sqrt(static_cast<double>(units.n_members[unit]));
+            each_weight(index, channel, unit, row, [&](std::uint32_t code, std::uint32_t w) {
+                const double weight = w < weights.size() ? weights[w] : 0.0;
+                if (index.grows() && weight == 0.0) return;
                 out.codes.push_back(code);
-                out.weights.push_back(value(w));
+                out.weights.push_back(static_cast<float>(share * weight));
             });
+        }
         if (out.codes.size() > 0xffffffffu) throw std::invalid_argument("more than 4,294,967,295 weights");
-        if (units.hash_bits == 0 && out.codes.size() == before) continue;  // an attribute without weights
+        if (hash_bits == 0 && (unit == kNoAttribute || (out.codes.size() == before && !keep_all))) continue;
         out.starts.push_back(static_cast<std::uint32_t>(out.codes.size()));
-        if (units.hash_bits) continue;
-        kept.push_back(units.keys[a]);
-        if (units.names.ends.empty()) continue;
-        const std::size_t begin = a == 0 ? 0 : units.names.ends[a - 1];
-        out.names.add(std::string(units.names.text.begin() + static_cast<std::ptrdiff_t>(begin),
-                                  units.names.text.begin() + units.names.ends[a]));
+        if (hash_bits) continue;
+        kept.push_back(keys[a]);
+        if (names.ends.empty()) continue;
+        const std::size_t begin = a == 0 ? 0 : names.ends[a - 1];
+        out.names.add({names.text.data() + begin, names.ends[a] - begin});
     }
-    if (units.hash_bits) return out;
+    if (hash_bits) return out;
     out.keys.resize(table_capacity(kept.size()));
     out.slots.resize(out.keys.size());
     fill_table(kept, out.keys, out.slots);
+    return out;
+}
+
+ChannelTensors tensors_of(const ChannelUnits& units, const WeightIndex& index, std::size_t channel, std::size_t n_codes,
+                          std::span<const double> weights) {
+    if (!units.tied)
+        return tensors_of(units.units, units.keys, units.names, units.hash_bits, index, channel, weights, true, false);
+    ChannelTensors out;
+    out.weights.assign(n_codes, 0.0f);
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> row;
+    each_weight(index, channel, 0, row, [&](std::uint32_t code, std::uint32_t w) {
+        if (w < weights.size()) out.weights[code] = static_cast<float>(weights[w]);
+    });
     return out;
 }
 

@@ -38,6 +38,12 @@ struct ChannelUnits {
 // its name, `min_count` times at least; of a tied one, none is looked at.
 ChannelUnits take_units(Channel& channel, const SiteExamples& examples, std::size_t min_count);
 
+// The weights of attributes with every unit taken apart again: each of g members has z / sqrt(g), or with `by_member`
+// z. Where weights may be added, zeros are left out. `keep_all`: also attributes that have no weights.
+ChannelTensors tensors_of(const Units& units, std::span<const Key> keys, const Names& names, unsigned hash_bits,
+                          const WeightIndex& index, std::size_t channel, std::span<const double> weights,
+                          bool by_member, bool keep_all);
+// Of a channel as take_units made it.
 ChannelTensors tensors_of(const ChannelUnits& units, const WeightIndex& index, std::size_t channel, std::size_t n_codes,
                           std::span<const double> weights);
 

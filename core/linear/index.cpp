@@ -13,7 +13,7 @@ void require_room(const std::vector<char>& text, std::size_t more) {
 
 }  // namespace
 
-void Names::add(const std::string& name) {
+void Names::add(std::string_view name) {
     require_room(text, name.size());
     text.insert(text.end(), name.begin(), name.end());
     ends.push_back(static_cast<std::uint32_t>(text.size()));

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "../base/prefetch.hpp"
@@ -20,7 +20,7 @@ namespace tw {
 struct Names {
     std::vector<char> text;
     std::vector<std::uint32_t> ends;
-    void add(const std::string& name);
+    void add(std::string_view name);
     void append(const Names& more);
 };
 
