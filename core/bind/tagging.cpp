@@ -113,7 +113,7 @@ public:
 
     nb::object name(std::size_t number, const std::string& channel) const {
         const WeightRows* rows = model_->rows(channel);
-        require(rows != nullptr, "the model has no such channel");
+        if (!rows) throw std::invalid_argument("the model has no channel of attributes " + channel);
         require(number < rows->n_attributes(), "there is no such attribute");
         const std::string_view text = rows->name(number);
         if (text.data() == nullptr) return nb::none();
