@@ -78,7 +78,8 @@ Layers::Layers(std::size_t n_labels, std::vector<Arc> arcs, std::vector<std::uin
 
     arriving_ = matrix(into_);
     joining_ = matrix(in_state_);
-    leaving_ = matrix(grouped(final_.size(), from));
+    const Lists leaving = grouped(final_.size(), from);
+    leaving_ = matrix(leaving);
     row_.resize(arrivals_.size());
     for (std::uint32_t r = 0; r < n_rows(); ++r)
         if (arriving_.lists[r] != kNone) row_[arriving_.lists[r]] = r;
@@ -102,8 +103,67 @@ Layers::Layers(std::size_t n_labels, std::vector<Arc> arcs, std::vector<std::uin
         row_slot_[row_[j]] = slot_[arrivals_[j].state];
     }
     for (const std::uint32_t s : leaving_.lists) leaving_slot_.push_back(s == kNone ? nowhere : slot_[s]);
+    find_blocks(leaving);
     slot_final_.resize(n_slots_, 0.0);
     for (std::size_t s = 0; s < final_.size(); ++s) slot_final_[slot_[s]] = final_[s] ? 1.0 : 0.0;
+}
+
+// A state joins the block with which it shares most arrivals, unless a label leads elsewhere there.
+void Layers::find_blocks(const Lists& leaving) {
+    struct Block {
+        std::vector<std::uint32_t> states, by_label;  // by_label: the arrival, or kNone
+    };
+    std::vector<Block> found;
+    std::vector<std::vector<std::uint32_t>> with(arrivals_.size());  // blocks that have an arrival
+    std::vector<std::uint32_t> shared;
+    for (std::uint32_t s = 0; s < final_.size(); ++s) {
+        if (leaving.of(s).empty()) continue;
+        shared.assign(found.size(), 0);
+        for (const std::uint32_t a : leaving.of(s))
+            for (const std::uint32_t b : with[arrival_[a]]) ++shared[b];
+        std::uint32_t best = kNone;
+        for (std::uint32_t b = 0; b < found.size(); ++b) {
+            if (2 * shared[b] < leaving.of(s).size() || (best != kNone && shared[b] <= shared[best])) continue;
+            const bool fits = std::ranges::all_of(leaving.of(s), [&](std::uint32_t a) {
+                const std::uint32_t there = found[b].by_label[arcs_[a].label];
+                return there == kNone || there == arrival_[a];
+            });
+            if (fits) best = b;
+        }
+        if (best == kNone) {
+            best = static_cast<std::uint32_t>(found.size());
+            found.push_back({{}, std::vector<std::uint32_t>(n_labels_, kNone)});
+        }
+        found[best].states.push_back(s);
+        for (const std::uint32_t a : leaving.of(s)) {
+            std::uint32_t& there = found[best].by_label[arcs_[a].label];
+            if (there == kNone) with[arrival_[a]].push_back(best);
+            there = arrival_[a];
+        }
+    }
+    for (const Block& block : found) {
+        std::vector<std::uint32_t> labels;
+        for (std::uint32_t k = 0; k < n_labels_; ++k)
+            if (block.by_label[k] != kNone) labels.push_back(k);
+        labels.resize(padded(labels.size()), kNone);
+        for (const std::uint32_t k : labels)
+            blocks_.columns.push_back(k == kNone ? static_cast<std::uint32_t>(n_rows()) : row_[block.by_label[k]]);
+        for (const std::uint32_t s : block.states) blocks_.sources.push_back(slot_[s]);
+        blocks_.entry_begins.push_back(static_cast<std::uint32_t>(blocks_.item.size() / kRunLanes));
+        for (std::size_t c = 0; c < labels.size(); c += kRunLanes)
+            for (const std::uint32_t s : block.states)
+                for (std::size_t i = c; i < c + kRunLanes; ++i) {
+                    std::uint32_t item = kNone;
+                    for (const std::uint32_t a : leaving.of(s))
+                        if (arcs_[a].label == labels[i]) item = a;
+                    blocks_.item.push_back(item);
+                }
+        blocks_.source_begins.push_back(static_cast<std::uint32_t>(blocks_.sources.size()));
+        blocks_.pack_begins.push_back(static_cast<std::uint32_t>(blocks_.columns.size() / kRunLanes));
+    }
+    // A pack of entries, or one column, takes about as long as three single edges.
+    blocked_ = arcs_.size() >= 3 * (blocks_.item.size() / kRunLanes + blocks_.columns.size());
+    if (!blocked_) blocks_ = {};
 }
 
 // Vectors of states and arrivals with zeros where nothing is ever written, and the first layer.
@@ -119,10 +179,11 @@ void Layers::make_room(std::size_t length, double zero, double one, Space& space
     }
 }
 
-void Layers::spread(const std::vector<double>& of_arcs, const Matrix& matrix, std::vector<double>& out) const {
-    out.resize(matrix.n_entries());
+void Layers::spread(const std::vector<double>& of_arcs, const std::vector<std::uint32_t>& items,
+                    std::vector<double>& out) const {
+    out.resize(items.size());
     const auto none = static_cast<std::uint32_t>(arcs_.size());
-    for (std::size_t e = 0; e < out.size(); ++e) out[e] = of_arcs[std::min(matrix.item[e], none)];
+    for (std::size_t e = 0; e < out.size(); ++e) out[e] = of_arcs[std::min(items[e], none)];
 }
 
 // ---- the best -------------------------------------------------------------------------------------------------------
@@ -136,10 +197,15 @@ void Layers::max_forward(const LayerScores& scores, Space& space) const {
         if (t == 0 || !scores.tied) {
             const double* own = scores.arcs + (scores.tied ? 0 : t * arcs_.size());
             space.arcs.assign(own, own + arcs_.size());
-            space.arcs.push_back(0.0);
-            spread(space.arcs, arriving_, space.in);
+            space.arcs.push_back(kLogZero);
+            spread(space.arcs, items_in(), space.in);
         }
-        run_loops().max(arriving_.runs(), space.in.data(), states(space, t), arrived(space, t));
+        if (blocked_) {
+            std::fill_n(arrived(space, t), n_rows(), kLogZero);
+            run_loops().max_blocks(blocks_.runs(), space.in.data(), states(space, t), arrived(space, t));
+        } else {
+            run_loops().max(arriving_.runs(), space.in.data(), states(space, t), arrived(space, t));
+        }
         run_loops().add(scores.labels + t * n_labels_, row_label_.data(), n_rows(), arrived(space, t));
         if (!single_) run_loops().max(joining_.runs(), space.rest.data(), arrived(space, t), states(space, t + 1));
     }
@@ -209,7 +275,7 @@ bool Layers::weigh(const LayerScores& scores, std::size_t t, Space& space, doubl
     const double* own = scores.arcs + (scores.tied ? 0 : t * arcs_.size());
     if (run_loops().exponentials(own, arcs_.size(), space.arcs.data(), &shift)) return false;
     space.arcs.back() = 0.0;
-    spread(space.arcs, arriving_, space.in);
+    spread(space.arcs, items_in(), space.in);
     return true;
 }
 
@@ -228,7 +294,12 @@ bool Layers::sum_forward(const LayerScores& scores, Space& space, double& log_z)
         double* local = space.local.data() + t * n_labels_;
         if (run_loops().exponentials(scores.labels + t * n_labels_, n_labels_, local, &shift)) return false;
         double* here = arrived(space, t);
-        run_loops().sum(arriving_.runs(), space.in.data(), states(space, t), here);
+        if (blocked_) {
+            std::fill_n(here, n_rows(), 0.0);
+            run_loops().sum_blocks(blocks_.runs(), space.in.data(), states(space, t), here);
+        } else {
+            run_loops().sum(arriving_.runs(), space.in.data(), states(space, t), here);
+        }
         const Range range = run_loops().multiply(local, row_label_.data(), n_rows(), here);
         if (range.most == 0.0) return true;  // nothing vanished, so there is no way
         if (!rescale({here, n_rows()}, range, space.factors[t])) return false;
@@ -252,12 +323,12 @@ bool Layers::sum_forward(const LayerScores& scores, Space& space, double& log_z)
 bool Layers::sum_backward(const LayerScores& scores, Space& space, double* labels, double* arcs) const {
     space.after = slot_final_;
     space.row.resize(n_rows() + kRunLanes);
-    space.rest.resize(2 * leaving_.n_rows());
-    space.counts.assign(leaving_.n_entries(), 0.0);
+    space.rest.resize(std::max(2 * leaving_.n_rows(), n_slots_));
+    space.counts.assign(items_out().size(), 0.0);
     std::fill_n(labels, scores.length * n_labels_, 0.0);
     const auto write_counts = [&](double* to) {
         for (std::size_t e = 0; e < space.counts.size(); ++e)
-            if (leaving_.item[e] != kNone) to[leaving_.item[e]] = space.counts[e] * space.out[e];
+            if (items_out()[e] != kNone) to[items_out()[e]] = space.counts[e] * space.out[e];
     };
     InterruptCheck check;
     double* row = space.row.data();
@@ -265,7 +336,7 @@ bool Layers::sum_backward(const LayerScores& scores, Space& space, double* label
     for (std::size_t t = scores.length; t-- > 0;) {
         check();
         if (double shift; !scores.tied) weigh(scores, t, space, shift);
-        if (t + 1 == scores.length || !scores.tied) spread(space.arcs, leaving_, space.out);
+        if (t + 1 == scores.length || !scores.tied) spread(space.arcs, items_out(), space.out);
         const double* here = arrived(space, t);
         run_loops().take(space.after.data(), row_slot_.data(), n_rows(), row);
         const double one = 1.0 / std::inner_product(row, row + n_rows(), here, 0.0);
@@ -273,14 +344,24 @@ bool Layers::sum_backward(const LayerScores& scores, Space& space, double* label
         run_loops().multiply(space.local.data() + t * n_labels_, row_label_.data(), n_rows(), row);
         std::fill_n(row + n_rows(), kRunLanes, 0.0);
 
-        const std::span<double> now(before, leaving_.n_rows()), then(next, leaving_.n_rows());
-        run_loops().take(states(space, t), leaving_slot_.data(), now.size(), before);
-        for (double& x : now) x *= space.factors[t] * one;
-        run_loops().sum_and_count(leaving_.runs(), space.out.data(), row, before, next, space.counts.data());
+        const double scale = space.factors[t] * one;
         double factor;
-        if (!rescale(then, run_loops().range(next, then.size()), factor)) return false;
-        std::ranges::fill(space.after, 0.0);
-        for (std::size_t r = 0; r < then.size(); ++r) space.after[leaving_slot_[r]] = next[r];
+        if (blocked_) {
+            const double* now = states(space, t);
+            for (std::size_t i = 0; i < n_slots_; ++i) space.rest[i] = now[i] * scale;
+            std::ranges::fill(space.after, 0.0);
+            run_loops().sum_and_count_blocks(blocks_.runs(), space.out.data(), row, space.rest.data(),
+                                             space.after.data(), space.counts.data());
+            if (!rescale(space.after, run_loops().range(space.after.data(), n_slots_), factor)) return false;
+        } else {
+            const std::span<double> now(before, leaving_.n_rows()), then(next, leaving_.n_rows());
+            run_loops().take(states(space, t), leaving_slot_.data(), now.size(), before);
+            for (double& x : now) x *= scale;
+            run_loops().sum_and_count(leaving_.runs(), space.out.data(), row, before, next, space.counts.data());
+            if (!rescale(then, run_loops().range(next, then.size()), factor)) return false;
+            std::ranges::fill(space.after, 0.0);
+            for (std::size_t r = 0; r < then.size(); ++r) space.after[leaving_slot_[r]] = next[r];
+        }
         if (scores.tied) continue;
         write_counts(arcs + t * arcs_.size());
         std::ranges::fill(space.counts, 0.0);

@@ -91,13 +91,26 @@ private:
     static Matrix matrix(const Lists& lists);
     static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
+    // States that lead to the same arrivals, label by label, as histories with the same last labels do.
+    struct Blocks {
+        std::vector<std::uint32_t> source_begins{0}, sources, pack_begins{0}, columns, entry_begins, item;
+        RunBlocks runs() const {
+            return {source_begins.size() - 1, source_begins.data(), sources.data(),
+                    pack_begins.data(),       columns.data(),       entry_begins.data()};
+        }
+    };
+    void find_blocks(const Lists& leaving);
+
     double* states(Space& space, std::size_t t) const { return space.states.data() + t * n_slots_; }
     double* arrived(Space& space, std::size_t t) const {  // after states of t
         return single_ ? states(space, t + 1) : space.arrived.data() + t * (n_rows() + kRunLanes);
     }
     std::size_t n_rows() const { return arriving_.n_rows(); }
     void make_room(std::size_t length, double zero, double one, Space& space) const;
-    void spread(const std::vector<double>& of_arcs, const Matrix& matrix, std::vector<double>& out) const;
+    void spread(const std::vector<double>& of_arcs, const std::vector<std::uint32_t>& items,
+                std::vector<double>& out) const;
+    const std::vector<std::uint32_t>& items_in() const { return blocked_ ? blocks_.item : arriving_.item; }
+    const std::vector<std::uint32_t>& items_out() const { return blocked_ ? blocks_.item : leaving_.item; }
     void max_forward(const LayerScores& scores, Space& space) const;
     bool weigh(const LayerScores& scores, std::size_t t, Space& space, double& shift) const;
     bool sum_forward(const LayerScores& scores, Space& space, double& log_z) const;
@@ -111,8 +124,10 @@ private:
     std::vector<Arrival> arrivals_;
     std::vector<std::uint32_t> arrival_;  // of each arc
     Lists into_, in_state_;
-    bool single_ = true;                               // every state has one arrival at most
-    Matrix arriving_, joining_, leaving_;              // arcs into arrivals, arrivals into states, arcs out of states
+    bool single_ = true;                   // every state has one arrival at most
+    Matrix arriving_, joining_, leaving_;  // arcs into arrivals, arrivals into states, arcs out of states
+    Blocks blocks_;
+    bool blocked_ = false;                             // blocks are full enough to be faster than single edges
     std::vector<std::uint32_t> row_, slot_;            // of each arrival; of each state in a vector of states
     std::vector<std::uint32_t> row_label_, row_slot_;  // of each row: its label, the slot of its state
     std::vector<std::uint32_t> leaving_slot_;          // of each row of arcs out of states: the slot of its state

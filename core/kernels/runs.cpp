@@ -74,6 +74,76 @@ void sum_and_count(const Runs& runs, const double* weights, const double* in, co
         });
 }
 
+// Calls visit(sources, how many, columns, first entry) for every pack of columns of every block.
+template <class Visit>
+TW_INLINE void each_pack(const RunBlocks& blocks, Visit visit) {
+    for (size_t b = 0; b < blocks.n_blocks; ++b) {
+        const uint32_t* sources = blocks.sources + blocks.source_begins[b];
+        const size_t n = blocks.source_begins[b + 1] - blocks.source_begins[b];
+        size_t at = (size_t)blocks.entry_begins[b] * kRunLanes;
+        for (size_t c = blocks.pack_begins[b]; c < blocks.pack_begins[b + 1]; ++c, at += n * kRunLanes)
+            visit(sources, n, blocks.columns + c * kRunLanes, at);
+    }
+}
+
+template <class Join, class Add>
+TW_INLINE void reduce_blocks(const RunBlocks& blocks, const double* weights, const double* in, double zero, double* out,
+                             Join join, Add add) {
+    each_pack(blocks, [&](const uint32_t* sources, size_t n, const uint32_t* columns, size_t at) TW_INLINE_LAMBDA {
+        Pack total[kPacks];
+        unrolled<kPacks>([&](auto p) TW_INLINE_LAMBDA { total[p.value] = fill(zero); });
+        for (size_t s = 0; s < n; ++s)
+            unrolled<kPacks>([&](auto p) TW_INLINE_LAMBDA {
+                total[p.value] =
+                    join(total[p.value], fill(in[sources[s]]), load(weights + at + s * kRunLanes + p.value * W));
+            });
+        double lane[kRunLanes];
+        unrolled<kPacks>([&](auto p) TW_INLINE_LAMBDA { store(lane + p.value * W, total[p.value]); });
+        for (size_t i = 0; i < kRunLanes; ++i) out[columns[i]] = add(out[columns[i]], lane[i]);
+    });
+}
+
+void sum_blocks(const RunBlocks& blocks, const double* weights, const double* in, double* out) {
+    reduce_blocks(
+        blocks, weights, in, 0.0, out, [](Pack total, Pack x, Pack w) TW_INLINE_LAMBDA { return x * w + total; },
+        [](double a, double b) TW_INLINE_LAMBDA { return a + b; });
+}
+
+void max_blocks(const RunBlocks& blocks, const double* weights, const double* in, double* out) {
+    reduce_blocks(
+        blocks, weights, in, -kInfinity, out,
+        [](Pack total, Pack x, Pack w) TW_INLINE_LAMBDA { return maximum(x + w, total); },
+        [](double a, double b) TW_INLINE_LAMBDA { return a < b ? b : a; });
+}
+
+void sum_and_count_blocks(const RunBlocks& blocks, const double* weights, const double* in, const double* rows,
+                          double* out, double* counts) {
+    constexpr size_t kTogether = 4;  // packs of columns
+    for (size_t i = 0; i < blocks.source_begins[blocks.n_blocks]; ++i) out[blocks.sources[i]] = 0.0;
+    for (size_t b = 0; b < blocks.n_blocks; ++b) {
+        const uint32_t* sources = blocks.sources + blocks.source_begins[b];
+        const size_t n = blocks.source_begins[b + 1] - blocks.source_begins[b], last = blocks.pack_begins[b + 1];
+        size_t at = (size_t)blocks.entry_begins[b] * kRunLanes;
+        for (size_t first = blocks.pack_begins[b]; first < last; first += kTogether) {
+            const size_t n_packs = last - first < kTogether ? last - first : kTogether;
+            Pack x[kTogether * kPacks];
+            for (size_t i = 0; i < n_packs * kPacks; ++i) x[i] = gather(in, blocks.columns + first * kRunLanes + i * W);
+            for (size_t s = 0; s < n; ++s) {
+                const Pack row = fill(rows[sources[s]]);
+                Pack total = fill(0.0);
+                for (size_t c = 0; c < n_packs; ++c)
+                    unrolled<kPacks>([&](auto p) TW_INLINE_LAMBDA {
+                        const size_t entry = at + (c * n + s) * kRunLanes + p.value * W;
+                        total = x[c * kPacks + p.value] * load(weights + entry) + total;
+                        store(counts + entry, x[c * kPacks + p.value] * row + load(counts + entry));
+                    });
+                out[sources[s]] += reduce_add(total);
+            }
+            at += n_packs * n * kRunLanes;
+        }
+    }
+}
+
 void take(const double* in, const uint32_t* from, size_t size, double* out) {
     for (size_t i = 0; i < size; i += W) store(out + i, gather(in, from + i));
 }
@@ -133,6 +203,7 @@ bool exponentials(const double* values, size_t size, double* out, double* shift)
 }  // namespace
 
 extern const RunLoops TW_COPY(run_loops);
-const RunLoops TW_COPY(run_loops) = {sum, max, sum_and_count, take, multiply, add, range, exponentials};
+const RunLoops TW_COPY(run_loops) = {sum,  max,      sum_and_count, sum_blocks, max_blocks,  sum_and_count_blocks,
+                                     take, multiply, add,           range,      exponentials};
 
 }  // namespace tw

@@ -21,6 +21,15 @@ struct Runs {
     const std::uint32_t* from;    // [rows][kRunLanes]
 };
 
+// The same for nodes whose edges come from few groups of others, as histories that end alike: every group of sources
+// leads to the same columns. Entries lie as [block][pack of columns][source][kRunLanes]; what fills up weighs zero.
+struct RunBlocks {
+    std::size_t n_blocks;
+    const std::uint32_t *source_begins, *sources;  // [n_blocks + 1]; where a source's value is
+    const std::uint32_t *pack_begins, *columns;    // [n_blocks + 1]; [packs][kRunLanes], where a column's value is
+    const std::uint32_t* entry_begins;             // [n_blocks], in packs
+};
+
 struct Range {
     double least, most;  // of what is not zero; +inf and 0 when there is nothing
 };
@@ -33,6 +42,12 @@ struct RunLoops {
     // The sum, and counts += in[from] * rows[node].
     void (*sum_and_count)(const Runs&, const double* weights, const double* in, const double* rows, double* out,
                           double* counts);
+    // The same over blocks: out has the zero of the semiring in all columns before. In sum_and_count_blocks columns are
+    // `in`, and `rows` and `out` are by source.
+    void (*sum_blocks)(const RunBlocks&, const double* weights, const double* in, double* out);
+    void (*max_blocks)(const RunBlocks&, const double* weights, const double* in, double* out);
+    void (*sum_and_count_blocks)(const RunBlocks&, const double* weights, const double* in, const double* rows,
+                                 double* out, double* counts);
     // out = in[from], `size` a multiple of kRunLanes.
     void (*take)(const double* in, const std::uint32_t* from, std::size_t size, double* out);
     // rows *= local[labels], and the range of the result; rows += local[labels]. `size` as in take.

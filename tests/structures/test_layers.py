@@ -104,9 +104,27 @@ def automata(draw):
     return structure, T, scores, allowed
 
 
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("scale", [1.0, 60.0])
+def test_histories_that_end_alike_are_one_block(tied, scale):
+    """With many labels, states that lead to the same arrivals are taken together."""
+    rng = np.random.default_rng(9)
+    K, T = 11, 3
+    seen = [rng.integers(0, K, 12).astype(np.uint32) for _ in range(3)]
+    ngrams = _core.NGrams.seen(K, 2, seen, True)
+    n = T * K + ngrams.n_arcs * (1 if tied else T)
+    allowed = (rng.random(n) < 0.9).astype(np.uint8)
+    for mask in (None, allowed):
+        agree(ngrams.structure(tied), T, rng.normal(size=n) * scale, mask)
+        agree(ngrams.structure(tied), T, rng.integers(-1, 2, n).astype(float), mask)
+
+
 @given(automata())
 def test_layers_and_recursions_agree(problem):
-    structure, T, scores, allowed = problem
+    agree(*problem)
+
+
+def agree(structure, T, scores, allowed):
     one, two = (structure.best(shape(T), scores, k, allowed) for k in (1, 2))  # one by layers, two by recursions
     assert len(one) == min(len(two), 1)
     log_z = structure.log_partition(shape(T), scores, allowed)
