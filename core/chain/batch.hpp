@@ -1,8 +1,8 @@
 // Every question about first-order chains, asked of a whole batch at once. A single chain is a batch of one.
 //
 // Sums run on rescaled probabilities (kernels.hpp); a sequence whose values leave the safe range is redone in log space
-// (program.hpp). Sequences are grouped by length, kSideBySide at a time; groups depend on the data alone, so the answers
-// do not depend on the number of threads.
+// (program.hpp). Sequences are grouped by length, kSideBySide at a time; groups depend on the data alone, so the
+// answers do not depend on the number of threads.
 #pragma once
 
 #include <cstddef>
