@@ -1,9 +1,12 @@
 #include "structure.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <utility>
 #include <vector>
 
+#include "../base/interrupt.hpp"
 #include "../base/semiring.hpp"
 #include "../structures/chain_family.hpp"
 #include "batch.hpp"
@@ -15,6 +18,7 @@ namespace {
 struct Space final : Workspace {
     std::vector<double> unary, moves, edges, last_moves;  // the last: tied ones as they were packed last
     bool best_packed = false, sums_packed = false;        // whether they are, in which of these
+    std::vector<double> beta, factors, rows, terms;
     BestOfChain best;
     SumsOfChain sums;
 };
@@ -82,6 +86,97 @@ public:
         if (length > 1 && total != kLogZero) edge_marginals({potentials, {sequence}, 1}, {&edges, 1});
         for (std::size_t i = 0; i < space.edges.size(); ++i) variance[n_labels + i % size] += spread(space.edges[i]);
         return total;
+    }
+
+    // beta_t(y) is the log of the sum over all that may follow label y at t, so that
+    //     -log p(y_t | y_{t-1}) = beta_{t-1}(y_{t-1}) - move(y_{t-1}, y_t) - unary_t(y_t) - beta_t(y_t).
+    // Derivatives by beta flow from each position to the next, over p(next label | label).
+    bool loss_by_site(Shape shape, std::span<const double> scores, std::span<const Part> gold,
+                      std::span<const double> weights, double& loss, double* derivatives,
+                      Workspace& work) const override {
+        auto& space = static_cast<Space&>(work);
+        const std::size_t length = shape[0], K = K_, size = K * K;
+        if (length == 0) return false;
+        const double* unary = scores.data();
+        const double* all_moves = moves(space, {scores}, length);
+        space.beta.resize(length * K);
+        space.factors.resize((tied_ ? 1 : std::max<std::size_t>(length - 1, 1)) * size);
+        space.rows.resize(length * K);
+        space.terms.resize(K);
+        const auto factors = [&](std::size_t t) { return space.factors.data() + (tied_ ? 0 : t * size); };
+        // exp(scores - the greatest); false where a finite one is so small that products may vanish.
+        const auto exponentiated = [](const double* from, std::size_t n, double* to, double& greatest) {
+            constexpr double kLeast = -200.0;
+            greatest = *std::max_element(from, from + n);
+            if (greatest == kLogZero) greatest = 0.0;
+            for (std::size_t i = 0; i < n; ++i) {
+                to[i] = from[i] - greatest;
+                if (to[i] < kLeast && to[i] != kLogZero) return false;
+            }
+            kernels().exponentials(to, n, to);
+            return true;
+        };
+        std::vector<double> shifts(tied_ ? 1 : length);
+        for (std::size_t t = 0; t + 1 < (tied_ ? 2 : length); ++t)
+            if (!exponentiated(all_moves + (tied_ ? 0 : t * size), size, factors(t), shifts[t])) return false;
+        loss = 0.0;
+        std::copy_n(end_.data(), K, space.beta.data() + (length - 1) * K);
+        InterruptCheck check;
+        for (std::size_t t = length; t-- > 0;) {  // rows[t]: exp(unary_t + beta_t), scaled
+            check();
+            double greatest = 0.0;
+            for (std::size_t y = 0; y < K; ++y)
+                space.terms[y] = unary[t * K + y] + space.beta[t * K + y] + (t == 0 ? start_[y] : 0.0);
+            if (!exponentiated(space.terms.data(), K, space.rows.data() + t * K, greatest)) return false;
+            const double* row = space.rows.data() + t * K;
+            if (t == 0) {
+                loss += weights[0] * (greatest + std::log(std::accumulate(row, row + K, 0.0)));
+                break;
+            }
+            const double* from = factors(t - 1);
+            for (std::size_t a = 0; a < K; ++a) {
+                double sum = 0.0;
+                for (std::size_t b = 0; b < K; ++b) sum += from[a * K + b] * row[b];
+                space.beta[(t - 1) * K + a] =
+                    sum == 0.0 ? kLogZero : std::log(sum) + greatest + shifts[tied_ ? 0 : t - 1];
+                space.terms[a] = sum;
+            }
+            // From here on beta of t is not needed but for gold's label: what it is divided by takes its place.
+            const double of_gold = space.beta[t * K + gold[t] % K];
+            std::copy_n(space.terms.data(), K, space.beta.data() + t * K);
+            const std::size_t before = gold[t - 1] % K, here = gold[t] % K;
+            const double move = all_moves[(tied_ ? 0 : (t - 1) * size) + before * K + here];
+            loss += weights[t] * (space.beta[(t - 1) * K + before] - move - unary[t * K + here] - of_gold);
+        }
+        loss -= weights[0] * (unary[gold[0]] + start_[gold[0]] + space.beta[gold[0]]);
+        std::fill_n(derivatives, scores.size(), 0.0);
+        double* edges = derivatives + length * K;
+        const double* first = space.rows.data();
+        const double total = std::accumulate(first, first + K, 0.0);
+        for (std::size_t y = 0; y < K; ++y) derivatives[y] = space.terms[y] = weights[0] * first[y] / total;
+        for (std::size_t t = 0; t < length; ++t) {  // terms: what flows into beta of t
+            check();
+            const std::size_t here = gold[t] % K;
+            derivatives[t * K + here] -= weights[t];
+            if (t + 1 == length) break;
+            space.terms[here] += weights[t + 1] - weights[t];
+            const double *sums = space.beta.data() + (t + 1) * K, *row = space.rows.data() + (t + 1) * K;
+            double* nodes = derivatives + (t + 1) * K;
+            double* step = edges + (tied_ ? 0 : t * size);
+            for (std::size_t a = 0; a < K; ++a) {
+                if (space.terms[a] == 0.0 || sums[a] == 0.0) continue;
+                const double flow = space.terms[a] / sums[a];
+                const double* from = factors(t) + a * K;
+                for (std::size_t b = 0; b < K; ++b) {
+                    const double p = flow * from[b] * row[b];
+                    step[a * K + b] += p;
+                    nodes[b] += p;
+                }
+            }
+            std::copy_n(nodes, K, space.terms.data());
+            step[here * K + gold[t + 1] % K] -= weights[t + 1];
+        }
+        return true;
     }
 
 private:

@@ -317,7 +317,6 @@ double LinearOracle::infer_whole(std::size_t example, double* variance, Space& s
 double LinearOracle::infer_site_by_site(std::size_t example, double* variance, Space& space) const {
     const std::size_t n = features().n_sites(example, 0), K = features().n_codes(0);
     const double* v = set_->site_weights.data() + set_->first_site[example];
-    std::ranges::fill(space.expected, 0.0);
     if (variance) {
         space.more.resize(space.scores.size());
         structure().log_partition(set_->shapes[example], {space.scores}, space.more.data(), variance, workspace(space));
@@ -325,9 +324,14 @@ double LinearOracle::infer_site_by_site(std::size_t example, double* variance, S
         for (std::size_t t = 0; t < n; ++t) mean += v[t] / static_cast<double>(n);
         for (std::size_t i = 0; i < space.scores.size(); ++i) variance[i] *= i < n * K ? v[i / K] : mean;
     }
+    double total = 0.0;
+    if (!partly_known() && structure().loss_by_site(set_->shapes[example], space.scores, set_->gold[example], {v, n},
+                                                    total, space.expected.data(), workspace(space)))
+        return total;
     space.allowed.assign(space.scores.size(), 1);
     space.more.resize(space.scores.size());
-    double total = 0.0;
+    std::ranges::fill(space.expected, 0.0);
+    total = 0.0;
     for (std::size_t t = 0; n > 0 && t <= n; ++t) {
         if (t > 0) keep_gold(example, t - 1, space);
         const double times = t == 0 ? v[0] : t == n ? -v[n - 1] : v[t] - v[t - 1];

@@ -108,6 +108,14 @@ public:
     // block that gold has not.
     virtual void costs(Shape shape, std::span<const Part> gold, std::span<double> out) const;
 
+    // Where outputs have one part at each site of the first block:  sum of weights[s] * -log p(part at site s of gold |
+    // gold's parts at the sites before it),  and its derivatives by the scores. False: the structure has no quick way.
+    virtual bool loss_by_site(Shape, std::span<const double> /*scores*/, std::span<const Part> /*gold*/,
+                              std::span<const double> /*weights*/, double& /*loss*/, double* /*derivatives*/,
+                              Workspace&) const {
+        return false;
+    }
+
     // Whether every output is a single part, so that no two parts ever occur together.
     virtual bool has_one_part() const { return false; }
 
