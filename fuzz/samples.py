@@ -186,11 +186,11 @@ def saved_estimators() -> dict[str, bytes]:
     templates = Templates("word[-1..1]\npair: word\nngram: bias\n")
     words, labels = [["Rain", "fell", "on", "Rain"]] * 2, [["A", "B", "C", "A"], ["B", "A", "A", "C"]]
     made |= {
-        name: tw.SequenceLabeler(tw.CRF(max_iter=2), templates, order=order).fit(words, labels)
+        name: tw.SequenceLabeler(tw.CRF(tol=0.1), templates, order=order).fit(words, labels)
         for name, order in chains
     }
     spans = Templates("word\nspan: whole.word\nspan: size\n")
-    made["segments"] = tw.SegmentLabeler(tw.CRF(max_iter=2), spans).fit(words, [[(0, 2, "A")], [(1, 4, "B")]])
+    made["segments"] = tw.SegmentLabeler(tw.CRF(tol=0.1), spans).fit(words, [[(0, 2, "A")], [(1, 4, "B")]])
     for name, estimator in made.items():
         file = io.BytesIO()
         estimator.save(file)
