@@ -119,6 +119,19 @@ span: whole.pos
 span: outline(pos)
 """
 
-SEGMENT_WORDS = WORDS + SPANS_OF_WORDS
+SEGMENT_WORDS = (
+    WORDS
+    + SPANS_OF_WORDS
+    + """
+span: suffix(first.word, 2..3)
+span: suffix(last.word, 2..3)
+span: suffix(before.word, 2..3)
+span: suffix(after.word, 2..3)
+span: shape(first.word, 1)
+span: shape(last.word, 1)
+span: shape(before.word, 1) & shape(first.word, 1)
+span: shape(last.word, 1) & shape(after.word, 1)
+"""
+)
 
 SEGMENTS = CHUNKING + SPANS_OF_WORDS + SPANS_OF_TAGS
