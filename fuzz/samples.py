@@ -186,8 +186,7 @@ def saved_estimators() -> dict[str, bytes]:
     templates = Templates("word[-1..1]\npair: word\nngram: bias\n")
     words, labels = [["Rain", "fell", "on", "Rain"]] * 2, [["A", "B", "C", "A"], ["B", "A", "A", "C"]]
     made |= {
-        name: tw.SequenceLabeler(tw.CRF(tol=0.1), templates, order=order).fit(words, labels)
-        for name, order in chains
+        name: tw.SequenceLabeler(tw.CRF(tol=0.1), templates, order=order).fit(words, labels) for name, order in chains
     }
     spans = Templates("word\nspan: whole.word\nspan: size\n")
     made["segments"] = tw.SegmentLabeler(tw.CRF(tol=0.1), spans).fit(words, [[(0, 2, "A")], [(1, 4, "B")]])
