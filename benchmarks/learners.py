@@ -1,4 +1,4 @@
-"""Every learner on every structure, on small real data: the score reached and the seconds it took.
+"""Every learner on every structure, on small real data: the score reached and the seconds of processor time it took.
 
     python benchmarks/learners.py            # all learners
     python benchmarks/learners.py pa crf     # some
@@ -283,7 +283,7 @@ def main(arguments: list[str]) -> int:
             print(f"{name}, {column}: {row[-2]} {row[-1]}", file=sys.stderr, flush=True)
         rows.append(row)
     head = ["learner", *(title for column in columns for title in (column, "s"))]
-    print_table("score in per cent, seconds", head, rows)
+    print_table("score in per cent, seconds of processor time", head, rows)
     for note, number in notes.items():
         print(f"[{number}] {note}")
     print(f"* stopped after {SECONDS:g} s\n\n{time.perf_counter() - began:.0f} s in all")
@@ -362,16 +362,16 @@ def _with_one_name(lines: list[list[str]], labels: list[list[str]]) -> tuple[lis
 
 
 def _cell(model: Any, X: Any, y: Any, X_test: Any, y_test: Any) -> Cell:
-    began = time.perf_counter()
+    began = time.process_time()
     late = False
 
     def stop(_: Any) -> bool:
         nonlocal late
-        late = time.perf_counter() - began > SECONDS
+        late = time.process_time() - began > SECONDS
         return late
 
     model.fit(X, y, callback=stop)
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     return Cell(model.score(X_test, y_test), seconds, not late)
 
 

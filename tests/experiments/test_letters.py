@@ -1,4 +1,4 @@
-"""What the experiment with letters is made of: what is seen of an image, copies of it, words that are held out."""
+"""What the experiment with letters is made of: what is seen of an image, words and their folds."""
 
 import sys
 from pathlib import Path
@@ -32,16 +32,6 @@ def test_every_pair_of_black_pixels_that_is_near_is_one_attribute(letters):
     row = letters.attributes(image[np.newaxis])
     assert row.sum() == 1 + len(black) + len(near)
     assert set(row.data.tolist()) == {1.0}
-
-
-def test_a_shift_moves_pixels_and_loses_those_at_the_edge(letters):
-    images = random_images()
-    down = letters.shifted(1, 0)(images)
-    np.testing.assert_array_equal(down[:, 1:], images[:, :-1])
-    assert not down[:, 0].any()
-    left = letters.shifted(0, -1)(images)
-    np.testing.assert_array_equal(left[:, :, :-1], images[:, :, 1:])
-    assert not left[:, :, -1].any()
 
 
 def test_folds_change_places_between_learning_and_testing(letters):
