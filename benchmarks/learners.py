@@ -130,7 +130,7 @@ class Spans(tw.Structure):
                 starts.append(len(indices))
         return starts, indices, np.ones(len(indices))
 
-    def decode(self, scores: FloatArray, x: list[str]) -> list[int]:
+    def decode(self, scores: FloatArray, x: list[str]) -> list[int]:  # type: ignore[override]
         """Go from word to word: the best set of spans that ends there, or before."""
         table = scores.reshape(-1, len(self.types))
         kinds, best = table.argmax(axis=1), table.max(axis=1)
@@ -149,7 +149,7 @@ class Spans(tw.Structure):
                 j = self.places(len(x))[last[j]][0]
         return found
 
-    def marginals(self, scores: FloatArray, x: list[str]) -> tuple[float, FloatArray]:
+    def marginals(self, scores: FloatArray, x: list[str]) -> tuple[float, FloatArray]:  # type: ignore[override]
         """Forward and backward over the same."""
         spans = self.places(len(x))
         sums = np.logaddexp.reduce(scores.reshape(-1, len(self.types)), axis=1)
@@ -225,7 +225,8 @@ class AutomatonTagger:
         return float(tw.evaluation.span_scores(y, guessed).f1)
 
     def _best(self, scores: list[FloatArray]) -> list[int]:
-        return tw.AutomatonChain(np.array(scores), self.automaton, self.arcs).argmax().labels.tolist()
+        best: list[int] = tw.AutomatonChain(np.array(scores), self.automaton, self.arcs).argmax().labels.tolist()
+        return best
 
     def _decisions(self, scores: list[FloatArray]) -> list[int]:
         """Viterbi over decisions that each have probabilities of their own, as a MEMM learns them."""

@@ -45,8 +45,8 @@ def main(arguments: list[str]) -> int:
     print_load()
     train, test = (list(tw.corpora.read_columns(folder / f"{name}.txt.gz")) for name in ("train", "test"))
     train = train[: int(arguments[0])] if arguments else train
-    X, y = [sentence.tokens for sentence in train], [sentence.labels for sentence in train]
-    X_test, y_test = [sentence.tokens for sentence in test], [sentence.labels for sentence in test]
+    X, y = [sentence.tokens for sentence in train], [sentence.labels or [] for sentence in train]
+    X_test, y_test = [sentence.tokens for sentence in test], [sentence.labels or [] for sentence in test]
     rows = []
     for options in SETTINGS:
         model, epoch_seconds = timed(tw.PassiveAggressive(C=0.03, epochs=EPOCHS), X, y, options)
