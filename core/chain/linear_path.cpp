@@ -67,9 +67,20 @@ std::unique_ptr<linear::LinearOracle> linear_oracle(const TrainingSet& set) {
     const bool per_step = set.has_pair_attributes();
     const std::size_t K = set.n_labels(), n = set.n_examples;
     linear::Examples examples;
-    Channel labels{.name = "token", .block = 0, .n_codes = K, .n_units = set.units.size(), .first = {0}};
-    Channel pairs{.name = "pair", .block = 1, .n_codes = K * K, .n_units = set.pair_units.size(), .first = {0}};
-    Channel moves{.name = "transitions", .block = 1, .sites = Channel::Sites::kTied, .n_codes = K * K, .n_units = 1};
+    // Member by member: GCC 12 destroys the members of an aggregate twice when the initialiser of one throws.
+    const auto channel = [](const char* name, std::size_t block, std::size_t n_codes, std::size_t n_units) {
+        Channel out;
+        out.name = name;
+        out.block = block;
+        out.n_codes = n_codes;
+        out.n_units = n_units;
+        out.first.push_back(0);
+        return out;
+    };
+    Channel labels = channel("token", 0, K, set.units.size());
+    Channel pairs = channel("pair", 1, K * K, set.pair_units.size());
+    Channel moves = channel("transitions", 1, K * K, 1);
+    moves.sites = Channel::Sites::kTied;
     const bool plain = !set.valued() && !set.has_merged_units();
     for (std::size_t i = 0; i < n; ++i) {
         const std::uint32_t s = set.sequence[i];
@@ -95,21 +106,28 @@ std::unique_ptr<linear::LinearOracle> linear_oracle(const TrainingSet& set) {
     }
     moves.first.resize(n + 1);
     std::iota(moves.first.begin(), moves.first.end(), std::size_t{0});
-    std::vector<linear::WeightTable> tables{table_of(set.unit_weights)};
+    std::vector<linear::WeightTable> tables;
+    tables.push_back(table_of(set.unit_weights));
     examples.channels.push_back(std::move(labels));
     if (per_step) {
         tables.push_back(table_of(set.pair_weights));
         examples.channels.push_back(std::move(pairs));
     }
-    tables.push_back({{0, static_cast<std::uint32_t>(set.transition_pairs.size())}, set.transition_pairs});
+    linear::WeightTable& transitions = tables.emplace_back();
+    transitions.starts.assign({0, static_cast<std::uint32_t>(set.transition_pairs.size())});
+    transitions.codes = set.transition_pairs;
     examples.channels.push_back(std::move(moves));
     examples.cost = set.settings.cost;
     if (set.has_merged_units()) examples.variables = Variables::kScaled;
     const Constraints& c = set.settings.constraints;
     const auto combinations =
         set.settings.combinations == Combinations::kGrown ? linear::Combinations::kGrown : linear::Combinations::kSeen;
-    return std::make_unique<linear::LinearOracle>(kernel_chain(K, !per_step, {c.transitions, c.start, c.end}),
-                                                  std::move(examples), combinations, std::move(tables));
+    LabelRules rules;
+    rules.moves = c.transitions;
+    rules.start = c.start;
+    rules.end = c.end;
+    return std::make_unique<linear::LinearOracle>(kernel_chain(K, !per_step, std::move(rules)), std::move(examples),
+                                                  combinations, std::move(tables));
 }
 
 Path::Path(const TrainingSet& set) : l1_factors_(set.n_weights(), 1.0) {

@@ -50,18 +50,17 @@ std::shared_ptr<LinearOracle::Set> LinearOracle::made(std::shared_ptr<const Stru
     Lists shapes;
     for (const auto& shape : examples.shapes) shapes.push_back(shape);
     Features features(*structure, shapes, std::move(examples.channels));
-    auto set = std::make_shared<Set>(Set{std::move(structure),
-                                         std::move(shapes),
-                                         {},
-                                         std::move(examples.allowed),
-                                         examples.variables,
-                                         std::move(examples.weights),
-                                         std::move(examples.part_costs),
-                                         std::move(examples.cost),
-                                         std::move(examples.site_weights),
-                                         {0},
-                                         {0},
-                                         std::move(features)});
+    const auto set = std::make_shared<Set>(std::move(features));
+    set->structure = std::move(structure);
+    set->shapes = std::move(shapes);
+    set->allowed = std::move(examples.allowed);
+    set->variables = examples.variables;
+    set->weights = std::move(examples.weights);
+    set->part_costs = std::move(examples.part_costs);
+    set->cost = std::move(examples.cost);
+    set->site_weights = std::move(examples.site_weights);
+    set->first_part.push_back(0);
+    set->first_site.push_back(0);
     for (std::size_t i = 0; i < n; ++i) {
         set->first_part.push_back(set->first_part.back() + set->features.n_parts(i));
         set->first_site.push_back(set->first_site.back() + set->features.n_sites(i, 0));

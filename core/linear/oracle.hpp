@@ -90,10 +90,11 @@ public:
 
 private:
     struct Set {
+        explicit Set(Features made) : features(std::move(made)) {}
         std::shared_ptr<const Structure> structure;
         Lists shapes, gold;  // gold: parts; of partly known outputs, those that some allowed output has
         Lists allowed;       // as given
-        Variables variables;
+        Variables variables = Variables::kPlain;
         std::vector<double> weights, part_costs, cost, site_weights;
         std::vector<std::size_t> first_part, first_site;  // of examples, in part_costs and in site_weights
         Features features;

@@ -30,13 +30,13 @@ QUESTIONS = {
     ),
     "expectations": (
         "sums over all outputs",
-        "define expectations(x, weights, gold, cost_scale) or outputs(x), or choose a learner that asks for the best "
-        "output only",
+        "define expectations(x, weights, gold, cost_scale) or outputs(x), with parts(x) marginals(scores), or choose a "
+        "learner that asks for the best output only",
         "choose a learner that asks for the best output only",
     ),
     "parts": (
         "marginals of parts under any scores",
-        "define outputs(x), or choose another learner",
+        "define outputs(x), with parts(x) marginals(scores), or choose another learner",
         f"{_ONE_GOLD}; an oracle of chains answers with use='best'",
     ),
     "local": (
