@@ -346,14 +346,20 @@ double BestLabellings::token_cost(std::size_t token, std::size_t label) const {
 
 void BestLabellings::add_costs(std::size_t s, double nu, double* unary) const {
     if (nu == 0.0) return;
-    for (std::size_t t = set_.starts[s]; t < set_.starts[s + 1]; ++t, unary += K_) {
-        if (set_.settings.cost.empty() && !set_.partly_labelled()) {
-            const double cost = nu * (set_.token_weights.empty() ? 1.0 : set_.token_weights[t]);
+    const std::size_t K = K_;
+    for (std::size_t t = set_.starts[s]; t < set_.starts[s + 1]; ++t, unary += K) {
+        if (set_.partly_labelled()) {
+            for (std::size_t y = 0; y < K; ++y) unary[y] += nu * token_cost(t, y);
+            continue;
+        }
+        const double weight = set_.token_weights.empty() ? 1.0 : set_.token_weights[t];
+        if (set_.settings.cost.empty()) {
             const double of_gold = unary[set_.gold[t]];
-            for (std::size_t y = 0; y < K_; ++y) unary[y] += cost;
+            for (std::size_t y = 0; y < K; ++y) unary[y] += nu * weight;
             unary[set_.gold[t]] = of_gold;
         } else {
-            for (std::size_t y = 0; y < K_; ++y) unary[y] += nu * token_cost(t, y);
+            const double* costs = set_.settings.cost.data() + set_.gold[t] * K;
+            for (std::size_t y = 0; y < K; ++y) unary[y] += nu * (costs[y] * weight);
         }
     }
 }
