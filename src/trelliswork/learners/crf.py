@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trelliswork import _core
+from trelliswork.arguments import callers_level
 from trelliswork.errors import ConvergenceWarning, InvalidInput
 from trelliswork.learners.epochs import checked_weights
 from trelliswork.learners.parameters import Only, Parameters, checked_choice, checked_integer, checked_number
@@ -358,7 +359,9 @@ class _Run:
         message = self._message(outcome, converged, stopped)
         if not converged and not stopped:
             warnings.warn(
-                f"{type(learner).__name__} training has not converged: {message}", ConvergenceWarning, stacklevel=3
+                f"{type(learner).__name__} training has not converged: {message}",
+                ConvergenceWarning,
+                stacklevel=callers_level(),
             )
         return Trained(weights, objective, self.iterations, converged, message)
 
