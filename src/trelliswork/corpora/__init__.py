@@ -1,4 +1,4 @@
-"""Labelled text: a corpus that the library ships, readers and writers of the usual files, and label schemes.
+"""Labelled text: corpora that the library ships, readers and writers of the usual files, and label schemes.
 
 Readers are generators that hold one sentence at a time. They take a path, an open file or ``"-"``, decompress gzip,
 and name the file and the line of whatever is wrong. Importing this package reads no file and needs no NumPy.
@@ -12,11 +12,12 @@ CSV of spreadsheets       `read_csv`, `write_csv`
 plain text                `read_text`, `token_offsets`
 spans of characters       `align_spans`, `spans_from_labels`
 label schemes             `spans`, `labels_from_spans`, `convert_labels`, `validate_labels`, `suggest_scheme`
-the shipped corpus        `ingredients`
+the shipped corpora       `ingredients`, `sentences`
 ========================  ================================================================================
 """
 
 from trelliswork.corpora.ingredients import ingredients as ingredients  # not lazy: named as its module
+from trelliswork.corpora.sentences import sentences as sentences
 from trelliswork.lazy import attach
 
 # Module -> the public names that it defines, loaded when first used.
@@ -25,6 +26,7 @@ _HOMES = {
     "corpora.conllu": ("ConlluSentence", "EmptyNode", "FusedToken", "Word", "read_conllu", "write_conllu"),
     "corpora.ingredients": ("Corpus", "ingredients"),
     "corpora.jsonlines": ("Example", "read_jsonl", "write_jsonl"),
+    "corpora.sentences": ("sentences",),
     "corpora.spreadsheets": ("read_csv", "write_csv"),
     "corpora.tables": ("LabelTable", "TokenTable", "read_blocks", "read_table", "read_table_blocks"),
     "corpora.text": (

@@ -13,6 +13,7 @@ from trelliswork.corpora.ingredients import ingredients as ingredients
 from trelliswork.corpora.jsonlines import Example as Example
 from trelliswork.corpora.jsonlines import read_jsonl as read_jsonl
 from trelliswork.corpora.jsonlines import write_jsonl as write_jsonl
+from trelliswork.corpora.sentences import sentences as sentences
 from trelliswork.corpora.spreadsheets import read_csv as read_csv
 from trelliswork.corpora.spreadsheets import write_csv as write_csv
 from trelliswork.corpora.tables import LabelTable as LabelTable
@@ -36,4 +37,4 @@ from trelliswork.labels.spans import spans as spans
 from trelliswork.labels.spans import suggest_scheme as suggest_scheme
 from trelliswork.labels.spans import validate_labels as validate_labels
 
-__all__ = ["Alignment", "ConlluSentence", "Corpus", "EmptyNode", "Example", "FusedToken", "LabelProblem", "LabelTable", "Misaligned", "Sentence", "Span", "TextLine", "TokenTable", "Word", "align_spans", "convert_labels", "find_offsets", "ingredients", "labels_from_spans", "read_blocks", "read_columns", "read_conllu", "read_csv", "read_jsonl", "read_table", "read_table_blocks", "read_text", "spans", "spans_from_labels", "suggest_scheme", "token_offsets", "validate_labels", "write_columns", "write_conllu", "write_csv", "write_jsonl"]
+__all__ = ["Alignment", "ConlluSentence", "Corpus", "EmptyNode", "Example", "FusedToken", "LabelProblem", "LabelTable", "Misaligned", "Sentence", "Span", "TextLine", "TokenTable", "Word", "align_spans", "convert_labels", "find_offsets", "ingredients", "labels_from_spans", "read_blocks", "read_columns", "read_conllu", "read_csv", "read_jsonl", "read_table", "read_table_blocks", "read_text", "sentences", "spans", "spans_from_labels", "suggest_scheme", "token_offsets", "validate_labels", "write_columns", "write_conllu", "write_csv", "write_jsonl"]
