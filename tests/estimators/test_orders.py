@@ -13,7 +13,7 @@ from trelliswork import learners, models
 from trelliswork.features.inputs import inputs_of
 from trelliswork.labels.constraints import constraints_of
 from trelliswork.labels.encoded import encoded
-from trelliswork.training.ngram_examples import NGramExamples
+from trelliswork.training.automaton_examples import AutomatonExamples
 
 TEMPLATES = tw.Templates("word[-1..1]\npair: word\nngram: word\nngram: bias")
 
@@ -169,7 +169,7 @@ def test_order_1_through_parts_is_the_chain():
     X, y = corpus(3)
     labeler = tw.SequenceLabeler(tw.CRF(l2=0.1))
     inputs, _ = inputs_of(X, "words")
-    examples = NGramExamples(labeler, inputs, X, encoded(y))
+    examples = AutomatonExamples(labeler, inputs, X, encoded(y))
     chain = labeler.fit(X, y)
     problem = examples.problem(None, None, lambda weights: None)
     trained = tw.CRF(l2=0.1).train(problem.oracle, n_jobs=1, seed=0, on_iteration=lambda iteration: False)
@@ -240,7 +240,7 @@ def test_a_warm_start_has_the_weights_that_there_were(learner):
     labeler = fitted(2, TEMPLATES, learner, X=X, y=y)
     inputs, _ = inputs_of(X, TEMPLATES, ("label", "pair", "ngram"))
     more = [*X, ["x", "x"]], encoded([*y, ["AA", "A"]])  # another label: the codes of all n-grams change
-    examples = NGramExamples(labeler, inputs, *more, earlier=labeler._model)
+    examples = AutomatonExamples(labeler, inputs, *more, earlier=labeler._model)
     start = examples.problem(None, None, lambda weights: None).first_weights
     model = examples._model_of(start, labeler._model.settings | {"labels": examples.classes})
     assert [weight for weight in model.weights() if weight.weight] == [w for w in labeler.weights() if w.weight]

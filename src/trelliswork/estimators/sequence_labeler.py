@@ -22,11 +22,11 @@ from trelliswork.labels.encoded import Gold, encoded, paired, require_paired, wa
 from trelliswork.labels.scheme_constraints import SchemeConstraints
 from trelliswork.labels.span_labels import SpanLabels
 from trelliswork.learners.training import FloatArray
+from trelliswork.models.automata import AutomatonModel
 from trelliswork.models.calibration import Calibration, best_temperature, warn_unless_probabilities
 from trelliswork.models.decoding import PredictedSpan, least_risk, masks_of, spans_of
 from trelliswork.models.decoding_constraints import Limits, bias_of
 from trelliswork.models.json_values import plain
-from trelliswork.models.ngrams import NGramModel
 from trelliswork.models.registry import refuse_arguments
 from trelliswork.models.trained import TrainedModel, Weight
 from trelliswork.structures import checks
@@ -278,10 +278,10 @@ class SequenceLabeler(Estimator):
 
     def _examples(self, inputs: Inputs, X: Any, y: Any, *weights: Any, **how: Any) -> SequenceExamples:
         # Imported here, as all that only training needs: a program that loads a model and asks it does not wait for it.
-        from trelliswork.training.ngram_examples import NGramExamples
+        from trelliswork.training.automaton_examples import AutomatonExamples
         from trelliswork.training.sequence_examples import SequenceExamples
 
-        made = SequenceExamples if self.order == 1 else NGramExamples
+        made = SequenceExamples if self.order == 1 else AutomatonExamples
         return made(self, inputs, X, encoded(y), *weights, **how)
 
     def _learn(
@@ -890,7 +890,7 @@ class SequenceLabeler(Estimator):
 
 
 def _model_class(order: int) -> type[TrainedModel]:
-    return TrainedModel if order == 1 else NGramModel
+    return TrainedModel if order == 1 else AutomatonModel
 
 
 _SIMPLE_PARAMETERS = (

@@ -10,21 +10,21 @@ import numpy.typing as npt
 
 from trelliswork import _core
 from trelliswork.errors import InvalidInput
-from trelliswork.models.ngrams import NGramModel, NGrams
+from trelliswork.models.automata import AutomatonModel, LabelAutomaton
 from trelliswork.models.trained import TrainedModel
 from trelliswork.structures import checks
 from trelliswork.training.sequence_examples import SequenceExamples
 
-__all__ = ["NGramExamples"]
+__all__ = ["AutomatonExamples"]
 
 FloatArray = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-class NGramExamples(SequenceExamples):
+class AutomatonExamples(SequenceExamples):
     """What one call of `SequenceLabeler.fit` with an order of 2 or more learns from."""
 
-    def model(self, weights: FloatArray, settings: dict[str, Any]) -> NGramModel:
+    def model(self, weights: FloatArray, settings: dict[str, Any]) -> AutomatonModel:
         """Return the model with these weights."""
         return self._with_known_share(self._model_of(weights, settings))
 
@@ -33,25 +33,25 @@ class NGramExamples(SequenceExamples):
         """How many weights the model has."""
         return int(self.oracle.n_weights)
 
-    def _model_of(self, weights: FloatArray, settings: dict[str, Any]) -> NGramModel:
+    def _model_of(self, weights: FloatArray, settings: dict[str, Any]) -> AutomatonModel:
         described = {
-            "structure": {"name": "n-grams", "order": self._ngrams.order, "histories": self._labeler.histories},
-            "blocks": {"labels": len(self.classes), "arcs": len(self._ngrams.arcs)},
+            "structure": {"name": "n-grams", "order": self._automaton.order, "histories": self._labeler.histories},
+            "blocks": {"labels": len(self.classes), "arcs": len(self._automaton.arcs)},
             "channels": {
                 name: {"block": "labels" if block == 0 else "arcs", "sites": sites}
                 for name, block, sites, *_ in self._channels
             },
         }
-        tensors = self._parts.export(self.oracle, weights) | self._ngrams.tensors()
+        tensors = self._parts.export(self.oracle, weights) | self._automaton.tensors()
         if self._constraints is not None:
             allowed = zip(("transitions", "start", "end"), self._constraints, strict=True)
             tensors |= {f"allowed.{name}": part.astype(np.uint8).ravel() for name, part in allowed}
-        return NGramModel(tensors, settings | described)
+        return AutomatonModel(tensors, settings | described)
 
     def _taken_over(self, earlier: TrainedModel) -> Any:
         if self._keep_all:
             raise InvalidInput("partial_fit is for order=1. With a higher order, use fit with warm_start=True.")
-        if not isinstance(earlier, NGramModel) or earlier.ngrams.order != self._labeler.order:
+        if not isinstance(earlier, AutomatonModel) or earlier.automaton.order != self._labeler.order:
             raise InvalidInput("warm_start goes on from a model of the same order. Fit a new labeler.")
         return earlier
 
@@ -59,7 +59,7 @@ class NGramExamples(SequenceExamples):
         earlier: Any = self._earlier
         if earlier is None:
             return None
-        tensors = earlier.renumbered(self._ngrams, self.classes)
+        tensors = earlier.renumbered(self._automaton, self.classes)
         return np.asarray(self._parts.weights_from(self.oracle, tensors))
 
     def _dev_guess(self, sources: list[_core.Source], n_jobs: int) -> tuple[Callable[[FloatArray], Any], list[Any]]:
@@ -85,12 +85,12 @@ class NGramExamples(SequenceExamples):
         if templates is not None:
             attributes += [name for name in ("pair", "ngram") if name in templates.meets]
         try:
-            self._ngrams = NGrams.of(self._found_ngrams(order))
-            names = self._ngrams.named(True if templates is None else templates.transitions, attributes)
-            self._channels = self._ngrams.channels(names)
+            self._automaton = LabelAutomaton.of(self._found_ngrams(order))
+            names = self._automaton.named(True if templates is None else templates.transitions, attributes)
+            self._channels = self._automaton.channels(names)
             self._parts = _core.PartExamples(self._channels, [examples], labeler.min_count)
             cost = checks.as_cost(labeler.cost, len(self.classes)) if self.learner.costs else None
-            structure = self._ngrams.structure(tied=len(attributes) == 1)
+            structure = self._automaton.structure(tied=len(attributes) == 1)
             return self._parts.label_oracle(structure, examples, order, cost, combinations)
         except ValueError as error:
             raise InvalidInput(str(error)) from None

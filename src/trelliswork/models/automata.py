@@ -18,7 +18,7 @@ from trelliswork import _core, models
 from trelliswork.models.part_batch import PartBatch
 from trelliswork.models.trained import TrainedModel, Weight
 
-__all__ = ["NGramModel", "NGrams"]
+__all__ = ["AutomatonModel", "LabelAutomaton"]
 
 FloatArray = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -27,7 +27,7 @@ Bools = npt.NDArray[np.bool_]
 _NONE = 0xFFFFFFFF  # in the file: no label, before the beginning of a sequence
 
 
-class NGrams(NamedTuple):
+class LabelAutomaton(NamedTuple):
     """The automaton of a chain of higher order, as a model file has it."""
 
     n_labels: int
@@ -37,13 +37,13 @@ class NGrams(NamedTuple):
     labels: Ints  # (n, order + 1): the labels of each arc, oldest first; -1 before the beginning
 
     @classmethod
-    def of(cls, found: _core.NGrams) -> NGrams:
+    def of(cls, found: _core.NGrams) -> LabelAutomaton:
         """Return what the core made."""
         arcs = np.asarray(found.arcs).reshape(-1, 3)
         return cls(found.n_labels, found.order, arcs, np.asarray(found.final), np.asarray(found.labels))
 
     @classmethod
-    def read(cls, tensors: Mapping[str, Any], settings: Mapping[str, Any]) -> NGrams:
+    def read(cls, tensors: Mapping[str, Any], settings: Mapping[str, Any]) -> LabelAutomaton:
         """Return those of a file that may say anything."""
         order = settings["structure"]["order"]
         if type(order) is not int or not 1 <= order <= 16:
@@ -101,17 +101,17 @@ class NGrams(NamedTuple):
         return name, 1, "tied" if name.endswith("-gram") else "each", 0, len(grams), codes, 0
 
 
-class NGramModel(TrainedModel):
+class AutomatonModel(TrainedModel):
     """A trained chain of order 2 or more."""
 
     meets = ("label", "pair", "ngram")
 
     def _made_core(self) -> _core.PartModel:
-        self.ngrams = NGrams.read(self.tensors, self.settings)
-        self.order = self.ngrams.order
+        self.automaton = LabelAutomaton.read(self.tensors, self.settings)
+        self.order = self.automaton.order
         self.channels = list(self.settings["channels"])
-        self.structure = self.ngrams.structure(not self.local and not {"pair", "ngram"} & set(self.channels))
-        channels = self.ngrams.channels(self.channels)
+        self.structure = self.automaton.structure(not self.local and not {"pair", "ngram"} & set(self.channels))
+        channels = self.automaton.channels(self.channels)
         return _core.PartModel(self.structure, channels, self.tensors, self.hash_bits)
 
     @property
@@ -122,7 +122,7 @@ class NGramModel(TrainedModel):
     @property
     def most_asked(self) -> int:
         """How many sequences' scores may be in memory at a time, if they are 32 tokens long."""
-        n_arcs = len(self.ngrams.arcs) * (32 if self.local or {"pair", "ngram"} & set(self.channels) else 1)
+        n_arcs = len(self.automaton.arcs) * (32 if self.local or {"pair", "ngram"} & set(self.channels) else 1)
         return int(max(1, min(2048, (1 << 26) // (8 * (n_arcs + 32 * len(self.labels))))))
 
     @property
@@ -131,7 +131,7 @@ class NGramModel(TrainedModel):
         K = len(self.labels)
         moves = np.zeros((K, K))
         if "2-gram" in self.channels:
-            _, grams = self.ngrams.codes(2)
+            _, grams = self.automaton.codes(2)
             moves[grams[:, 0], grams[:, 1]] = np.asarray(self.tensors["channel.2-gram.weights"])
         return self._limited("allowed.transitions", moves.ravel()).reshape(K, K)
 
@@ -170,24 +170,24 @@ class NGramModel(TrainedModel):
         """Return scores of arcs that are log-probabilities of a label given the history, and none of labels."""
         if length == 0:
             return parts
-        states, labels, to = (part.astype(np.intp) for part in self.ngrams.arcs.T)
+        states, labels, to = (part.astype(np.intp) for part in self.automaton.arcs.T)
         n_unary = length * len(self.labels)
         steps = parts[n_unary:].reshape(length, -1) + parts[:n_unary].reshape(length, -1)[:, labels]
-        steps[-1, self.ngrams.final[to] == 0] = -np.inf
+        steps[-1, self.automaton.final[to] == 0] = -np.inf
         order = np.argsort(states, kind="stable")
         firsts = np.flatnonzero(np.diff(states[order], prepend=-1))
-        totals = np.full((length, len(self.ngrams.final)), -np.inf)
+        totals = np.full((length, len(self.automaton.final)), -np.inf)
         totals[:, states[order][firsts]] = np.logaddexp.reduceat(steps[:, order], firsts, axis=1)
         totals[np.isneginf(totals)] = 0.0  # a dead end stays one
         return np.concatenate([np.zeros(n_unary), (steps - totals[:, states]).ravel()])
 
-    def renumbered(self, to: NGrams, labels: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
+    def renumbered(self, to: LabelAutomaton, labels: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
         """Return the weights under the codes of other n-grams of the same order, over at least the same labels."""
         place = np.array([list(labels).index(label) for label in self.labels], dtype=np.int64)
         tensors = {name: np.asarray(part) for name, part in models.quantize(self.tensors, "float32").items()}
         for name in self.channels:
-            n, prefix = self.ngrams.length(name), f"channel.{name}"
-            grams = np.arange(len(self.labels))[:, None] if n == 1 else self.ngrams.codes(n)[1]
+            n, prefix = self.automaton.length(name), f"channel.{name}"
+            grams = np.arange(len(self.labels))[:, None] if n == 1 else self.automaton.codes(n)[1]
             theirs = np.arange(len(labels))[:, None] if n == 1 else to.codes(n)[1]
             number = {tuple(gram): code for code, gram in enumerate(theirs.tolist())}
             codes = np.array([number.get(tuple(gram), -1) for gram in place[grams].tolist()], dtype=np.int64)
@@ -208,8 +208,8 @@ class NGramModel(TrainedModel):
         """The labels before and the label of each code, by channel."""
         found: dict[str, list[tuple[str | None, str]]] = {}
         for name in self.channels:
-            n = self.ngrams.length(name)
-            grams = [[k] for k in range(len(self.labels))] if n == 1 else self.ngrams.codes(n)[1].tolist()
+            n = self.automaton.length(name)
+            grams = [[k] for k in range(len(self.labels))] if n == 1 else self.automaton.codes(n)[1].tolist()
             words = [[self.labels[k] for k in gram] for gram in grams]
             found[name] = [(" ".join(gram[:-1]) or None, gram[-1]) for gram in words]
         return found
