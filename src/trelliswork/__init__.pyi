@@ -23,6 +23,7 @@ from trelliswork.estimators.structured import StructuredPredictor as StructuredP
 from trelliswork.features.templates import Templates as Templates
 from trelliswork.labels.scheme_constraints import SchemeConstraints as SchemeConstraints
 from trelliswork.labels.scheme_constraints import scheme_constraints as scheme_constraints
+from trelliswork.labels.trees import Constituent as Constituent
 from trelliswork.learners.batch import CuttingPlane as CuttingPlane
 from trelliswork.learners.batch import FrankWolfe as FrankWolfe
 from trelliswork.learners.confidence import AROW as AROW
@@ -60,5 +61,5 @@ from trelliswork.structures.semirings import forward as forward
 from trelliswork.structures.semirings import forward_backward as forward_backward
 from trelliswork.training import active as active
 
-__all__ = ["AROW", "Automaton", "AutomatonChain", "CRF", "Chain", "ChainBatch", "Committee", "Confidence", "ConvergenceWarning", "CuttingPlane", "DualCoordinate", "ExpectationPass", "Expectations", "ExponentiatedGradient", "Forward", "ForwardBackward", "FrankWolfe", "HMM", "InvalidInput", "InvalidModel", "LaRank", "Labeling", "MEMM", "MIRA", "MulticlassClassifier", "MulticlassPerceptron", "NGramChain", "PassiveAggressive", "Pegasos", "Perceptron", "Program", "SDM", "SchemeConstraints", "SegmentChain", "SegmentLabeler", "Segmentation", "Semiring", "SequenceLabeler", "Structure", "StructuredPredictor", "Subgradient", "Templates", "TrellisworkError", "UncalibratedScores", "UnknownAttributes", "UnknownParameter", "Unsatisfiable", "active", "beam_search", "confidence", "corpora", "evaluation", "forward", "forward_backward", "load", "models", "oracle", "plots", "scheme_constraints", "semirings"]
+__all__ = ["AROW", "Automaton", "AutomatonChain", "CRF", "Chain", "ChainBatch", "Committee", "Confidence", "Constituent", "ConvergenceWarning", "CuttingPlane", "DualCoordinate", "ExpectationPass", "Expectations", "ExponentiatedGradient", "Forward", "ForwardBackward", "FrankWolfe", "HMM", "InvalidInput", "InvalidModel", "LaRank", "Labeling", "MEMM", "MIRA", "MulticlassClassifier", "MulticlassPerceptron", "NGramChain", "PassiveAggressive", "Pegasos", "Perceptron", "Program", "SDM", "SchemeConstraints", "SegmentChain", "SegmentLabeler", "Segmentation", "Semiring", "SequenceLabeler", "Structure", "StructuredPredictor", "Subgradient", "Templates", "TrellisworkError", "UncalibratedScores", "UnknownAttributes", "UnknownParameter", "Unsatisfiable", "active", "beam_search", "confidence", "corpora", "evaluation", "forward", "forward_backward", "load", "models", "oracle", "plots", "scheme_constraints", "semirings"]
 __version__: str

@@ -7,6 +7,7 @@ and name the file and the line of whatever is wrong. Importing this package read
 CoNLL columns             `read_columns`, `write_columns`
 the same, in the core     `read_table`, all at once; `read_table_blocks`; `read_blocks`
 CoNLL-U                   `read_conllu`, `write_conllu`
+bracketed trees           `read_brackets`, `write_brackets`, `Constituent`
 JSON lines, JSON lists    `read_jsonl`, `write_jsonl`
 CSV of spreadsheets       `read_csv`, `write_csv`
 plain text                `read_text`, `token_offsets`
@@ -22,6 +23,7 @@ from trelliswork.lazy import attach
 
 # Module -> the public names that it defines, loaded when first used.
 _HOMES = {
+    "corpora.brackets": ("read_brackets", "write_brackets"),
     "corpora.columns": ("Sentence", "read_columns", "write_columns"),
     "corpora.conllu": ("ConlluSentence", "EmptyNode", "FusedToken", "Word", "read_conllu", "write_conllu"),
     "corpora.ingredients": ("Corpus", "ingredients"),
@@ -48,6 +50,7 @@ _HOMES = {
         "suggest_scheme",
         "validate_labels",
     ),
+    "labels.trees": ("Constituent", "TreeSpan"),
 }
 
 __getattr__, __dir__, __all__ = attach(__name__, _HOMES)
