@@ -67,6 +67,7 @@ void bind_chain(nb::module_& m);
 void bind_semirings(nb::module_& m);
 void bind_sources(nb::module_& m);      // where attributes come from; before those that take them
 void bind_features(nb::module_& m);     // columns of text and templates over them
+void bind_treebanks(nb::module_& m);    // trees over columns of text
 void bind_oracle(nb::module_& m);       // what learners see; before those that take it
 void bind_training(nb::module_& m);     // examples and the oracle of chains
 void bind_learners(nb::module_& m);     // what all learners are, and those that minimise a smooth loss

@@ -9,6 +9,7 @@ NB_MODULE(_core, m) {
     tw::bind::bind_semirings(m);
     tw::bind::bind_sources(m);
     tw::bind::bind_features(m);
+    tw::bind::bind_treebanks(m);
     tw::bind::bind_oracle(m);
     tw::bind::bind_linear(m);
     tw::bind::bind_training(m);

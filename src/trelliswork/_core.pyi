@@ -235,6 +235,28 @@ def value_key(text: str) -> int:
 def combine_keys(a: int, b: int) -> int:
     """The key of a combination, in this order."""
 
+class Treebank:
+    """The words, heads and relations of a CoNLL-U text."""
+
+    @property
+    def words(self) -> Columns:
+        """Form, lemma, upos, xpos and feats of each word; the text is shared."""
+
+    @property
+    def relations(self) -> Columns:
+        """The column DEPREL of the words."""
+
+    def heads(self) -> NDArray[numpy.int32]:
+        """
+        The heads of all words, -1 where one is not known; empty when they were not read.
+        """
+
+    def with_trees(self, heads: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], relations: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], names: Sequence[str]) -> bytes:
+        """The text with these heads and, unless there are none, these relations."""
+
+def parse_treebank(data: bytes, heads: bool = True, partial: bool = False, single_root: bool = True, name: str = '', first_line: int = 1) -> Treebank:
+    """Read CoNLL-U; see trelliswork.corpora.read_treebank."""
+
 class Oracle:
     """
     Examples with gold structures, and questions about them at given weights.

@@ -7,6 +7,7 @@ and name the file and the line of whatever is wrong. Importing this package read
 CoNLL columns             `read_columns`, `write_columns`
 the same, in the core     `read_table`, all at once; `read_table_blocks`; `read_blocks`
 CoNLL-U                   `read_conllu`, `write_conllu`
+the same, in the core     `read_treebank`, all at once; `read_treebank_blocks`
 bracketed trees           `read_brackets`, `write_brackets`, `Constituent`
 JSON lines, JSON lists    `read_jsonl`, `write_jsonl`
 CSV of spreadsheets       `read_csv`, `write_csv`
@@ -41,6 +42,7 @@ _HOMES = {
         "spans_from_labels",
         "token_offsets",
     ),
+    "corpora.treebanks": ("Treebank", "TreebankSentence", "read_treebank", "read_treebank_blocks"),
     "labels.spans": (
         "LabelProblem",
         "Span",

@@ -31,6 +31,10 @@ from trelliswork.corpora.text import find_offsets as find_offsets
 from trelliswork.corpora.text import read_text as read_text
 from trelliswork.corpora.text import spans_from_labels as spans_from_labels
 from trelliswork.corpora.text import token_offsets as token_offsets
+from trelliswork.corpora.treebanks import Treebank as Treebank
+from trelliswork.corpora.treebanks import TreebankSentence as TreebankSentence
+from trelliswork.corpora.treebanks import read_treebank as read_treebank
+from trelliswork.corpora.treebanks import read_treebank_blocks as read_treebank_blocks
 from trelliswork.labels.spans import LabelProblem as LabelProblem
 from trelliswork.labels.spans import Span as Span
 from trelliswork.labels.spans import convert_labels as convert_labels
@@ -41,4 +45,4 @@ from trelliswork.labels.spans import validate_labels as validate_labels
 from trelliswork.labels.trees import Constituent as Constituent
 from trelliswork.labels.trees import TreeSpan as TreeSpan
 
-__all__ = ["Alignment", "ConlluSentence", "Constituent", "Corpus", "EmptyNode", "Example", "FusedToken", "LabelProblem", "LabelTable", "Misaligned", "Sentence", "Span", "TextLine", "TokenTable", "TreeSpan", "Word", "align_spans", "convert_labels", "find_offsets", "ingredients", "labels_from_spans", "read_blocks", "read_brackets", "read_columns", "read_conllu", "read_csv", "read_jsonl", "read_table", "read_table_blocks", "read_text", "sentences", "spans", "spans_from_labels", "suggest_scheme", "token_offsets", "validate_labels", "write_brackets", "write_columns", "write_conllu", "write_csv", "write_jsonl"]
+__all__ = ["Alignment", "ConlluSentence", "Constituent", "Corpus", "EmptyNode", "Example", "FusedToken", "LabelProblem", "LabelTable", "Misaligned", "Sentence", "Span", "TextLine", "TokenTable", "TreeSpan", "Treebank", "TreebankSentence", "Word", "align_spans", "convert_labels", "find_offsets", "ingredients", "labels_from_spans", "read_blocks", "read_brackets", "read_columns", "read_conllu", "read_csv", "read_jsonl", "read_table", "read_table_blocks", "read_text", "read_treebank", "read_treebank_blocks", "sentences", "spans", "spans_from_labels", "suggest_scheme", "token_offsets", "validate_labels", "write_brackets", "write_columns", "write_conllu", "write_csv", "write_jsonl"]

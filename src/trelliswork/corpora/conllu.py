@@ -97,6 +97,21 @@ class ConlluSentence(NamedTuple):
     empty: Sequence[EmptyNode] = ()
     line: int = 0
 
+    @property
+    def rows(self) -> list[tuple[str, str, str, str, str]]:
+        """Form, lemma, upos, xpos and feats of each word: what a parser looks at."""
+        return [word[:5] for word in self.words]
+
+    @property
+    def heads(self) -> list[int | None]:
+        """The head of each word."""
+        return [word.head for word in self.words]
+
+    @property
+    def relations(self) -> list[str]:
+        """The relation of each word to its head."""
+        return [word.deprel for word in self.words]
+
 
 def read_conllu(source: Source, encoding: str = "utf-8") -> Iterator[ConlluSentence]:
     """Yield the sentences of a CoNLL-U file, one at a time.

@@ -40,6 +40,10 @@ class LabelTable:
     def __len__(self) -> int:
         return len(self._starts) - 1
 
+    def bounds(self, i: int) -> tuple[int, int]:
+        """Return where the codes of a sequence begin and end."""
+        return self._starts[i], self._starts[i + 1]
+
     @overload
     def __getitem__(self, index: int) -> list[str]: ...
     @overload
