@@ -1,9 +1,10 @@
 """How good an answer is, and how sure one can be: scores, tests of differences, cross-validation.
 
 ========================  ================================================================================
+scores of trees           `bracket_scores` (evalb's)
 scores                    `span_scores` (conlleval's), `token_scores`, `confusion_table`, `evaluate`, `report`
 trust in a model's trust  `calibration` of marginals, `error_detection` by any confidence
-tests of a difference     `mcnemar`, `McNemarTable`, `paired_bootstrap`
+tests of a difference     `mcnemar`, `McNemarTable`, `paired_bootstrap`, `bootstrap_of_counts`
 model selection           `cross_validate`, `nested_cross_validate`, `validate`, `learning_curve`, `k_folds`
 outliers on purpose       `with_outliers`
 ========================  ================================================================================
@@ -19,7 +20,8 @@ from trelliswork.lazy import attach
 
 # Module -> the public names that it defines, loaded when first used.
 _HOMES = {
-    "evaluation.bootstrap": ("PairedBootstrap", "paired_bootstrap"),
+    "evaluation.bootstrap": ("PairedBootstrap", "bootstrap_of_counts", "paired_bootstrap"),
+    "evaluation.brackets": ("BracketScores", "bracket_scores"),
     "evaluation.confusions": ("Confusion", "confusion_table"),
     "evaluation.cross_validation": ("cross_validate", "nested_cross_validate", "validate"),
     "evaluation.error_detection": ("ErrorDetection", "error_detection"),

@@ -1,6 +1,9 @@
 # Written by `make stubs` from __init__.py.
 from trelliswork.evaluation.bootstrap import PairedBootstrap as PairedBootstrap
+from trelliswork.evaluation.bootstrap import bootstrap_of_counts as bootstrap_of_counts
 from trelliswork.evaluation.bootstrap import paired_bootstrap as paired_bootstrap
+from trelliswork.evaluation.brackets import BracketScores as BracketScores
+from trelliswork.evaluation.brackets import bracket_scores as bracket_scores
 from trelliswork.evaluation.confusions import Confusion as Confusion
 from trelliswork.evaluation.confusions import confusion_table as confusion_table
 from trelliswork.evaluation.cross_validation import cross_validate as cross_validate
@@ -30,4 +33,4 @@ from trelliswork.evaluation.summary import report as report
 from trelliswork.evaluation.tokens import TokenScores as TokenScores
 from trelliswork.evaluation.tokens import token_scores as token_scores
 
-__all__ = ["Calibration", "Candidate", "Confusion", "CrossValidation", "ErrorDetection", "Evaluation", "McNemar", "McNemarTable", "NestedCrossValidation", "NoisyLabels", "PairedBootstrap", "Score", "SpanScores", "Split", "TokenScores", "calibration", "confusion_table", "cross_validate", "error_detection", "evaluate", "k_folds", "learning_curve", "mcnemar", "nested_cross_validate", "paired_bootstrap", "report", "span_scores", "token_scores", "validate", "with_outliers"]
+__all__ = ["BracketScores", "Calibration", "Candidate", "Confusion", "CrossValidation", "ErrorDetection", "Evaluation", "McNemar", "McNemarTable", "NestedCrossValidation", "NoisyLabels", "PairedBootstrap", "Score", "SpanScores", "Split", "TokenScores", "bootstrap_of_counts", "bracket_scores", "calibration", "confusion_table", "cross_validate", "error_detection", "evaluate", "k_folds", "learning_curve", "mcnemar", "nested_cross_validate", "paired_bootstrap", "report", "span_scores", "token_scores", "validate", "with_outliers"]

@@ -19,7 +19,7 @@ from trelliswork.evaluation.counts import checked_measure, counts_per_sequence, 
 from trelliswork.evaluation.scores import Score
 from trelliswork.labels.coded import LabelLists, coded
 
-__all__ = ["PairedBootstrap", "paired_bootstrap"]
+__all__ = ["PairedBootstrap", "bootstrap_of_counts", "paired_bootstrap"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -121,7 +121,8 @@ def paired_bootstrap(
         What the two taggers said.
     measure : {"auto", "f1", "token_f1", "accuracy"}
         F1 of exact spans, read as conlleval reads them; F1 of the tokens inside of spans, Mančev's F-measure;
-        accuracy of tokens. ``"auto"`` is ``"f1"`` if the labels spell spans, else ``"accuracy"``.
+        accuracy of tokens. ``"auto"`` is ``"f1"`` if the labels spell spans, else ``"accuracy"``. Trees are compared by
+        `bootstrap_of_counts`.
     n_samples : int
         How often the sequences are drawn.
     confidence : float
@@ -143,10 +144,6 @@ def paired_bootstrap(
     >>> round(test.first.f1, 3), test.second.f1, test.p_value < 0.01
     (0.667, 1.0, True)
     """
-    if isinstance(n_samples, bool) or not isinstance(n_samples, int | np.integer) or n_samples < 1:
-        raise InvalidInput(f"n_samples is {shown(n_samples)}; expected how often to draw, such as 10,000.")
-    if not 0.0 < confidence < 1.0:
-        raise InvalidInput(f"confidence is {shown(confidence)}; expected a number between 0 and 1, such as 0.95.")
     gold = coded(y_true, "y_true")
     one = coded(first, "first", gold.names)
     two = coded(second, "second", one.names)
@@ -155,8 +152,48 @@ def paired_bootstrap(
     if not len(gold):
         raise InvalidInput("y_true has no sequences: there is nothing to compare.")
     measure = checked_measure(measure, two.names)
-    counts = [counts_per_sequence(gold, guess, measure, outside) for guess in (one, two)]
-    # Both taggers side by side, so that a sample is drawn and summed once.
+    one_counts, two_counts = (counts_per_sequence(gold, guess, measure, outside) for guess in (one, two))
+    return bootstrap_of_counts(
+        one_counts, two_counts, measure, n_samples=n_samples, confidence=confidence, random_state=random_state
+    )
+
+
+def bootstrap_of_counts(
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    measure: str = "f1",
+    *,
+    n_samples: int = 10_000,
+    confidence: float = 0.95,
+    random_state: int = 0,
+) -> PairedBootstrap:
+    """Return how far the difference in F1 can be trusted, from what was counted in each sentence.
+
+    Parameters
+    ----------
+    first, second : (n, 3) arrays of int
+        For each sentence how many were right, guessed and there, such as ``bracket_scores(gold, guess).counts``.
+    measure : str
+        What was counted, for the text of the answer.
+    n_samples, confidence, random_state
+        As for `paired_bootstrap`.
+
+    Examples
+    --------
+    >>> bootstrap_of_counts([[1, 2, 2]] * 30, [[2, 2, 2]] * 30, n_samples=100).difference
+    0.5
+    """
+    if isinstance(n_samples, bool) or not isinstance(n_samples, int | np.integer) or n_samples < 1:
+        raise InvalidInput(f"n_samples is {shown(n_samples)}; expected how often to draw, such as 10,000.")
+    if not 0.0 < confidence < 1.0:
+        raise InvalidInput(f"confidence is {shown(confidence)}; expected a number between 0 and 1, such as 0.95.")
+    counts = [np.asarray(part, dtype=np.int64) for part in (first, second)]
+    if counts[0].shape != counts[1].shape or counts[0].ndim != 2 or counts[0].shape[1] != 3 or not len(counts[0]):
+        raise InvalidInput(
+            f"first and second have the shapes {counts[0].shape} and {counts[1].shape}; expected (n, 3) for both, a "
+            "row for each sentence."
+        )
+    # Both side by side, so that a sample is drawn and summed once.
     sums = _resampled(np.concatenate(counts, axis=1), int(n_samples), random_state)
     differences = f1_of(sums[:, 3:]) - f1_of(sums[:, :3])
     return PairedBootstrap(score_of(counts[0]), score_of(counts[1]), differences, measure, float(confidence))
