@@ -102,6 +102,14 @@ void bind_structure(nb::module_& m) {
                                            tied);
             },
             nb::arg("n_labels"), nb::arg("arcs"), nb::arg("final"), nb::arg("tied") = true)
+        .def_static(
+            "projective_tree",
+            [](std::size_t n_labels, bool single_root, bool siblings, bool grandparents) {
+                require(n_labels >= 1, "there must be at least one label");
+                return projective_tree_structure({n_labels, siblings, grandparents}, single_root);
+            },
+            nb::arg("n_labels") = 1, nb::arg("single_root") = true, nb::arg("siblings") = false,
+            nb::arg("grandparents") = false, "Projective dependency trees; see core/structures/dependency.hpp.")
         .def(
             "blocks",
             [](const DerivationStructure& self, const Numbers& shape) {
@@ -219,6 +227,25 @@ nb::ndarray<nb::numpy, std::int64_t> with_none(const std::vector<std::uint32_t>&
     return to_numpy(out, {out.size() / columns, columns});
 }
 
+nb::ndarray<nb::numpy, std::int64_t> rows_of_words(const std::vector<std::array<std::uint32_t, 3>>& rows) {
+    std::vector<std::uint32_t> flat;
+    for (const auto& row : rows) flat.insert(flat.end(), row.begin(), row.end());
+    return with_none(flat, 3);
+}
+
+void bind_dependency_sites(nb::module_& m) {
+    m.def(
+        "sibling_sites",
+        [](const Numbers& shape) { return rows_of_words(DependencySites(view(shape), {1, true, false}).siblings()); },
+        nb::arg("shape"), "Head, sibling (or -1) and modifier of every site; see core/structures/dependency.hpp.");
+    m.def(
+        "grandparent_sites",
+        [](const Numbers& shape) {
+            return rows_of_words(DependencySites(view(shape), {1, false, true}).grandparents());
+        },
+        nb::arg("shape"), "Grandparent, head and modifier of every site.");
+}
+
 void bind_ngrams(nb::module_& m) {
     nb::class_<NGrams>(m, "NGrams", "The automaton of a chain of higher order; see core/structures/ngrams.hpp.")
         .def_static(
@@ -330,6 +357,7 @@ linear::Combinations combinations_named(const std::string& name) {
 
 void bind_linear(nb::module_& m) {
     bind_structure(m);
+    bind_dependency_sites(m);
     bind_ngrams(m);
     nb::class_<linear::LinearOracle, Oracle>(
         m, "LinearOracle", "Any structure as learners see it: channels of attributes feed its blocks.")

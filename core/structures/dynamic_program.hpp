@@ -4,9 +4,11 @@
 //     blocks(shape)   parts_of(shape, output, parts)   output_of(shape, parts, output)     as a Structure
 //     program(shape)                                                     see hypergraph/recursions.hpp
 // and may have
-//     costs(shape, gold, out)   decisions(shape, gold, visit)
+//     costs(shape, gold, out)   decisions(shape, gold, visit)   decides(), false where it has none after all
 //     kCentred   when every output has one part of each site of the first block: the best of each site is taken out
 //                before sums in logarithms, so that these keep their digits
+//     centre(shape, scores, values)   the same done by the family: the sum of what was taken out, and what is left
+//     dead_end(shape, scores)         in place of covered(node) of the program
 //     Space   best(shape, scores, space, answer)   sums(shape, scores, space, log_z, expected)
 //                a faster way to the same answers; false where the recursions have to be asked
 //     inside_best(shape, scores, space)            a faster way to the max-plus semiring's inside scores
@@ -117,6 +119,7 @@ public:
     }
 
     bool decides() const override {
+        if constexpr (requires { family_.decides(); }) return family_.decides();
         return requires(const Family& f, std::function<void(const Decision&)> v) { f.decisions(Shape{}, Shape{}, v); };
     }
     void decisions(Shape shape, std::span<const Part> gold,
@@ -153,12 +156,16 @@ public:
     }
 
     std::size_t dead_end(Shape shape, const PartScores& scores) const override {
-        const auto program = family_.program(shape);
-        const std::vector<double> in = hypergraph::inside(MaxPlus{}, program, scores);
-        std::size_t furthest = 0;
-        for (std::size_t v = 0; v + 1 < in.size(); ++v)
-            if (in[v] != kLogZero) furthest = std::max(furthest, program.covered(v));
-        return std::min<std::size_t>(furthest, shape[0] > 0 ? shape[0] - 1 : 0);
+        if constexpr (requires { family_.dead_end(shape, scores); }) {
+            return family_.dead_end(shape, scores);
+        } else {
+            const auto program = family_.program(shape);
+            const std::vector<double> in = hypergraph::inside(MaxPlus{}, program, scores);
+            std::size_t furthest = 0;
+            for (std::size_t v = 0; v + 1 < in.size(); ++v)
+                if (in[v] != kLogZero) furthest = std::max(furthest, program.covered(v));
+            return std::min<std::size_t>(furthest, shape[0] > 0 ? shape[0] - 1 : 0);
+        }
     }
 
 private:
@@ -176,7 +183,10 @@ private:
         std::vector<double> values;
 
         Centred(const Family& family, Shape shape, const PartScores& given) : scores(given) {
-            if constexpr (requires { Family::kCentred; }) {
+            if constexpr (requires { family.centre(shape, given, values); }) {
+                constant = family.centre(shape, given, values);
+                scores.scores = values;
+            } else if constexpr (requires { Family::kCentred; }) {
                 const Block rows = family.blocks(shape).front();
                 values.assign(given.scores.begin(), given.scores.end());
                 CompensatedSum total;

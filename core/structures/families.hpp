@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "../hypergraph/layers.hpp"
+#include "dependency.hpp"
 #include "derivations.hpp"
 
 namespace tw {
@@ -38,5 +39,8 @@ std::unique_ptr<DerivationStructure> segment_structure(std::size_t n_labels, std
 // state with one label, or something is out of range. ngrams.hpp makes automata of chains of higher order.
 std::unique_ptr<DerivationStructure> automaton_structure(std::size_t n_labels, std::vector<Arc> arcs,
                                                          std::vector<std::uint8_t> final, bool tied = true);
+
+// Projective dependency trees (dependency.hpp says what their parts are), with a single root or with one or more.
+std::unique_ptr<DerivationStructure> projective_tree_structure(const DependencyBlocks& blocks, bool single_root);
 
 }  // namespace tw

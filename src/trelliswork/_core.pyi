@@ -326,6 +326,10 @@ class PartStructure:
     @staticmethod
     def automaton(n_labels: int, arcs: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], final: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], tied: bool = True) -> PartStructure: ...
 
+    @staticmethod
+    def projective_tree(n_labels: int = 1, single_root: bool = True, siblings: bool = False, grandparents: bool = False) -> PartStructure:
+        """Projective dependency trees; see core/structures/dependency.hpp."""
+
     def blocks(self, arg: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], /) -> list:
         """Name, sites and codes of each kind of parts."""
 
@@ -348,6 +352,14 @@ class PartStructure:
 
     def dead_end(self, shape: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> int:
         """The first position that no beginning of an output gets past."""
+
+def sibling_sites(shape: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.int64]:
+    """
+    Head, sibling (or -1) and modifier of every site; see core/structures/dependency.hpp.
+    """
+
+def grandparent_sites(shape: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.int64]:
+    """Grandparent, head and modifier of every site."""
 
 class NGrams:
     """
