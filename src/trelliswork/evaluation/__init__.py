@@ -3,6 +3,7 @@
 ========================  ================================================================================
 scores of trees           `bracket_scores` (evalb's)
 scores                    `span_scores` (conlleval's), `token_scores`, `confusion_table`, `evaluate`, `report`
+trees                     `dependency_scores` (UAS, LAS); `attachments`, for the tests below
 trust in a model's trust  `calibration` of marginals, `error_detection` by any confidence
 tests of a difference     `mcnemar`, `McNemarTable`, `paired_bootstrap`, `bootstrap_of_counts`
 model selection           `cross_validate`, `nested_cross_validate`, `validate`, `learning_curve`, `k_folds`
@@ -24,6 +25,7 @@ _HOMES = {
     "evaluation.brackets": ("BracketScores", "bracket_scores"),
     "evaluation.confusions": ("Confusion", "confusion_table"),
     "evaluation.cross_validation": ("cross_validate", "nested_cross_validate", "validate"),
+    "evaluation.dependencies": ("AttachmentScores", "DependencyScores", "attachments", "dependency_scores"),
     "evaluation.error_detection": ("ErrorDetection", "error_detection"),
     "evaluation.folds": ("Split", "k_folds"),
     "evaluation.learning_curves": ("learning_curve",),

@@ -9,6 +9,10 @@ from trelliswork.evaluation.confusions import confusion_table as confusion_table
 from trelliswork.evaluation.cross_validation import cross_validate as cross_validate
 from trelliswork.evaluation.cross_validation import nested_cross_validate as nested_cross_validate
 from trelliswork.evaluation.cross_validation import validate as validate
+from trelliswork.evaluation.dependencies import AttachmentScores as AttachmentScores
+from trelliswork.evaluation.dependencies import DependencyScores as DependencyScores
+from trelliswork.evaluation.dependencies import attachments as attachments
+from trelliswork.evaluation.dependencies import dependency_scores as dependency_scores
 from trelliswork.evaluation.error_detection import ErrorDetection as ErrorDetection
 from trelliswork.evaluation.error_detection import error_detection as error_detection
 from trelliswork.evaluation.folds import Split as Split
@@ -33,4 +37,4 @@ from trelliswork.evaluation.summary import report as report
 from trelliswork.evaluation.tokens import TokenScores as TokenScores
 from trelliswork.evaluation.tokens import token_scores as token_scores
 
-__all__ = ["BracketScores", "Calibration", "Candidate", "Confusion", "CrossValidation", "ErrorDetection", "Evaluation", "McNemar", "McNemarTable", "NestedCrossValidation", "NoisyLabels", "PairedBootstrap", "Score", "SpanScores", "Split", "TokenScores", "bootstrap_of_counts", "bracket_scores", "calibration", "confusion_table", "cross_validate", "error_detection", "evaluate", "k_folds", "learning_curve", "mcnemar", "nested_cross_validate", "paired_bootstrap", "report", "span_scores", "token_scores", "validate", "with_outliers"]
+__all__ = ["AttachmentScores", "BracketScores", "Calibration", "Candidate", "Confusion", "CrossValidation", "DependencyScores", "ErrorDetection", "Evaluation", "McNemar", "McNemarTable", "NestedCrossValidation", "NoisyLabels", "PairedBootstrap", "Score", "SpanScores", "Split", "TokenScores", "attachments", "bootstrap_of_counts", "bracket_scores", "calibration", "confusion_table", "cross_validate", "dependency_scores", "error_detection", "evaluate", "k_folds", "learning_curve", "mcnemar", "nested_cross_validate", "paired_bootstrap", "report", "span_scores", "token_scores", "validate", "with_outliers"]
