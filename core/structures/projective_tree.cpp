@@ -78,7 +78,7 @@ private:
         return pair_[arc] + (c == root() ? 0 : sites_.grandparent_part(arc, c));
     }
     Node chain(std::uint32_t c, std::uint32_t arc) const {
-        if (grand() || blocks_.siblings) return chain_[pair(c, arc)];
+        if (blocks_.second_order()) return chain_[pair(c, arc)];
         const auto [h, m, site] = sites_.arcs()[arc];
         return split_[std::min(h, m) * (sites_.n_words() + 1) + std::max(h, m)];
     }
@@ -152,7 +152,7 @@ private:
         };
         const auto pairs = [&](std::uint32_t c, std::uint32_t b) {
             const std::uint32_t width = distance(arcs[b].head, arcs[b].modifier);
-            if (grand() || blocks_.siblings) visit(level(width, Kind::kChain), Item{Kind::kChain, c, b});
+            if (blocks_.second_order()) visit(level(width, Kind::kChain), Item{Kind::kChain, c, b});
             visit(level(width, Kind::kArc), Item{Kind::kArc, c, b});
         };
         for (std::uint32_t b = 0; b < arcs.size(); ++b) {
@@ -244,27 +244,35 @@ struct ProjectiveTreeFamily {
     DependencyBlocks options;
     bool single_root;
 
-    DependencySites sites(Shape shape) const { return {shape, options}; }
-    std::vector<Block> blocks(Shape shape) const { return sites(shape).blocks(); }
+    DependencyArcs arcs(Shape shape) const { return {shape, options.n_labels}; }
+    std::vector<Block> blocks(Shape shape) const {
+        if (options.second_order()) return DependencySites(shape, options).blocks();
+        return {{"arcs", arcs(shape).n_sites(), options.n_labels}};
+    }
     void parts_of(Shape shape, std::span<const std::uint32_t> output, Parts& parts) const {
-        sites(shape).parts_of(output, single_root, parts);
+        arcs(shape).parts_of(output, single_root, parts);
+        if (options.second_order()) DependencySites(shape, options).add_parts(output.first(shape[0]), parts);
     }
     void output_of(Shape shape, std::span<const Part> parts, std::vector<std::uint32_t>& output) const {
-        sites(shape).output_of(parts, output);
+        arcs(shape).output_of(parts, output);
     }
     // Head selection, which has no siblings and no grandparents.
-    bool decides() const { return !options.siblings && !options.grandparents; }
+    bool decides() const { return !options.second_order(); }
     void decisions(Shape shape, std::span<const Part> gold, const std::function<void(const Decision&)>& visit) const {
-        sites(shape).decisions(gold, visit);
+        arcs(shape).decisions(gold, visit);
     }
     double centre(Shape shape, const PartScores& given, std::vector<double>& values) const {
-        return sites(shape).centre(given, values);
+        return arcs(shape).centre(given, values);
     }
     std::size_t dead_end(Shape shape, const PartScores& scores) const {
         const ProjectiveProgram tree = program(shape);
-        return tree.sites().without_head(scores, [&](const PartScores& free) {
+        std::vector<std::uint32_t> modifiers;
+        for (const auto& words : tree.sites().siblings()) modifiers.push_back(words[2]);
+        for (const auto& words : tree.sites().grandparents()) modifiers.push_back(words[2]);
+        const auto possible = [&](const PartScores& free) {
             return hypergraph::inside(MaxPlus{}, tree, free).back() != kLogZero;
-        });
+        };
+        return arcs(shape).without_head(scores, possible, modifiers);
     }
     ProjectiveProgram program(Shape shape) const { return {shape, options, single_root}; }
 };
