@@ -31,7 +31,7 @@ from sklearn.model_selection import train_test_split
 
 import trelliswork as tw
 from timing import print_load, print_table
-from trelliswork import _core, learners
+from trelliswork import learners
 
 SECONDS = 10.0  # of one cell, after which no further epoch is begun
 LONGEST = 4  # words of a span in `Spans`
@@ -172,88 +172,6 @@ class Spans(tw.Structure):
         return frozenset((*spans[n // len(self.types)], self.types[n % len(self.types)]) for n in numbers)
 
 
-class AutomatonTagger:
-    """Labels in BIO whose history is the label before, and whether a name has come; weights of all that may follow.
-
-    There is no estimator of automata: the examples are handed to the learner as parts with attributes.
-    """
-
-    def __init__(self, learner: Any, y: list[list[str]]) -> None:
-        self.learner = learner
-        self.labels = sorted({label for row in y for label in row})
-        arcs = [
-            ((before, named), k, (label, named or label == "B-NAME"))
-            for before in self.labels
-            for named in (False, True)
-            for k, label in enumerate(self.labels)
-            if label[0] != "I" or before[2:] == label[2:]
-        ]
-        self.automaton = tw.Automaton(len(self.labels), arcs, start=("O", False))
-        self.units: dict[str, int] = {}
-
-    def fit(self, X: list[list[str]], y: list[list[str]], callback: Callable[[Any], bool]) -> None:
-        """Learn the weights of words by label, and those of the arcs."""
-        lines_of_units = self._units(X)
-        for row in (units for line in lines_of_units for units in line):
-            for unit in row:
-                self.units.setdefault(unit, len(self.units))
-        rows = [[self.units[unit] for unit in units] for line in lines_of_units for units in line]
-        K, n, none = len(self.labels), len(X), np.zeros(0, dtype=np.int64)
-        starts = np.cumsum([0, *map(len, rows)])
-        words = ("words", 0, "each", 0, K, len(self.units), none, np.cumsum([0, *map(len, X)]), starts,
-                 np.concatenate(rows), np.ones(starts[-1]))  # fmt: skip
-        once, zeros = np.arange(n + 1), np.zeros(n, dtype=np.int64)
-        arcs = ("arcs", 1, "tied", 0, len(self.automaton.arcs), 1, none, once, once, zeros, np.ones(n))
-        number = {label: k for k, label in enumerate(self.labels)}
-        gold = [np.array([number[label] for label in row], dtype=np.uint32) for row in y]
-        shapes = [np.array([len(row)], dtype=np.uint32) for row in y]
-        oracle = _core.LinearOracle(self.automaton._structure, shapes, gold, np.ones(n), [words, arcs], "all")
-        found = self.learner.train(oracle, on_iteration=callback).weights
-        numbers = [[oracle.weight(0, unit, k) for k in range(K)] for unit in range(len(self.units))]
-        self.weights = found[np.array(numbers)]
-        self.arcs = found[[oracle.weight(1, 0, arc) for arc in range(len(self.automaton.arcs))]]
-
-    def score(self, X: list[list[str]], y: list[list[str]]) -> float:
-        """Return the F1 of the spans of the best labellings."""
-        guessed = []
-        for line in self._units(X):
-            scores = [
-                self.weights[[self.units[unit] for unit in row if unit in self.units]].sum(axis=0) for row in line
-            ]
-            best = self._decisions(scores) if "local" in self.learner.asks else self._best(scores)
-            guessed.append([self.labels[k] for k in best])
-        return float(tw.evaluation.span_scores(y, guessed).f1)
-
-    def _best(self, scores: list[FloatArray]) -> list[int]:
-        best: list[int] = tw.AutomatonChain(np.array(scores), self.automaton, self.arcs).argmax().labels.tolist()
-        return best
-
-    def _decisions(self, scores: list[FloatArray]) -> list[int]:
-        """Viterbi over decisions that each have probabilities of their own, as a MEMM learns them."""
-        arcs = [
-            (source, label, target, w)
-            for (source, label, target), w in zip(self.automaton.arcs, self.arcs, strict=True)
-        ]
-        best: dict[Any, tuple[float, list[int]]] = {("O", False): (0.0, [])}
-        for row in scores:
-            totals = {state: -np.inf for state in best}
-            for source, label, _, w in arcs:
-                if source in totals:
-                    totals[source] = np.logaddexp(totals[source], row[label] + w)
-            reached: dict[Any, tuple[float, list[int]]] = {}
-            for source, label, target, w in arcs:
-                if source in best:
-                    score = best[source][0] + row[label] + w - totals[source]
-                    if target not in reached or score > reached[target][0]:
-                        reached[target] = (score, [*best[source][1], label])
-            best = reached
-        return max(best.values(), key=lambda way: way[0])[1]
-
-    @staticmethod
-    def _units(X: list[list[str]]) -> list[list[list[str]]]:
-        return tw.Templates.words().attributes(X)
-
-
 def main(arguments: list[str]) -> int:
     """Print the table; the exit code is 1 if a cell is empty for no reason."""
     warnings.simplefilter("ignore", tw.ConvergenceWarning)
@@ -264,7 +182,7 @@ def main(arguments: list[str]) -> int:
         "order 2": lines(tw.SequenceLabeler, order=2),
         "order 3": lines(tw.SequenceLabeler, order=3),
         "segments": lines(tw.SegmentLabeler, tw.Templates.segment_words()),
-        "automaton": automaton(),
+        "automaton": lines(tw.SequenceLabeler, constraints="BIO", automaton=named, automaton_weights="arcs"),
         "enumerated": enumerated(),
         "parts": parts(),
     }
@@ -310,15 +228,10 @@ def lines(estimator: Any, templates: Any = None, **options: Any) -> Callable[[An
     return train
 
 
-def automaton() -> Callable[[Any], Cell]:
-    """The same lines."""
-    corpus = tw.corpora.ingredients()
-
-    def train(learner: Any) -> Cell:
-        tagger = AutomatonTagger(learner, corpus.y_train)
-        return _cell(tagger, corpus.X_train, corpus.y_train, corpus.X_test, corpus.y_test)
-
-    return train
+def named(labels: list[str]) -> tw.Automaton:
+    """Return the automaton that knows whether the name has come; any label may come at any time."""
+    arcs = [(seen, label, seen or label == "B-NAME") for seen in (False, True) for label in labels]
+    return tw.Automaton(labels, arcs)
 
 
 def enumerated() -> Callable[[Any], Cell]:

@@ -26,7 +26,8 @@ using linear::PartModel;
 using Numbers = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Reals = nb::ndarray<nb::numpy, double>;
 
-// (name, block, "each" | "tied" | "interval", longest, n_codes, codes by code of the block or none, source)
+// (name, block, "each" | "tied" | "interval", longest, n_codes, codes by code of the block or none, source[, all
+// codes])
 linear::ModelChannel channel_of(nb::handle from) {
     const auto spec = nb::cast<nb::tuple>(from);
     linear::ModelChannel out;
@@ -46,6 +47,7 @@ linear::ModelChannel channel_of(nb::handle from) {
         out.feeds.codes.push_back(code < 0 ? linear::kNoCode : static_cast<std::uint32_t>(code));
     }
     out.source = nb::cast<std::size_t>(spec[6]);
+    out.feeds.all_codes = spec.size() > 7 && nb::cast<bool>(spec[7]);
     return out;
 }
 

@@ -31,6 +31,21 @@ def test_lines_come_back_with_their_labels(run, model, expected):
     assert "\n".join(row.split("\t")[0] for row in out.split("\n")) == COLUMNS.decode()
 
 
+def test_a_model_with_an_automaton_keeps_to_it(run, tmp_path):
+    corpus = tw.corpora.ingredients()
+    kept = [i for i, labels in enumerate(corpus.y_train[:200]) if labels.count("B-NAME") == 1]
+    X, y = ([part[i] for i in kept] for part in (corpus.X_train, corpus.y_train))
+    one_name = lambda labels: tw.Automaton.at_most(labels, "B-NAME", 1)  # noqa: E731
+    labeler = tw.SequenceLabeler("perceptron", automaton=one_name, automaton_weights="arcs").fit(X, y)
+    labeler.save(tmp_path / "model.tw")
+    code, out, err = run("tag", tmp_path / "model.tw", stdin=COLUMNS)
+    assert (code, err) == (0, "")
+    assert labels_of(out) == labeler.predict([line.split() for line in LINES])
+    code, out, err = run("inspect", tmp_path / "model.tw")
+    assert (code, err) == (0, "")
+    assert "in state 0" in out
+
+
 def test_what_else_is_in_the_columns_is_passed_on(run, model, expected):
     gold = b"2\tB-QTY\nlarge\tB-SIZE\neggs\tB-NAME\n"
     out = run("tag", model, stdin=gold).out

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import trelliswork as tw
-from reference.orders import every_labelling
+from reference.orders import check_answers, every_labelling
 from trelliswork import learners, models
 from trelliswork.features.inputs import inputs_of
 from trelliswork.labels.constraints import constraints_of
@@ -41,23 +41,6 @@ def enumerated(labeler, x, features=None, **options):
     pairs = features.attributes([x], pair=True)[0]
     ngrams = [[f"word[0]={word}", "bias"] for word in x] if features is TEMPLATES else None
     return list(every_labelling(labeler, names, pairs, ngrams, **options))
-
-
-def check_answers(labeler, x, listed, **limits):
-    scores = np.array([score for _, score in listed])
-    total = np.logaddexp.reduce(scores)
-    ranked = sorted((-score, labels[::-1], labels) for labels, score in listed if np.isfinite(score))
-    best = labeler.predict_kbest([x], 4, **limits)[0]
-    np.testing.assert_allclose([p for _, p in best], [-s - total for s, *_ in ranked[:4]], rtol=1e-6, atol=1e-6)
-    assert labeler.predict([x], **limits)[0] == best[0][0] == list(ranked[0][2])
-    classes = list(labeler.classes_)
-    marginals, most = np.zeros((len(x), len(classes))), np.full((len(x), len(classes)), -np.inf)
-    for labels, score in listed:
-        at = np.arange(len(x)), [classes.index(label) for label in labels]
-        marginals[at] += np.exp(score - total)
-        most[at] = np.maximum(most[at], score)
-    np.testing.assert_allclose(labeler.predict_marginals([x], **limits)[0], marginals, rtol=1e-6, atol=1e-9)
-    np.testing.assert_allclose(labeler.predict_max_marginals([x], **limits)[0], most, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("histories", ["seen", "all"])

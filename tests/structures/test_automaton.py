@@ -137,6 +137,31 @@ def test_constrained_and_augmented():
         chain.constrained(fixed={0: 1, 1: 1, 2: 1}, automaton=Automaton.at_most(2, 1, 2))
 
 
+def test_a_relaxed_rule_accepts_all_and_knows_whether_it_was_broken():
+    names = ["a", "b", "c"]
+    rule = Automaton.at_most(names, "b", 1) & Automaton.only_after(names, "c", "a")
+    relaxed = rule.relaxed("gone")
+    moves = {(source, label): target for source, label, target in relaxed.arcs}
+    for labels in every(4, 3):
+        state = relaxed.states[0]
+        for label in labels:
+            state = moves[state, label]
+        assert relaxed.accepts(labels)
+        assert (state == "gone") != rule.accepts(labels)
+    with pytest.raises(InvalidInput, match="a state 'gone' already"):
+        relaxed.relaxed("gone")
+
+
+def test_over_other_labels_it_accepts_the_same_sequences_of_them():
+    rule = Automaton.only_after(["a", "b", "c"], "c", "a")
+    smaller = rule.over(["c", "a"])
+    for labels in itertools.product("ca", repeat=3):
+        assert smaller.accepts(labels) == rule.accepts(labels)
+    assert smaller.labels == ("c", "a")
+    with pytest.raises(InvalidInput, match="does not know the label 'd'"):
+        rule.over(["a", "d"])
+
+
 def test_pickles():
     chain = AutomatonChain(np.eye(3), Automaton.at_most(3, 1, 1), None)
     again = pickle.loads(pickle.dumps(chain))

@@ -70,11 +70,17 @@ class SequenceLabeler(Estimator):
         How many labels before a label its score looks at. Order 1 has weights of label pairs; order 2 those of pairs
         and triples, and so on. Templates may attach to pairs (``pair:``) and to the longest n-grams (``ngram:``).
     histories : {"seen", "closed", "all"}, default "seen"
-        With an order of 2 or more, which histories are told apart. ``"seen"``: those of the training data; any other
-        is taken for the longest one seen that it ends with (Ye et al. 2009). ``"all"``: all that the constraints
-        allow, which takes up to ``K ** order`` times as long. Every labelling stays possible with both.
+        With an order of 2 or more, or an automaton, which histories are told apart. ``"seen"``: those of the training
+        data; any other is taken for the longest one seen that it ends with (Ye et al. 2009). ``"all"``: all that the
+        constraints allow, which takes up to ``K ** order`` times as long. Every labelling stays possible with both.
         ``"closed"``: only the n-grams of the training data are possible at all, in training and in answers, which is
         fastest.
+    automaton : Automaton, or callable, optional
+        Which labellings there are: only those that the automaton accepts are predicted, have a probability, and may be
+        learned from. Its labels have names; or it is a function of the list of labels, ``classes_``, that makes one.
+    automaton_weights : {"none", "states", "arcs"}, default "none"
+        Whether the automaton is a rule and nothing else; or its states have weights too, each counted when a label
+        leads to it; or its arcs, that is, each label in each state.
     constraints : str, callable, (K, K) array of bool or SchemeConstraints, optional
         Which label may follow which, in training and in every answer: the name of a scheme such as ``"BIO"`` or
         ``"IOBES"``; a function of a label and the next one, either of which is None at the ends of a sequence; or an
@@ -137,6 +143,13 @@ class SequenceLabeler(Estimator):
     >>> tagger = tw.SequenceLabeler().fit(X, y)
     >>> tagger.predict([["a", "dog", "walks"]])
     [['D', 'N', 'V']]
+
+    An automaton is a rule about whole sequences, here one verb at most:
+
+    >>> one_verb = lambda labels: tw.Automaton.at_most(labels, "V", 1)
+    >>> tagger = tw.SequenceLabeler(automaton=one_verb).fit(X, y)
+    >>> tagger.predict([["barks", "walks", "sleeps"]])
+    [['D', 'N', 'V']]
     """
 
     classes_: npt.NDArray[np.object_]
@@ -158,6 +171,8 @@ class SequenceLabeler(Estimator):
         combinations: str = "auto",
         order: int = 1,
         histories: str = "seen",
+        automaton: Any = None,
+        automaton_weights: str = "none",
         constraints: Any = None,
         class_weight: Any = None,
         cost: Any = "hamming",
@@ -176,6 +191,8 @@ class SequenceLabeler(Estimator):
         self.combinations = combinations
         self.order = order
         self.histories = histories
+        self.automaton = automaton
+        self.automaton_weights = automaton_weights
         self.constraints = constraints
         self.class_weight = class_weight
         self.cost = cost
@@ -237,7 +254,7 @@ class SequenceLabeler(Estimator):
         [['D', 'N'], ['D', 'N']]
         """
         self._check_parameters()
-        inputs, X = inputs_of(X, self.features, _model_class(self.order).meets)
+        inputs, X = inputs_of(X, self.features, _model_class(self._is_chain).meets)
         earlier = self._model if self.warm_start and hasattr(self, "_model") else None
         examples = self._examples(inputs, X, y, sample_weight, token_weight, earlier)
         return self._learn(examples, X_dev, y_dev, callback, resume)
@@ -281,7 +298,7 @@ class SequenceLabeler(Estimator):
         from trelliswork.training.automaton_examples import AutomatonExamples
         from trelliswork.training.sequence_examples import SequenceExamples
 
-        made = SequenceExamples if self.order == 1 else AutomatonExamples
+        made = SequenceExamples if self._is_chain else AutomatonExamples
         return made(self, inputs, X, encoded(y), *weights, **how)
 
     def _learn(
@@ -342,7 +359,7 @@ class SequenceLabeler(Estimator):
     ) -> _core.Oracle:
         """Return the examples as the learner sees them; see `trelliswork.oracle`."""
         self._check_parameters()
-        inputs, X = inputs_of(X, self.features, _model_class(self.order).meets)
+        inputs, X = inputs_of(X, self.features, _model_class(self._is_chain).meets)
         oracle: _core.Oracle = self._examples(inputs, X, y, sample_weight, token_weight).oracle
         return oracle
 
@@ -651,8 +668,9 @@ class SequenceLabeler(Estimator):
         """
         _, source = self._one(x)
         if self._model.structure is not None:
+            other = f"of order {self.order}" if self.automaton is None else "has an automaton"
             raise InvalidInput(
-                f"a Chain is of order 1, and this model of order {self.order}. Its questions are predict_kbest, "
+                f"a Chain is of order 1, and this model {other}. Its questions are predict_kbest, "
                 "predict_marginals, predict_max_marginals and log_prob."
             )
         self._warn_of_unknown([source])
@@ -755,7 +773,7 @@ class SequenceLabeler(Estimator):
     ) -> Self:
         """Return the labeler of a file that may say anything; it has no members for ``restore`` to make."""
         refuse_arguments(given, KIND)
-        model = _model_class(2 if settings.get("structure") else 1).checked(tensors, settings)
+        model = _model_class(not settings.get("structure")).checked(tensors, settings)
         labeler = cls(**_parameters(model))
         labeler._check_parameters()
         checks.as_cost(labeler.cost, len(model.labels))
@@ -782,12 +800,22 @@ class SequenceLabeler(Estimator):
             ("histories", ("seen", "closed", "all")),
             ("combinations", ("auto", "seen", "transitions", "all", "grown")),
             ("decoder", ("argmax", "mbr")),
+            ("automaton_weights", ("none", "states", "arcs")),
         ):
             value = getattr(self, name)
             if not isinstance(value, str) or value not in choices:
                 raise InvalidInput(f"{name} is {value!r}; expected one of {', '.join(map(repr, choices))}.")
+        if self.automaton is None and self.automaton_weights != "none":
+            raise InvalidInput(
+                f"automaton_weights is {self.automaton_weights!r}, but there is no automaton to have any."
+            )
         if self.random_state is not None:
             checks.as_count("random_state", self.random_state, least=0)
+
+    @property
+    def _is_chain(self) -> bool:
+        """Whether labels depend on the one before and on no other, which has kernels of its own."""
+        return self.order == 1 and self.automaton is None
 
     def _require_probabilities(self) -> None:
         """Warn, once for a model, of scores that are about to be read as log-probabilities and are none."""
@@ -889,13 +917,14 @@ class SequenceLabeler(Estimator):
         return gold
 
 
-def _model_class(order: int) -> type[TrainedModel]:
-    return TrainedModel if order == 1 else AutomatonModel
+def _model_class(chain: bool) -> type[TrainedModel]:
+    return TrainedModel if chain else AutomatonModel
 
 
 _SIMPLE_PARAMETERS = (
     "order",
     "histories",
+    "automaton_weights",
     "min_count",
     "hash_bits",
     "combinations",
@@ -921,6 +950,7 @@ def _parameters(model: TrainedModel) -> dict[str, Any]:
         "cost": saved["cost"] if isinstance(saved["cost"], str) else np.array(saved["cost"]),
         "scoring": saved["scoring"],
         "constraints": constraints,
+        "automaton": model.automaton.rule if isinstance(model, AutomatonModel) else None,
         "learner": learner_from(model.settings["learner"]),
         "features": model.inputs.templates or ("attributes" if model.inputs.kind == "attributes" else "auto"),
     }

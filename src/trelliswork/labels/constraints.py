@@ -12,8 +12,9 @@ from trelliswork.errors import InvalidInput
 from trelliswork.labels.encoded import Gold
 from trelliswork.labels.scheme_constraints import SchemeConstraints, scheme_constraints
 from trelliswork.structures import checks
+from trelliswork.structures.automaton import Automaton
 
-__all__ = ["Constraints", "constraints_of", "require_kept"]
+__all__ = ["Constraints", "automaton_of", "constraints_of", "require_accepted", "require_kept"]
 
 Constraints = SchemeConstraints
 Bools = npt.NDArray[np.bool_]
@@ -70,6 +71,50 @@ def require_kept(gold: Gold, constraints: Constraints, labels: Sequence[str]) ->
                 f"{gold.argument}[{i}] has no labelling that the constraints allow: the last possibility is lost at "
                 f"{gold.argument}[{i}][{lost}]. Check the labels, or leave constraints out."
             )
+
+
+def automaton_of(automaton: Any, labels: Sequence[str]) -> Automaton:
+    """Return the automaton over these labels that a user gave: itself, or a function of the labels that makes it.
+
+    Examples
+    --------
+    >>> automaton_of(lambda labels: Automaton.at_most(labels, "B", 1), ["A", "B"]).accepts(["B", "A", "B"])
+    False
+    """
+    made = automaton
+    if callable(automaton):
+        made = automaton(list(labels))
+    if not isinstance(made, Automaton):
+        found = f"not {type(made).__name__}" if made is automaton else f"but it returned {type(made).__name__}"
+        raise InvalidInput(f"automaton must be an Automaton, or a function of the labels that returns one, {found}.")
+    return made.over(labels)
+
+
+def require_accepted(gold: Gold, automaton: Automaton) -> None:
+    """Refuse labels to learn from that the automaton does not accept; their numbers are those of its labels."""
+    names, final = automaton.labels, automaton.final.tolist()
+    assert names is not None
+    to = np.append(automaton.numbered[:, 2].astype(np.int64), -1)  # the last: of no arc
+    moves = to[automaton.arcs_from()].tolist()
+    offsets, starts, codes = gold.token_offsets.tolist(), gold.starts, gold.codes.tolist()
+    begins = list(range(len(codes) + 1)) if starts is None else starts.tolist()  # of the labels of each token
+    for i, length in enumerate(gold.lengths.tolist()):
+        reached, said = {0}, ""
+        for n in range(offsets[i], offsets[i + 1]):
+            own = codes[begins[n] : begins[n + 1]] or range(len(names))
+            before, reached = reached, {moves[q][k] for q in reached for k in own} - {-1}
+            if not reached:
+                place, state = f"{gold.argument}[{i}][{n - offsets[i]}]", automaton.states[min(before)]
+                said = f"the automaton accepts no labelling of {gold.argument}[{i}]: the last is lost at {place}"
+                if len(before) == len(own) == 1:
+                    said = f"{place} is {names[own[0]]!r}, which the automaton forbids in state {state!r}"
+                break
+        if reached and length >= 0 and not any(final[q] for q in reached):
+            place = f"{gold.argument}[{i}]"
+            state = automaton.states[min(reached)]
+            said = f"{place} ends after {length} labels in state {state!r}, where the automaton accepts no end"
+        if said:
+            raise InvalidInput(f"{said}. Check the labels, or the automaton.")
 
 
 def _asked(allows: Callable[[Any, Any], Any], labels: Sequence[str]) -> Constraints:

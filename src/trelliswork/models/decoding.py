@@ -69,8 +69,7 @@ def least_risk(batch: ChainBatch, cost: FloatArray, model: TrainedModel) -> list
     """Return the allowed labellings of least expected cost: sum over t and k of p(y_t = k) cost[k, guess_t]."""
     marginals = np.concatenate(batch.marginals()) if len(batch) else np.zeros((0, batch.n_labels))
     gain = np.where(marginals > 0, -(marginals @ cost), -np.inf)
-    moves, start, end = (np.where(np.isneginf(part), part, 0.0) for part in (model.transitions, model.start, model.end))
-    return [best.labels for best in ChainBatch._of_rows(gain, batch.lengths, moves, start, end, batch.n_jobs).argmax()]
+    return [best.labels for best in model.best_rows(gain, batch.lengths, batch.n_jobs)]
 
 
 def masks_of(gold: Gold, n_labels: int) -> list[npt.NDArray[np.bool_]]:

@@ -143,6 +143,8 @@ def explained(model: TrainedModel, source: _core.Source, tokens: Sequence[Any]) 
         for t, place, (previous, label), value in model.contributions(source, channel):
             contribution = Contribution(source.name(0, t, place, channel), previous, label, value)
             by_token[t].setdefault((previous, label), []).append(contribution)
+    for t, state, label, value in model.rule_contributions(best.tolist()):
+        by_token[t].setdefault((None, label), []).append(Contribution(state, None, label, value))
     return Explanation(
         list(tokens),
         [classes[k] for k in best.tolist()],

@@ -182,11 +182,22 @@ class TrainedModel:
                     own = np.where(allowed[i], own, -np.inf)
             yield ChainBatch._of_one(own, steps, start, last)
 
+    def best_rows(self, rows: FloatArray, lengths: npt.NDArray[np.int64], n_jobs: int) -> Any:
+        """Return the best allowed labellings under scores of labels alone, all sequences one after the other."""
+        moves, start, end = (
+            np.where(np.isneginf(part), part, 0.0) for part in (self.transitions, self.start, self.end)
+        )
+        return ChainBatch._of_rows(rows, lengths, moves, start, end, n_jobs).argmax()
+
     order = 1  # how many labels before a label its score looks at
 
     def ngram_weights(self) -> dict[tuple[str, str], float]:
         """Return the weights of n-grams longer than two labels, by the labels before and the label."""
         return {}
+
+    def rule_contributions(self, best: Sequence[int]) -> Iterator[tuple[int, str, str, float]]:
+        """Yield what an automaton adds to each label of each token after the best ones: token, name, label, value."""
+        yield from ()
 
     def contributions(
         self, source: _core.Source, channel: str

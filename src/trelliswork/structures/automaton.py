@@ -95,6 +95,17 @@ class Automaton:
         """Arcs have scores of their own at each position."""
         return self._made(tied=False)
 
+    @cached_property
+    def numbered(self) -> npt.NDArray[np.uint32]:
+        """The arcs with states by their numbers in `states`, (n_arcs, 3)."""
+        return self._flat.reshape(-1, 3)
+
+    def arcs_from(self) -> npt.NDArray[np.int64]:
+        """Return the number of the arc that leaves each state with each label, (n_states, n_labels); -1 for none."""
+        found = np.full((len(self.states), self.n_labels), -1)
+        found[self.numbered[:, 0], self.numbered[:, 1]] = np.arange(len(self.numbered))
+        return found
+
     def _made(self, tied: bool) -> _core.PartStructure:
         return _core.PartStructure.automaton(self.n_labels, self._flat, self.final.astype(np.uint8), tied)
 
@@ -137,6 +148,55 @@ class Automaton:
         except ValueError:
             return False
         return True
+
+    def over(self, labels: Sequence[str]) -> Automaton:
+        """Return the automaton over these labels, in their order; arcs of labels that are not among them are left out.
+
+        Examples
+        --------
+        >>> rule = Automaton.at_most(["NAME", "O", "UNIT"], "NAME", 1)
+        >>> rule.over(["O", "NAME"]).arcs
+        ((0, 1, 1), (0, 0, 0), (1, 0, 1))
+        """
+        names, final = _Labels(labels), [state for state, ends in zip(self.states, self.final, strict=True) if ends]
+        if self.labels is None:
+            if self.n_labels != names.n:
+                raise InvalidInput(
+                    f"the automaton has {self.n_labels} labels without names, but there are {names.n}: "
+                    f"{', '.join(labels)}. Make it with the names of its labels."
+                )
+            return Automaton(labels, self.arcs, self.states[0], final)
+        unknown = [label for label in labels if label not in self.labels]
+        if unknown:
+            raise InvalidInput(
+                f"the automaton does not know the label {unknown[0]!r}, only {', '.join(self.labels)}. Name all labels "
+                "when it is made, or pass a function of the labels that makes it."
+            )
+        if self.labels == names.names:
+            return self
+        number = {self.labels.index(name): k for k, name in enumerate(labels)}
+        kept = [(source, number[k], target) for source, k, target in self.arcs if k in number]
+        return _trimmed(labels, kept, self.states[0], set(final))
+
+    def relaxed(self, broken: Hashable = "broken") -> Automaton:
+        """Return the automaton that accepts every sequence, and remembers in one more state that a rule was broken.
+
+        Labels that have no arc lead to the state ``broken``, which is never left, and sequences may end anywhere. With
+        weights of its states or arcs a model learns how much the rule is worth (``SequenceLabeler(automaton=...,
+        automaton_weights="arcs")``).
+
+        Examples
+        --------
+        >>> rule = Automaton.at_most(["NAME", "O"], "NAME", 1).relaxed()
+        >>> rule.accepts(["NAME", "NAME"]), rule.states
+        (True, (0, 1, 'broken'))
+        """
+        if broken in self.states:
+            raise InvalidInput(f"the automaton has a state {broken!r} already: give the new one another name.")
+        there = {(source, label) for source, label, _ in self.arcs}
+        rest = itertools.product((*self.states, broken), range(self.n_labels))
+        more = [(state, label, broken) for state, label in rest if (state, label) not in there]
+        return Automaton(self.labels or self.n_labels, [*self.arcs, *more], self.states[0])
 
     def __and__(self, other: Automaton) -> Automaton:
         """Return the automaton of the sequences that both accept; its states are pairs."""

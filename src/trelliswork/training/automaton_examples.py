@@ -1,7 +1,8 @@
-"""Labelled sequences for chains of order 2 and more, and the weights that were learned from them."""
+"""Labelled sequences for chains of order 2 and more or with an automaton, and the weights learned from them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,9 +11,12 @@ import numpy.typing as npt
 
 from trelliswork import _core
 from trelliswork.errors import InvalidInput
+from trelliswork.labels.constraints import automaton_of, require_accepted
 from trelliswork.models.automata import AutomatonModel, LabelAutomaton
 from trelliswork.models.trained import TrainedModel
 from trelliswork.structures import checks
+from trelliswork.structures.automaton import Automaton
+from trelliswork.training.same_run import checksum_of_array
 from trelliswork.training.sequence_examples import SequenceExamples
 
 __all__ = ["AutomatonExamples"]
@@ -22,7 +26,7 @@ Ints = npt.NDArray[np.int64]
 
 
 class AutomatonExamples(SequenceExamples):
-    """What one call of `SequenceLabeler.fit` with an order of 2 or more learns from."""
+    """What one call of `SequenceLabeler.fit` with an order of 2 or more, or with an automaton, learns from."""
 
     def model(self, weights: FloatArray, settings: dict[str, Any]) -> AutomatonModel:
         """Return the model with these weights."""
@@ -35,7 +39,7 @@ class AutomatonExamples(SequenceExamples):
 
     def _model_of(self, weights: FloatArray, settings: dict[str, Any]) -> AutomatonModel:
         described = {
-            "structure": {"name": "n-grams", "order": self._automaton.order, "histories": self._labeler.histories},
+            "structure": self._automaton.as_settings(self._labeler.histories),
             "blocks": {"labels": len(self.classes), "arcs": len(self._automaton.arcs)},
             "channels": {
                 name: {"block": "labels" if block == 0 else "arcs", "sites": sites}
@@ -50,9 +54,16 @@ class AutomatonExamples(SequenceExamples):
 
     def _taken_over(self, earlier: TrainedModel) -> Any:
         if self._keep_all:
-            raise InvalidInput("partial_fit is for order=1. With a higher order, use fit with warm_start=True.")
+            raise InvalidInput(
+                "partial_fit is for order=1 without an automaton. Otherwise, use fit with warm_start=True."
+            )
         if not isinstance(earlier, AutomatonModel) or earlier.automaton.order != self._labeler.order:
             raise InvalidInput("warm_start goes on from a model of the same order. Fit a new labeler.")
+        if (earlier.automaton.rule is None) != (self._labeler.automaton is None):
+            raise InvalidInput(
+                "warm_start: one of the earlier model and the labeler has an automaton, the other has none. Fit a new "
+                "labeler."
+            )
         return earlier
 
     def _first_weights(self) -> FloatArray | None:
@@ -80,20 +91,42 @@ class AutomatonExamples(SequenceExamples):
         labeler, templates = self._labeler, self.inputs.templates
         combinations = self._checked_combinations()
         if combinations == "transitions":
-            raise InvalidInput("combinations='transitions' is for order=1. With a higher order, use 'seen' or 'all'.")
+            raise InvalidInput(
+                "combinations='transitions' is for order=1 without an automaton. Otherwise, use 'seen' or 'all'."
+            )
         attributes = ["token"]
         if templates is not None:
             attributes += [name for name in ("pair", "ngram") if name in templates.meets]
         try:
-            self._automaton = LabelAutomaton.of(self._found_ngrams(order))
-            names = self._automaton.named(True if templates is None else templates.transitions, attributes)
+            self._automaton = LabelAutomaton.of(self._found_ngrams(order), self._rule(order))
+            transitions = True if templates is None else templates.transitions
+            names = self._automaton.named(transitions, attributes, labeler.automaton_weights)
             self._channels = self._automaton.channels(names)
             self._parts = _core.PartExamples(self._channels, [examples], labeler.min_count)
             cost = checks.as_cost(labeler.cost, len(self.classes)) if self.learner.costs else None
             structure = self._automaton.structure(tied=len(attributes) == 1)
             return self._parts.label_oracle(structure, examples, order, cost, combinations)
         except ValueError as error:
+            if said := re.fullmatch(r"example (\d+): no output is allowed", str(error)):
+                error = ValueError(
+                    f"{self._gold.argument}[{said[1]}] has no labelling that constraints, histories and automaton "
+                    "allow together. Check the labels, or leave one of the three out."
+                )
             raise InvalidInput(str(error)) from None
+
+    def _rule(self, order: npt.NDArray[np.int32]) -> Automaton | None:
+        """Return the automaton that the user gave, after a look at whether gold keeps to it."""
+        if self._labeler.automaton is None:
+            return None
+        rule = automaton_of(self._labeler.automaton, self.classes)
+        require_accepted(self._gold.renumbered(order), rule)
+        return rule
+
+    def _run_settings(self) -> dict[str, Any]:
+        rule, found = self._automaton.rule, super()._run_settings()
+        if rule is not None:
+            found["automaton"] = [self._labeler.automaton_weights, *map(checksum_of_array, (rule.numbered, rule.final))]
+        return found
 
     def _found_ngrams(self, order: npt.NDArray[np.int32]) -> _core.NGrams:
         """Return the histories to tell apart: those that gold has, or all that the constraints allow."""

@@ -146,8 +146,11 @@ class SequenceExamples:
 
     def _same_run(self, dev: int) -> SameRun:
         """Return what a resumed run must have in common with this one; ``dev`` is a checksum of development data."""
+        return SameRun(self.n_sequences, self.n_tokens, self._checksum, dev, self._run_settings())
+
+    def _run_settings(self) -> dict[str, Any]:
         labeler, constraints = self._labeler, self._constraints
-        settings = {
+        return {
             "labels": self.classes,
             "min_count": int(labeler.min_count),
             "hash_bits": self._hash_bits,
@@ -159,7 +162,6 @@ class SequenceExamples:
             "cost": checksum_of_array(checks.as_cost(labeler.cost, len(self.classes))),
             "constraints": None if constraints is None else [checksum_of_array(part) for part in constraints],
         }
-        return SameRun(self.n_sequences, self.n_tokens, self._checksum, dev, settings)
 
     def _with_known_share(self, model: Model) -> Model:
         """Note which part of the attributes of the first sequences has weights; rare ones may have none."""
