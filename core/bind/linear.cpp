@@ -110,6 +110,13 @@ void bind_structure(nb::module_& m) {
             },
             nb::arg("n_labels") = 1, nb::arg("single_root") = true, nb::arg("siblings") = false,
             nb::arg("grandparents") = false, "Projective dependency trees; see core/structures/dependency.hpp.")
+        .def_static(
+            "bracketing",
+            [](std::size_t n_labels) {
+                require(n_labels >= 1, "there must be at least one label");
+                return bracketing_structure(n_labels);
+            },
+            nb::arg("n_labels"), "Block: spans, n (n + 1) / 2 x n_labels; outputs are rows of begin, end and label.")
         .def(
             "blocks",
             [](const DerivationStructure& self, const Numbers& shape) {

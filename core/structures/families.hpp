@@ -43,4 +43,7 @@ std::unique_ptr<DerivationStructure> automaton_structure(std::size_t n_labels, s
 // Projective dependency trees (dependency.hpp says what their parts are), with a single root or with one or more.
 std::unique_ptr<DerivationStructure> projective_tree_structure(const DependencyBlocks& blocks, bool single_root);
 
+// Labelled bracketings: trees of constituents over the words of a sentence, scored by span and label.
+std::unique_ptr<DerivationStructure> bracketing_structure(std::size_t n_labels);
+
 }  // namespace tw

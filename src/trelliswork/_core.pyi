@@ -330,6 +330,12 @@ class PartStructure:
     def projective_tree(n_labels: int = 1, single_root: bool = True, siblings: bool = False, grandparents: bool = False) -> PartStructure:
         """Projective dependency trees; see core/structures/dependency.hpp."""
 
+    @staticmethod
+    def bracketing(n_labels: int) -> PartStructure:
+        """
+        Block: spans, n (n + 1) / 2 x n_labels; outputs are rows of begin, end and label.
+        """
+
     def blocks(self, arg: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], /) -> list:
         """Name, sites and codes of each kind of parts."""
 

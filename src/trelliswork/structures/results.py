@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Expectations", "Forward", "ForwardBackward", "Labeling", "Segmentation"]
+__all__ = ["Brackets", "Expectations", "Forward", "ForwardBackward", "Labeling", "Segmentation"]
 
 
 class Labeling(NamedTuple):
@@ -40,6 +40,19 @@ class Segmentation(NamedTuple):
         """The label of every position."""
         lengths = self.segments[:, 1] - self.segments[:, 0]
         return np.repeat(self.segments[:, 2], lengths)
+
+
+class Brackets(NamedTuple):
+    """Constituents ``(begin, end, label)`` of a sentence, outermost first, and the score of the whole.
+
+    Examples
+    --------
+    >>> Brackets([(0, 3, 1), (1, 3, 0)], 2.5).spans[0]
+    (0, 3, 1)
+    """
+
+    spans: list[tuple[int, int, int]]
+    score: float
 
 
 class Forward(NamedTuple):

@@ -1,0 +1,204 @@
+"""Labelled bracketings: trees of constituents over the words of a sentence, with the questions of a `Chain`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from trelliswork import _core
+from trelliswork.errors import InvalidInput, Unsatisfiable
+from trelliswork.structures import checks
+from trelliswork.structures.checks import FloatArray
+from trelliswork.structures.parts import Numbers, PartScores
+from trelliswork.structures.results import Brackets
+
+__all__ = ["Bracketing"]
+
+
+class Bracketing(PartScores[Brackets]):
+    """Trees of labelled constituents over n words; the score of a tree is the sum over its constituents.
+
+    The whole sentence is a constituent. A constituent of two words or more has two children or more, each a bare word,
+    which scores 0, or a constituent; a single word may be a constituent. A span has one label, so a chain of unary
+    constituents is one label. Every tree counts once, however many children its constituents have: sums, k best and
+    samples are over trees, not over ways to binarise them. Every answer costs O(n^3 + n^2 L).
+
+    Parameters
+    ----------
+    spans : (n, n + 1, L) array-like
+        ``spans[i, j, l]`` scores a constituent of label ``l`` over words ``i .. j - 1``; ``-inf`` forbids. Entries with
+        ``i >= j`` are not looked at.
+
+    Notes
+    -----
+    Equal scores: seen from the whole sentence down, the lower label first; of its children, the first is as short as
+    possible, bare rather than a constituent; what follows is several children rather than one constituent.
+
+    Examples
+    --------
+    >>> spans = np.zeros((3, 4, 2))
+    >>> spans[1, 3, 1] = 2.0  # words 1 and 2 as a constituent of label 1
+    >>> spans[0, 1] = -1.0
+    >>> best = Bracketing(spans).argmax()
+    >>> best.spans, best.score
+    ([(0, 3, 0), (1, 3, 1)], 2.0)
+    """
+
+    _output_name = "bracketing"
+
+    def __init__(self, spans: npt.ArrayLike) -> None:
+        scores = checks.as_numbers("spans", spans)
+        if scores.ndim != 3 or scores.shape[1] != scores.shape[0] + 1 or scores.shape[2] == 0:
+            raise InvalidInput(f"spans must have shape (n, n + 1, L): begin, end, label; found {scores.shape}.")
+        begins, ends = np.indices(scores.shape[:2])
+        scores[begins >= ends] = -np.inf
+        self.spans = checks.as_scores("spans", scores)
+        self._required: tuple[tuple[int, int], ...] = ()
+        self._used = np.triu_indices(self.n_words, 1, self.n_words + 1)
+        super().__init__(
+            _core.PartStructure.bracketing(self.n_labels),
+            [self.n_words],
+            np.ascontiguousarray(self.spans[self._used]).ravel(),
+        )
+
+    def __repr__(self) -> str:
+        return f"Bracketing({self.n_words} words, {self.n_labels} labels)"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (type(self), self.spans, self._required)
+
+    @property
+    def n_words(self) -> int:
+        """Number of words, n."""
+        return int(self.spans.shape[0])
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels, L."""
+        return int(self.spans.shape[2])
+
+    def marginals(self) -> FloatArray:
+        """Return the probability of every labelled constituent, (n, n + 1, L)."""
+        return self._table(self._expected(), 0.0)
+
+    def max_marginals(self) -> FloatArray:
+        """Return the best score of a tree with each labelled constituent, (n, n + 1, L); -inf where there is none."""
+        return self._table(self._structure.max_marginals(self._shape, self._scores), -np.inf)
+
+    def sample(self, n: int = 1, random_state: Any = None, replace: bool = True) -> list[list[tuple[int, int, int]]]:
+        """Draw ``n`` trees, each a list of constituents (begin, end, label); see `Chain.sample`."""
+        return [_rows(output) for output in self._drawn(n, random_state, replace)]
+
+    def augmented(self, gold: Iterable[Sequence[int]], scale: float = 1.0) -> Self:
+        """Return the bracketing with ``scale`` added for each labelled constituent that ``gold`` has not.
+
+        Examples
+        --------
+        >>> Bracketing(np.zeros((2, 3, 2))).augmented([(0, 2, 1)]).argmax().spans
+        [(0, 2, 0), (0, 1, 0), (1, 2, 0)]
+        """
+        right = self._structure.parts_of(self._shape, self._output(gold))
+        cost = np.full(len(self._scores), checks.as_scale(scale))
+        cost[right] = 0.0
+        return self._rescored(self.spans + self._table(cost, 0.0))
+
+    def constrained(
+        self,
+        forced: Iterable[Sequence[int]] = (),
+        forbidden: Iterable[Sequence[int]] = (),
+        allowed: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Return the bracketing with only those trees that have all ``forced`` constituents and none ``forbidden``.
+
+        Parameters
+        ----------
+        forced, forbidden : list of (begin, end) or (begin, end, label)
+            Spans, with any label or with this one.
+        allowed : (n, n + 1) or (n, n + 1, L) array of bool, optional
+            Which spans may be constituents, of any label or by label.
+
+        Examples
+        --------
+        >>> flat = Bracketing(np.zeros((4, 5, 1)))
+        >>> flat.constrained(forced=[(1, 3)], forbidden=[(0, 3), (1, 2)]).argmax().spans
+        [(0, 4, 0), (1, 3, 0)]
+        >>> round(np.exp(flat.log_count())), round(np.exp(flat.constrained(forced=[(1, 3)]).log_count()))
+        (176, 48)
+        """
+        spans = np.array(self.spans)
+        required = dict.fromkeys(self._required)
+        for begin, end, label in self._checked("forced", forced):
+            required[begin, end] = None
+            if label is not None:
+                spans[begin, end, np.arange(self.n_labels) != label] = -np.inf
+        for begin, end, label in self._checked("forbidden", forbidden):
+            spans[begin, end, slice(None) if label is None else label] = -np.inf
+        if allowed is not None:
+            wide = np.ndim(allowed) == 3
+            mask = checks.as_mask("allowed", allowed, spans.shape if wide else spans.shape[:2])
+            spans[~mask] = -np.inf
+        limited = self._rescored(spans, tuple(required))
+        limited._possible_log_partition()
+        return limited
+
+    def _rescored(self, spans: FloatArray, required: tuple[tuple[int, int], ...] | None = None) -> Self:
+        other = type(self)(spans)
+        other._required = self._required if required is None else required
+        other._shape = np.array([self.n_words, *(x for span in other._required for x in span)], dtype=np.uint32)
+        return other
+
+    def _table(self, by_part: FloatArray, nothing: float) -> FloatArray:
+        out = np.full(self.spans.shape, nothing)
+        out[self._used] = by_part.reshape(-1, self.n_labels)
+        return out
+
+    def _checked(self, name: str, given: Iterable[Sequence[int]]) -> list[tuple[int, int, int | None]]:
+        out = []
+        for row in given:
+            values = list(row)
+            if len(values) not in (2, 3) or not all(isinstance(x, int | np.integer) for x in values):
+                raise InvalidInput(f"{name} must be (begin, end) or (begin, end, label), integers; found {row!r}.")
+            begin, end, label = int(values[0]), int(values[1]), int(values[2]) if len(values) == 3 else None
+            if not 0 <= begin < end <= self.n_words:
+                raise InvalidInput(f"{name} must have 0 <= begin < end <= {self.n_words}; found {row!r}.")
+            if label is not None and not 0 <= label < self.n_labels:
+                raise InvalidInput(f"labels of {name} must be from 0 to {self.n_labels - 1}; found {row!r}.")
+            out.append((begin, end, label))
+        return out
+
+    def _answer(self, output: Numbers, score: float) -> Brackets:
+        return Brackets(_rows(output), score)
+
+    def _output(self, output: Any) -> Numbers:
+        rows = self._checked("constituents", output)
+        if any(label is None for _, _, label in rows):
+            raise InvalidInput("constituents must be (begin, end, label).")
+        numbers = np.array(rows, dtype=np.uint32).ravel()
+        try:
+            _core.PartStructure.parts_of(self._structure, self._shape[:1], numbers)
+        except ValueError as error:
+            raise InvalidInput(f"these constituents are not a bracketing: {error}.") from None
+        return numbers
+
+    def _refuse_impossible(self) -> NoReturn:
+        if self.n_words and not (self.spans[0, self.n_words] > -np.inf).any():
+            raise Unsatisfiable(
+                f"every bracketing is forbidden: the whole sentence, span (0, {self.n_words}), must be a constituent, "
+                "and all its labels are -inf."
+            )
+        raise Unsatisfiable(
+            f"every bracketing is forbidden: the forced spans {list(self._required)} cross each other, or one of them "
+            "has no label that is allowed."
+        )
+
+
+def _rows(output: Numbers) -> list[tuple[int, int, int]]:
+    numbers = output.tolist()
+    return list(zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True))
+
+
+def _rebuilt(kind: type[Bracketing], spans: FloatArray, required: tuple[tuple[int, int], ...]) -> Bracketing:
+    return kind(spans)._rescored(spans, required)
