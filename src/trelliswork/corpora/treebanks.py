@@ -22,6 +22,7 @@ from trelliswork.labels.tables import LabelTable
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+    from matplotlib.axes import Axes
 
     from trelliswork.labels.dependencies import CodedTrees, Trees
 
@@ -54,6 +55,29 @@ class TreebankSentence(NamedTuple):
     def words(self) -> list[str]:
         """The forms."""
         return [row[0] for row in self.rows]
+
+    def plot(self, ax: Axes | None = None, **how: Any) -> Axes:
+        """Draw the tree as arcs above the words; ``how`` as for `trelliswork.plots.arcs`."""
+        from trelliswork.plots.trees import arcs
+
+        return arcs(self.words, self._known_heads(), self.relations, ax=ax, **{"tags": self._tags(), **how})
+
+    def svg(self, **how: Any) -> str:
+        """Return the tree as SVG text; ``how`` as for `trelliswork.plots.arcs_svg`."""
+        from trelliswork.plots.trees import arcs_svg
+
+        return arcs_svg(self.words, self._known_heads(), self.relations, **{"tags": self._tags(), **how})
+
+    def _repr_svg_(self) -> str | None:
+        return None if None in self.heads else self.svg()
+
+    def _known_heads(self) -> list[int]:
+        if None in self.heads:
+            raise InvalidInput("not all heads of the sentence are known, so there is no tree to draw.")
+        return [head for head in self.heads if head is not None]
+
+    def _tags(self) -> list[str]:
+        return [row[2] for row in self.rows]
 
 
 class Treebank:

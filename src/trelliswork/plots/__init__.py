@@ -1,7 +1,18 @@
 """Pictures. matplotlib is imported only when one is drawn."""
 
 from trelliswork.plots.score_curves import Curve, score_curves
+from trelliswork.plots.trees import arcs, arcs_svg, tree, tree_svg
 from trelliswork.plots.trellis import trellis
 from trelliswork.plots.viterbi import decoding_cost, viterbi_scores
 
-__all__ = ["Curve", "decoding_cost", "score_curves", "trellis", "viterbi_scores"]
+__all__ = [
+    "Curve",
+    "arcs",
+    "arcs_svg",
+    "decoding_cost",
+    "score_curves",
+    "tree",
+    "tree_svg",
+    "trellis",
+    "viterbi_scores",
+]
