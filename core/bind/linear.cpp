@@ -242,6 +242,9 @@ nb::ndarray<nb::numpy, std::int64_t> rows_of_words(const std::vector<std::array<
 
 void bind_dependency_sites(nb::module_& m) {
     m.def(
+        "is_projective", [](const Numbers& heads) { return is_projective(view(heads)); }, nb::arg("heads"),
+        "Whether no two arcs of a tree cross.");
+    m.def(
         "sibling_sites",
         [](const Numbers& shape) { return rows_of_words(DependencySites(view(shape), {1, true, false}).siblings()); },
         nb::arg("shape"), "Head, sibling (or -1) and modifier of every site; see core/structures/dependency.hpp.");

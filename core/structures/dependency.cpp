@@ -8,6 +8,27 @@
 
 namespace tw {
 
+bool is_projective(std::span<const std::uint32_t> heads) {
+    const std::size_t n = heads.size();
+    std::vector<std::uint32_t> first(n + 1), last(n + 1), size(n + 1, 1), waiting(n + 1, 0);
+    for (std::uint32_t m = 0; m <= n; ++m) first[m] = last[m] = m;
+    for (const std::uint32_t head : heads)
+        if (head <= n) ++waiting[head];
+    for (std::uint32_t m = 1; m <= n; ++m)  // from each leaf up to the first word that waits for others
+        for (std::uint32_t at = m; at != 0 && waiting[at] == 0;) {
+            if (last[at] - first[at] + 1 != size[at]) return false;
+            waiting[at] = ~std::uint32_t{0};  // done
+            const std::uint32_t head = heads[at - 1];
+            if (head > n) return false;
+            first[head] = std::min(first[head], first[at]);
+            last[head] = std::max(last[head], last[at]);
+            size[head] += size[at];
+            if (--waiting[head] > 0 || head > m) break;
+            at = head;
+        }
+    return true;
+}
+
 DependencyArcs::DependencyArcs(Shape shape, std::size_t n_labels) : n_labels_(n_labels) {
     if (shape.empty()) throw std::invalid_argument("the shape of a tree begins with the number of its words");
     const std::size_t n = n_words_ = shape[0];

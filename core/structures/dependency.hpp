@@ -29,6 +29,9 @@
 
 namespace tw {
 
+// Whether no two arcs of a tree cross: the words below each word, and the word itself, follow one another.
+bool is_projective(std::span<const std::uint32_t> heads);
+
 struct DependencyBlocks {
     std::size_t n_labels = 1;
     bool siblings = false, grandparents = false;

@@ -48,6 +48,7 @@ from trelliswork.structures.beam import beam_search as beam_search
 from trelliswork.structures.bracketing import Bracketing as Bracketing
 from trelliswork.structures.chain import Chain as Chain
 from trelliswork.structures.custom.structure import Structure as Structure
+from trelliswork.structures.dependency import DependencyTree as DependencyTree
 from trelliswork.structures.expectation import ExpectationPass as ExpectationPass
 from trelliswork.structures.ngram import NGramChain as NGramChain
 from trelliswork.structures.program import Program as Program
@@ -57,11 +58,12 @@ from trelliswork.structures.results import Forward as Forward
 from trelliswork.structures.results import ForwardBackward as ForwardBackward
 from trelliswork.structures.results import Labeling as Labeling
 from trelliswork.structures.results import Segmentation as Segmentation
+from trelliswork.structures.results import Tree as Tree
 from trelliswork.structures.segments import SegmentChain as SegmentChain
 from trelliswork.structures.semirings import Semiring as Semiring
 from trelliswork.structures.semirings import forward as forward
 from trelliswork.structures.semirings import forward_backward as forward_backward
 from trelliswork.training import active as active
 
-__all__ = ["AROW", "Automaton", "AutomatonChain", "Bracketing", "Brackets", "CRF", "Chain", "ChainBatch", "Committee", "Confidence", "Constituent", "ConvergenceWarning", "CuttingPlane", "DualCoordinate", "ExpectationPass", "Expectations", "ExponentiatedGradient", "Forward", "ForwardBackward", "FrankWolfe", "HMM", "InvalidInput", "InvalidModel", "LaRank", "Labeling", "MEMM", "MIRA", "MulticlassClassifier", "MulticlassPerceptron", "NGramChain", "PassiveAggressive", "Pegasos", "Perceptron", "Program", "SDM", "SchemeConstraints", "SegmentChain", "SegmentLabeler", "Segmentation", "Semiring", "SequenceLabeler", "Structure", "StructuredPredictor", "Subgradient", "Templates", "TrellisworkError", "UncalibratedScores", "UnknownAttributes", "UnknownParameter", "Unsatisfiable", "active", "beam_search", "confidence", "corpora", "evaluation", "forward", "forward_backward", "load", "models", "oracle", "plots", "scheme_constraints", "semirings"]
+__all__ = ["AROW", "Automaton", "AutomatonChain", "Bracketing", "Brackets", "CRF", "Chain", "ChainBatch", "Committee", "Confidence", "Constituent", "ConvergenceWarning", "CuttingPlane", "DependencyTree", "DualCoordinate", "ExpectationPass", "Expectations", "ExponentiatedGradient", "Forward", "ForwardBackward", "FrankWolfe", "HMM", "InvalidInput", "InvalidModel", "LaRank", "Labeling", "MEMM", "MIRA", "MulticlassClassifier", "MulticlassPerceptron", "NGramChain", "PassiveAggressive", "Pegasos", "Perceptron", "Program", "SDM", "SchemeConstraints", "SegmentChain", "SegmentLabeler", "Segmentation", "Semiring", "SequenceLabeler", "Structure", "StructuredPredictor", "Subgradient", "Templates", "Tree", "TrellisworkError", "UncalibratedScores", "UnknownAttributes", "UnknownParameter", "Unsatisfiable", "active", "beam_search", "confidence", "corpora", "evaluation", "forward", "forward_backward", "load", "models", "oracle", "plots", "scheme_constraints", "semirings"]
 __version__: str

@@ -359,6 +359,9 @@ class PartStructure:
     def dead_end(self, shape: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> int:
         """The first position that no beginning of an output gets past."""
 
+def is_projective(heads: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> bool:
+    """Whether no two arcs of a tree cross."""
+
 def sibling_sites(shape: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.int64]:
     """
     Head, sibling (or -1) and modifier of every site; see core/structures/dependency.hpp.

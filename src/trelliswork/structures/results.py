@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Brackets", "Expectations", "Forward", "ForwardBackward", "Labeling", "Segmentation"]
+__all__ = ["Brackets", "Expectations", "Forward", "ForwardBackward", "Labeling", "Segmentation", "Tree"]
 
 
 class Labeling(NamedTuple):
@@ -52,6 +52,20 @@ class Brackets(NamedTuple):
     """
 
     spans: list[tuple[int, int, int]]
+    score: float
+
+
+class Tree(NamedTuple):
+    """The head of every word, 0 for the root; the label of the arc into it, where there are labels; the score.
+
+    Examples
+    --------
+    >>> Tree(np.array([2, 0], dtype=np.int32), None, 3.0).heads.tolist()
+    [2, 0]
+    """
+
+    heads: npt.NDArray[np.int32]
+    labels: npt.NDArray[np.int32] | None
     score: float
 
 

@@ -1,0 +1,402 @@
+"""Dependency trees: a head for every word, from scores of arcs, with the questions of a `Chain`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, NoReturn, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from trelliswork import _core
+from trelliswork.errors import InvalidInput, Unsatisfiable
+from trelliswork.structures import checks
+from trelliswork.structures.checks import FloatArray
+from trelliswork.structures.parts import Numbers, PartScores
+from trelliswork.structures.results import Tree
+
+__all__ = ["DependencyTree"]
+
+
+class DependencyTree(PartScores[Tree]):
+    """Dependency trees over n words, whose score is the sum of the scores of their arcs.
+
+    Index 0 is the root, which stands before the first word; words are 1 to n. The score of a tree is the sum of
+    ``arcs[head, word]`` over its words, of ``labels[head, word, label]`` if there are labels, and of the scores of
+    siblings and grandparents if there are any. ``-inf`` forbids.
+
+    Parameters
+    ----------
+    arcs : (n + 1, n + 1) array-like
+        ``arcs[h, m]`` scores the arc from head ``h`` to modifier ``m``. Column 0 and the diagonal are not looked at.
+    labels : (n + 1, n + 1, L) array-like, optional
+        Score of each label of each arc, added to that of the arc.
+    projective : bool
+        Whether no two arcs may cross (Eisner 1996).
+    single_root : bool
+        Whether exactly one word has the root as its head; otherwise one word or more.
+    siblings : (n + 1, n + 1, n + 1) array-like, optional
+        ``siblings[h, s, m]`` scores two neighbouring modifiers of ``h`` on one side, of which ``s`` is nearer to ``h``;
+        ``siblings[h, h, m]`` scores ``m`` as the nearest modifier of ``h`` on its side. Others are not looked at.
+    grandparents : (n + 1, n + 1, n + 1) array-like, optional
+        ``grandparents[g, h, m]`` scores the arcs from ``g`` to ``h`` and from ``h`` to ``m``, where ``h`` is a word.
+        Other entries are not looked at.
+
+    Notes
+    -----
+    Costs: O(n^3), with siblings too (McDonald and Pereira 2006); with grandparents O(n^4) (Koo and Collins 2010). Every
+    tree is counted once. Equal scores: the lower label first; trees in an order that is always the same.
+
+    Examples
+    --------
+    >>> arcs = np.zeros((4, 4))  # the root and three words
+    >>> arcs[0, 2], arcs[2, 1], arcs[2, 3] = 3.0, 2.0, 1.0
+    >>> tree = DependencyTree(arcs)
+    >>> tree.argmax().heads.tolist(), tree.argmax().score
+    ([2, 0, 2], 6.0)
+    >>> tree.marginals().round(2)[:, 2].tolist()  # who is the head of word 2
+    [0.97, 0.01, 0.0, 0.02]
+    >>> round(np.exp(tree.log_count()))
+    7
+    """
+
+    _output_name = "tree"
+
+    def __init__(
+        self,
+        arcs: npt.ArrayLike,
+        labels: npt.ArrayLike | None = None,
+        projective: bool = True,
+        single_root: bool = True,
+        siblings: npt.ArrayLike | None = None,
+        grandparents: npt.ArrayLike | None = None,
+    ) -> None:
+        self.arcs = _as_arcs(arcs)
+        n = len(self.arcs) - 1
+        self.labels = None if labels is None else _as_labels(labels, n)
+        self.projective = checks.as_flag("projective", projective)
+        self.single_root = checks.as_flag("single_root", single_root)
+        self.siblings = None if siblings is None else _as_cube("siblings", siblings, n, _sibling_sites(n))
+        self.grandparents = (
+            None if grandparents is None else _as_cube("grandparents", grandparents, n, _grandparent_sites(n))
+        )
+        structure = _structure(
+            self.projective, self.n_labels, self.single_root, siblings is not None, grandparents is not None
+        )
+        scores = self.arcs.ravel()
+        if self.labels is not None:
+            scores = (self.arcs[:, :, None] + self.labels).ravel()
+            checks.require_scores("arcs + labels", scores)
+        if self.siblings is not None:
+            scores = np.concatenate([scores, self.siblings[_sibling_sites(n)]])
+        if self.grandparents is not None:
+            scores = np.concatenate([scores, self.grandparents[_grandparent_sites(n)]])
+        super().__init__(structure, [n], scores)
+
+    def __repr__(self) -> str:
+        kinds = ", projective" if self.projective else ""
+        kinds += ", single root" if self.single_root else ""
+        labels = "" if self.labels is None else f", {self.n_labels} labels"
+        second = "".join(f", {name}" for name in ("siblings", "grandparents") if getattr(self, name) is not None)
+        return f"DependencyTree({self.n_words} words{labels}{second}{kinds})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (
+            self.arcs, self.labels, self.projective, self.single_root, self.siblings, self.grandparents
+        )  # fmt: skip
+
+    @property
+    def n_words(self) -> int:
+        """Number of words, n."""
+        return len(self.arcs) - 1
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels, L; 1 where there are none."""
+        return 1 if self.labels is None else int(self.labels.shape[2])
+
+    def marginals(self) -> FloatArray:
+        """Return the probability of every arc, (n + 1, n + 1): ``[h, m]`` that ``h`` is the head of ``m``."""
+        return np.asarray(self._arcs_of(self._expected()).sum(axis=2))
+
+    def label_marginals(self) -> FloatArray:
+        """Return the probability of every arc with every label, (n + 1, n + 1, L)."""
+        return self._arcs_of(self._expected())
+
+    def sibling_marginals(self) -> FloatArray:
+        """Return the probability of every entry of ``siblings``."""
+        return self._second_order_marginals("siblings")
+
+    def grandparent_marginals(self) -> FloatArray:
+        """Return the probability of every entry of ``grandparents``."""
+        return self._second_order_marginals("grandparents")
+
+    def max_marginals(self) -> FloatArray:
+        """Return the best score of a tree with each arc, (n + 1, n + 1); -inf where there is none."""
+        best = self._structure.max_marginals(self._shape, self._scores)
+        return np.asarray(self._arcs_of(best).max(axis=2))
+
+    def sample(self, n: int = 1, random_state: Any = None, replace: bool = True) -> list[Tree]:
+        """Draw ``n`` trees from the distribution; see `Chain.sample`.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        random_state : int or Generator, optional
+            Where the randomness comes from.
+        replace : bool
+            False: no tree is drawn twice, and fewer than ``n`` are returned where there are fewer.
+        """
+        drawn = self._drawn(n, random_state, replace)
+        return [self._answer(output, self._total(output)) for output in drawn]
+
+    def score(self, output: Any) -> float:
+        """Return the score of a tree, -inf if it is forbidden or not among the trees that are asked for.
+
+        Parameters
+        ----------
+        output : Tree, n heads, or (heads, labels)
+            The head of every word, 0 for the root; with labels, also the label of every arc.
+        """
+        given = self._output(output)
+        if self.projective and not _core.is_projective(given[: self.n_words]):
+            return -np.inf
+        return self._total(given)
+
+    def mbr(self) -> Tree:
+        """Return the tree with the largest expected number of right heads (minimum Bayes risk), its score that number.
+
+        Labels are the most probable ones of its arcs.
+
+        Examples
+        --------
+        >>> tree = DependencyTree([[0.0, 1.0, 0.5], [0.0, 0.0, 0.2], [0.0, 0.4, 0.0]])
+        >>> best = tree.mbr()
+        >>> best.heads.tolist(), round(best.score, 3)
+        ([0, 1], 1.149)
+        """
+        of_labels = self.label_marginals()
+        arcs = of_labels.sum(axis=2)
+        possible = np.where(arcs > 0.0, arcs, -np.inf)
+        best = type(self)(possible, projective=self.projective, single_root=self.single_root).argmax()
+        if self.labels is None:
+            return best
+        labels = of_labels[best.heads, np.arange(1, self.n_words + 1)].argmax(axis=1)
+        return Tree(best.heads, labels.astype(np.int32), best.score)
+
+    def augmented(self, gold: Any, cost: str | npt.ArrayLike = "hamming", scale: float = 1.0) -> Self:
+        """Return the same with ``scale`` times the cost of every arc against ``gold`` added; see `Chain.augmented`.
+
+        Parameters
+        ----------
+        gold : Tree, n heads, or (heads, labels)
+            The right tree.
+        cost : "hamming" or array
+            One for every word whose head, or label, is wrong; or the cost of every arc, (n + 1, n + 1), or of every
+            label of it, (n + 1, n + 1, L), which is charged whatever gold is.
+        scale : float
+            The factor of the cost.
+        """
+        right = self._output(gold).astype(np.int64)
+        shape = (*self.arcs.shape, self.n_labels)
+        if isinstance(cost, str):
+            if cost != "hamming":
+                raise InvalidInput(f'cost must be "hamming" or an array of the shape of arcs, found {cost!r}.')
+            charged = np.ones(shape)
+            labels = right[self.n_words :] if self.n_labels > 1 else 0
+            charged[right[: self.n_words], np.arange(1, self.n_words + 1), labels] = 0.0
+        else:
+            charged = checks.as_numbers("cost", cost)
+            charged = charged[:, :, None] if charged.ndim == 2 else charged
+            if charged.shape not in (shape, (*shape[:2], 1)) or not np.isfinite(charged).all() or (charged < 0).any():
+                raise InvalidInput(f"cost must hold finite numbers from 0, shape {shape[:2]}; found {charged.shape}.")
+        return self._with_added(checks.as_scale(scale) * charged)
+
+    def constrained(
+        self,
+        forced: Iterable[Any] | None = None,
+        forbidden: Iterable[Any] | None = None,
+        allowed: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Return the same with arcs that every tree must have, and arcs that none may have.
+
+        Parameters
+        ----------
+        forced, forbidden : list of (head, modifier) or (head, modifier, label), optional
+            Arcs. A forced arc leaves its modifier no other head; without a label, any label.
+        allowed : (n + 1, n + 1) array of bool, optional
+            Which arcs may occur.
+
+        Examples
+        --------
+        >>> tree = DependencyTree([[0.0, 1.0, 0.5], [0.0, 0.0, 0.2], [0.0, 0.4, 0.0]])
+        >>> tree.constrained(forced=[(2, 1)]).argmax().heads.tolist()
+        [2, 0]
+        """
+        possible = np.ones((*self.arcs.shape, self.n_labels), dtype=np.bool_)
+        if allowed is not None:
+            possible &= checks.as_mask("allowed", allowed, self.arcs.shape)[:, :, None]
+        for head, modifier, labels in self._checked_arcs("forced", forced):
+            others = np.ones((len(self.arcs), self.n_labels), dtype=np.bool_)
+            others[head, labels] = False
+            possible[:, modifier][others] = False
+        for head, modifier, labels in self._checked_arcs("forbidden", forbidden):
+            possible[head, modifier, labels] = False
+        limited = self._with_added(np.where(possible, 0.0, -np.inf))
+        limited._possible_log_partition()
+        return limited
+
+    def _with_added(self, scores: FloatArray) -> Self:
+        """Add scores of arcs, (n + 1, n + 1, 1), or of their labels."""
+        arcs, labels = self.arcs, self.labels
+        if labels is None or scores.shape[2] == 1:
+            arcs = arcs + scores[:, :, 0]
+        else:
+            labels = labels + scores
+        return type(self)(arcs, labels, self.projective, self.single_root, self.siblings, self.grandparents)
+
+    def _checked_arcs(self, name: str, arcs: Iterable[Any] | None) -> list[tuple[int, int, Any]]:
+        out: list[tuple[int, int, Any]] = []
+        for i, arc in enumerate(() if arcs is None else arcs):
+            place = f"{name}[{i}]"
+            if not checks.is_list(arc) or len(arc) not in ((2, 3) if self.labels is not None else (2,)):
+                raise InvalidInput(
+                    f"{place} must be (head, modifier){_OR_LABEL[self.labels is not None]}, found {arc!r}."
+                )
+            head, modifier = (checks.as_count(f"a word of {place}", word, least=0) for word in arc[:2])
+            if modifier == 0 or head == modifier or max(head, modifier) > self.n_words:
+                raise InvalidInput(
+                    f"{place} is {(head, modifier)}; heads are 0 to {self.n_words}, modifiers other words from 1."
+                )
+            label = slice(None) if len(arc) == 2 else checks.label_set(f"the label of {place}", [arc[2]], self.n_labels)
+            out.append((head, modifier, label))
+        return out
+
+    def _arcs_of(self, parts: FloatArray) -> FloatArray:
+        shape = (*self.arcs.shape, self.n_labels)
+        return parts[: self.arcs.size * self.n_labels].reshape(shape)
+
+    def _second_order_marginals(self, name: str) -> FloatArray:
+        cube = getattr(self, name)
+        if cube is None:
+            raise InvalidInput(f"this tree has no scores of {name}.")
+        sites = _sibling_sites(self.n_words) if name == "siblings" else _grandparent_sites(self.n_words)
+        begin = self.arcs.size * self.n_labels
+        if name == "grandparents" and self.siblings is not None:
+            begin += len(_sibling_sites(self.n_words)[0])
+        out = np.zeros(cube.shape)
+        out[sites] = self._expected()[begin : begin + len(sites[0])]
+        return out
+
+    def _total(self, output: Numbers) -> float:
+        try:
+            parts = self._structure.parts_of(self._shape, output)
+        except ValueError:  # of the right form, but not a tree of this kind
+            return -np.inf
+        return float(self._scores[parts].sum())
+
+    def _answer(self, output: Numbers, score: float) -> Tree:
+        numbers = output.astype(np.int32)
+        if self.labels is None:
+            return Tree(numbers, None, score)
+        n = len(self.arcs) - 1
+        return Tree(numbers[:n], numbers[n:] if self.n_labels > 1 else np.zeros(n, dtype=np.int32), score)
+
+    def _output(self, output: Any) -> Numbers:
+        given = (output.heads, output.labels) if isinstance(output, Tree) else output
+        if self.labels is None:
+            heads, labels = (given[0] if isinstance(output, Tree) else given), None
+        elif isinstance(given, tuple) and len(given) == 2 and given[1] is not None:
+            heads, labels = given
+        else:
+            raise InvalidInput("a labelled tree is given as (heads, labels), or as a Tree that has labels.")
+        out, n = checks.as_array("heads", heads), self.n_words
+        if out.shape != (n,) or (n and (out.dtype.kind not in "iu" or out.min() < 0 or out.max() > n)):
+            raise InvalidInput(f"heads must be {n} integers from 0 to {n}, one for each word; found {heads!r}.")
+        if labels is not None:
+            own = checks.as_labels("labels", labels, self.n_words, self.n_labels)
+            out = np.concatenate([out, own]) if self.n_labels > 1 else out
+        return out.astype(np.uint32)
+
+    def _scores_of_parts(self, of: Self) -> FloatArray | None:
+        same = (self.projective, self.single_root) == (of.projective, of.single_root)
+        return super()._scores_of_parts(of) if same and self._structure is of._structure else None
+
+    def _refuse_impossible(self) -> NoReturn:
+        word = self._structure.dead_end(self._shape, self._scores) + 1
+        why = "with the heads that the words before it may have, none of its heads makes a tree"
+        if not (self._arcs_of(self._scores)[:, word] > -np.inf).any():
+            why = "every arc into it is forbidden"
+        elif not (self._arcs_of(self._scores)[0, 1:] > -np.inf).any():
+            why = "no word may be below the root"
+        raise Unsatisfiable(f"every tree is forbidden: word {word} has no head, since {why}. Look at the -inf scores.")
+
+
+_OR_LABEL = {False: "", True: " or (head, modifier, label)"}
+
+
+@lru_cache(maxsize=64)
+def _structure(
+    projective: bool, n_labels: int, single_root: bool, siblings: bool, grandparents: bool
+) -> _core.PartStructure:
+    """Return the one structure of its kind: which trees there are, and their parts."""
+    if not projective:
+        raise InvalidInput("projective must be True: trees with crossing arcs are not there yet.")
+    return _core.PartStructure.projective_tree(n_labels, single_root, siblings, grandparents)
+
+
+Sites = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
+
+
+@lru_cache(maxsize=8)
+def _sibling_sites(n: int) -> Sites:
+    """Return the words of every sibling site: head, sibling (the head where there is none), modifier."""
+    head, sibling, modifier = _core.sibling_sites(np.array([n], dtype=np.uint32)).T
+    return head, np.where(sibling < 0, head, sibling), modifier
+
+
+@lru_cache(maxsize=8)
+def _grandparent_sites(n: int) -> Sites:
+    """Return the words of every grandparent site: grandparent, head, modifier."""
+    grandparent, head, modifier = _core.grandparent_sites(np.array([n], dtype=np.uint32)).T
+    return grandparent, head, modifier
+
+
+def _as_arcs(arcs: Any) -> FloatArray:
+    """Return scores of arcs, with -inf for what is not an arc."""
+    array = checks.as_numbers("arcs", arcs)
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or array.shape[0] == 0:
+        raise InvalidInput(
+            f"arcs must have shape (n + 1, n + 1), [head, modifier] with the root as 0; found {array.shape}."
+        )
+    array[:, 0] = -np.inf
+    array.reshape(-1)[:: len(array) + 1] = -np.inf
+    checks.require_scores("arcs", array)
+    array.flags.writeable = False
+    return array
+
+
+def _as_labels(labels: Any, n: int) -> FloatArray:
+    """Return scores of labels, with 0 for what is not an arc."""
+    array = checks.as_numbers("labels", labels)
+    if array.ndim != 3 or array.shape[:2] != (n + 1, n + 1) or array.shape[2] == 0:
+        raise InvalidInput(f"labels must have shape ({n + 1}, {n + 1}, L) for these arcs, found {array.shape}.")
+    array[:, 0] = 0.0
+    array.reshape(-1, array.shape[2])[:: n + 2] = 0.0
+    checks.require_scores("labels", array)
+    array.flags.writeable = False
+    return array
+
+
+def _as_cube(name: str, scores: Any, n: int, sites: Sites) -> FloatArray:
+    """Return scores of three words, with 0 where no tree has them."""
+    array = checks.as_numbers(name, scores)
+    if array.shape != (n + 1,) * 3:
+        raise InvalidInput(f"{name} must have shape {(n + 1,) * 3} for these arcs, found {array.shape}.")
+    used = np.zeros(array.shape)
+    used[sites] = array[sites]
+    checks.require_scores(name, used)
+    used.flags.writeable = False
+    return used
