@@ -9,6 +9,7 @@ _HOMES = {
     "estimators.loading": ("load",),
     "estimators.multiclass.classifier": ("MulticlassClassifier",),
     "estimators.multiclass.perceptron": ("MulticlassPerceptron",),
+    "estimators.segment_labeler": ("SegmentLabeler",),
     "estimators.sequence_labeler": ("SequenceLabeler",),
     "estimators.structured": ("StructuredPredictor",),
 }

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import inspect
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 from trelliswork import learners
 from trelliswork.learners.aliases import unknown_parameter
 from trelliswork.learners.parameters import PlainParameters
 
-__all__ = ["Estimator", "sequence_tags"]
+__all__ = ["Estimator", "sequence_tags", "store"]
 
 # Methods whose further arguments scikit-learn may route to them, and the arguments that it always passes.
 _ROUTED = ("fit", "partial_fit", "predict", "predict_proba", "decision_function", "score")
@@ -101,6 +101,13 @@ class Estimator(PlainParameters):
         from sklearn.base import BaseEstimator
 
         return BaseEstimator._repr_mimebundle_(_as_base_estimator(self))
+
+
+def store(estimator: Any, given: Mapping[str, Any]) -> None:
+    """Set the parameters of an estimator: its constructor does nothing but call this with ``locals()``."""
+    for name, value in given.items():
+        if name not in ("self", "__class__"):
+            setattr(estimator, name, value)
 
 
 def sequence_tags(tags: Any) -> Any:

@@ -9,9 +9,18 @@ import numpy as np
 import numpy.typing as npt
 
 from trelliswork import learners, models
+from trelliswork.estimators.fitted import snapshot
 from trelliswork.models.json_values import from_json, parameters_as_json, plain
 
-__all__ = ["SavesModel", "learner_from", "learner_settings", "numbers", "remember_training", "training_settings"]
+__all__ = [
+    "SavesModel",
+    "SavesWeights",
+    "learner_from",
+    "learner_settings",
+    "numbers",
+    "remember_training",
+    "training_settings",
+]
 
 
 class SavesModel:
@@ -36,6 +45,49 @@ class SavesModel:
         tensors, settings = self.exported()
         kept = models.with_metadata(settings, getattr(self, "metadata_", None) or None)
         models.save(path, tensors, models.with_metadata(kept, metadata))
+
+
+class SavesWeights:
+    """An estimator with `exported` gets a `save` that can make models with many weights smaller."""
+
+    def exported(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the tensors and the settings of the model file."""
+        raise NotImplementedError
+
+    @snapshot
+    def save(
+        self,
+        path: Any,
+        *,
+        precision: str | None = None,
+        prune: float | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Write the model to one file, whole or not at all; `trelliswork.load` reads it.
+
+        Parameters
+        ----------
+        path : path or binary file
+            Where to write.
+        precision : {"float32", "float16", "int8"}, optional
+            Four, two or one byte for each weight of an attribute; None leaves them as they are.
+        prune : float, optional
+            Leave out weights of at most this size, and attributes that have none left.
+        metadata : dict, optional
+            Whatever you want to find with the model again (`metadata_`), and JSON can hold; None keeps what there is.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> import trelliswork as tw
+        >>> tagger = tw.SequenceLabeler().fit([["the", "dog"]], [["D", "N"]])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     tagger.save(os.path.join(folder, "model.tw"))
+        ...     tw.load(os.path.join(folder, "model.tw")).predict([["the", "dog"]])
+        [['D', 'N']]
+        """
+        tensors, settings = self.exported()
+        models.save(path, *models.shrunk(tensors, models.with_metadata(settings, metadata), precision, prune))
 
 
 def learner_settings(learner: Any) -> dict[str, Any]:

@@ -2,44 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from trelliswork import _core, models
-from trelliswork.arguments import callers_level, shown
+from trelliswork import _core
+from trelliswork.arguments import shown
 from trelliswork.errors import InvalidInput
-from trelliswork.estimators.base import Estimator, sequence_tags
-from trelliswork.estimators.fitted import atomic, check_is_fitted, snapshot
-from trelliswork.estimators.saving import learner_from, learner_settings, remember_training, training_settings
+from trelliswork.estimators.base import store
+from trelliswork.estimators.fitted import snapshot
+from trelliswork.estimators.linear import LinearEstimator
 from trelliswork.features.inputs import inputs_of
-from trelliswork.labels.scheme_constraints import SchemeConstraints
 from trelliswork.labels.segments import OUTSIDE, rows_of, span_lists, written
 from trelliswork.learners.training import FloatArray
-from trelliswork.models.calibration import warn_unless_probabilities
 from trelliswork.models.decoding import PredictedSpan
 from trelliswork.models.decoding_constraints import Limits, bias_of
-from trelliswork.models.json_values import plain
-from trelliswork.models.registry import refuse_argument, refuse_arguments
+from trelliswork.models.registry import refuse_argument
 from trelliswork.models.segments import SegmentBatch, SegmentModel, masked, segment_sources
-from trelliswork.models.trained import Weight
 from trelliswork.structures import checks
 
 if TYPE_CHECKING:
     from trelliswork.models.explanation import Explanation
-    from trelliswork.training.monitor import Callback
     from trelliswork.training.segment_examples import SegmentExamples
 
 __all__ = ["SegmentLabeler"]
 
-KIND = "segment-labeler"
-_SIMPLE = ("min_count", "hash_bits", "combinations", "patience", "random_state")
 
-
-class SegmentLabeler(Estimator):
+class SegmentLabeler(LinearEstimator):
     """Learns to cut sequences into labelled segments, and cuts new ones (semi-Markov; Sarawagi & Cohen 2004).
 
     Parameters
@@ -71,6 +61,9 @@ class SegmentLabeler(Estimator):
 
     Notes
     -----
+    To `fit`, ``y`` has for each sequence the labels of its tokens, which spell segments in any scheme, such as BIO; or
+    a list of ``(start, stop, label)``. Answers are in the same form. Development data are scored by F1.
+
     A segmentation covers the sequence: segments, and every token outside of them as a segment of its own with the label
     ``"O"``. Its score is the sum over segments of the weights of the attributes of their tokens and of themselves with
     their label, and over neighbours of the weight of their two labels. Answers are exact.
@@ -86,13 +79,12 @@ class SegmentLabeler(Estimator):
     [['O', 'B-ORG', 'I-ORG', 'I-ORG', 'O']]
     """
 
-    classes_: npt.NDArray[np.object_]
-    history_: list[dict[str, Any]]
-    n_iter_: int
-    best_iteration_: int
-    converged_: bool
-    interrupted_: bool
-    message_: str
+    kind = "segment-labeler"
+    model_class = SegmentModel
+    longest: Any
+    segment_features: Callable[[Any, int, int], Any] | None
+    constraints: Any
+    _model: SegmentModel
 
     def __init__(
         self,
@@ -110,90 +102,20 @@ class SegmentLabeler(Estimator):
         random_state: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.learner = learner
-        self.features = features
-        self.longest = longest
-        self.segment_features = segment_features
-        self.min_count = min_count
-        self.hash_bits = hash_bits
-        self.combinations = combinations
-        self.constraints = constraints
-        self.patience = patience
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        store(self, locals())
 
-    @atomic
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        X_dev: Any = None,
-        y_dev: Any = None,
-        *,
-        sample_weight: npt.ArrayLike | None = None,
-        callback: Callback | None = None,
-        resume: Mapping[str, npt.NDArray[Any]] | None = None,
-    ) -> Self:
-        """Learn from sequences and their segments.
-
-        Parameters
-        ----------
-        X : iterable of sequences, or TokenTable
-            As for `SequenceLabeler.fit`.
-        y : iterable of label sequences, or of lists of (start, stop, label)
-            Labels spell segments in any scheme, such as BIO; answers are in the same form.
-        X_dev, y_dev : optional
-            Development data, scored after each iteration by F1. The weights with the best score are kept.
-        sample_weight : (n,) array-like, optional
-            The weight of each sequence.
-        callback, resume
-            As for `SequenceLabeler.fit`.
-        """
-        from trelliswork.training.loop import learn  # only training needs it
-
-        examples = self._examples(X, y, sample_weight)
-        problem = examples.problem(X_dev, y_dev, partial(self._keep, examples))
-        learn(self, examples.learner, problem, callback, resume)
-        return self
-
-    def oracle(self, X: Any, y: Any, *, sample_weight: npt.ArrayLike | None = None) -> _core.Oracle:
-        """Return the examples as the learner sees them; see `trelliswork.oracle`."""
-        return self._examples(X, y, sample_weight).oracle
-
-    def _examples(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None) -> SegmentExamples:
+    def _examples(self, X: Any, y: Any, sample_weight: Any = None, **more: Any) -> SegmentExamples:
         from trelliswork.training.segment_examples import SegmentExamples  # only training needs it
 
-        self._check_parameters()
         inputs, X = inputs_of(X, self.features, SegmentModel.meets)
         return SegmentExamples(self, inputs, X, span_lists(y), sample_weight)
 
-    def _keep(self, examples: SegmentExamples, weights: FloatArray) -> None:
-        learner, array = examples.learner, self.constraints is not None
-        settings = {
-            "kind": KIND,
-            "labels": examples.classes,
-            "hash_bits": self.hash_bits or 0,
-            **({"normalised": "local"} if learner.local else {}),
-            "probabilistic": bool(getattr(learner, "probabilistic", True)),
-            "scheme": examples.scheme,
-            "segment_features": self.segment_features is not None,
-            **examples.inputs.as_settings(),
-            "learner": learner_settings(learner),
-            "parameters": {**{name: plain(getattr(self, name)) for name in _SIMPLE}, "constraints": array},
-            "training": {
-                "n_sequences": examples.n_sequences,
-                "n_tokens": examples.n_tokens,
-                "n_weights": examples.n_weights,
-                **training_settings(self),
-            },
-        }
-        self._model = examples.model(weights, settings)
-        self._set_classes()
+    def _more_settings(self, examples: Any) -> dict[str, Any]:
+        return {"scheme": examples.scheme, "segment_features": self.segment_features is not None}
 
-    def _set_classes(self) -> None:
-        self.classes_ = np.array([*self._model.labels, None], dtype=object)[:-1]
-        self.longest_ = dict(zip(self._model.labels, self._model.lengths.tolist(), strict=True))
+    def _take(self, model: SegmentModel) -> None:
+        super()._take(model)
+        self.longest_ = dict(zip(model.labels, model.lengths.tolist(), strict=True))
 
     # ---- answers -------------------------------------------------------------------------------------------------
 
@@ -327,90 +249,18 @@ class SegmentLabeler(Estimator):
             found,
         )
 
-    @snapshot
-    def weights(self) -> list[Weight]:
-        """Return all weights with the names of what they belong to, the largest first."""
-        return self._fitted().weights()
-
-    @property
-    def n_attributes_(self) -> int:
-        """How many attributes the model has, of tokens and of segments."""
-        return self._fitted().n_attributes
-
-    @property
-    def n_weights_(self) -> int:
-        """How many weights the model has, transitions included."""
-        return int(self._fitted().settings["training"]["n_weights"])
-
-    # ---- files ---------------------------------------------------------------------------------------------------
-
-    @snapshot
-    def save(
-        self,
-        path: Any,
-        *,
-        precision: str | None = None,
-        prune: float | None = None,
-        metadata: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Write the model to one file, as `SequenceLabeler.save` does; `trelliswork.load` reads it."""
-        tensors, settings = self.exported()
-        models.save(path, *models.shrunk(tensors, models.with_metadata(settings, metadata), precision, prune))
-
-    @property
-    def metadata_(self) -> dict[str, Any]:
-        """What was said of the model when it was saved."""
-        return dict(self._fitted().settings.get("metadata", {}))
-
-    @snapshot
-    def exported(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the tensors and the settings of the model file."""
-        return self._fitted().tensors, self._fitted().settings
-
     @classmethod
-    def restored(
-        cls, tensors: Mapping[str, Any], settings: Mapping[str, Any], restore: Any = None, **given: Any
-    ) -> Self:
-        """Return the labeler of a file that may say anything; ``segment_features`` is given where it had one."""
-        model, described = SegmentModel.checked(tensors, settings), given.pop("segment_features", None)
-        refuse_arguments(given, KIND)
-        if bool(settings["segment_features"]) != (described is not None):
+    def _restored_parameters(cls, model: SegmentModel, given: dict[str, Any]) -> dict[str, Any]:
+        described = given.pop("segment_features", None)
+        if bool(model.settings["segment_features"]) != (described is not None):
             refuse_argument("the model was trained with segment_features, or without: pass the same to load.")
-        saved = settings["parameters"]
-        constraints = None
-        if saved["constraints"]:
-            parts = [
-                np.asarray(tensors[f"allowed.{name}"]).astype(np.bool_) for name in ("transitions", "start", "end")
-            ]
-            constraints = SchemeConstraints(parts[0].reshape(len(model.labels), -1), parts[1], parts[2])
-        labeler = cls(
-            learner_from(settings["learner"]),
-            model.inputs.templates or ("attributes" if model.inputs.kind == "attributes" else "auto"),
-            longest=dict(zip(model.labels, model.lengths.tolist(), strict=True)),
-            segment_features=described,
-            constraints=constraints,
-            **{name: saved[name] for name in _SIMPLE},
-        )
-        labeler._check_parameters()
-        remember_training(labeler, settings["training"])
-        labeler._model = model
-        labeler._set_classes()
-        return labeler
+        longest = dict(zip(model.labels, model.lengths.tolist(), strict=True))
+        return super()._restored_parameters(model, given) | {"longest": longest, "segment_features": described}
 
     # ---- helpers -------------------------------------------------------------------------------------------------
 
-    def __sklearn_tags__(self) -> Any:
-        return sequence_tags(super().__sklearn_tags__())
-
     def _check_parameters(self) -> None:
-        checks.as_count("min_count", self.min_count)
-        if self.hash_bits is not None and not 1 <= checks.as_count("hash_bits", self.hash_bits) <= 30:
-            raise InvalidInput(f"hash_bits is {self.hash_bits}; expected 1 to 30, or None.")
-        checks.as_jobs(self.n_jobs)
-        if self.combinations not in ("auto", "seen", "all", "grown"):
-            raise InvalidInput(
-                f"combinations is {shown(self.combinations)}; expected 'auto', 'seen', 'all' or 'grown'."
-            )
+        super()._check_parameters()
         if isinstance(self.constraints, str):
             raise InvalidInput(
                 f"constraints is {self.constraints!r}, but segments need no scheme: which label may follow which is "
@@ -418,15 +268,6 @@ class SegmentLabeler(Estimator):
             )
         if self.segment_features is not None and not callable(self.segment_features):
             raise InvalidInput(f"segment_features is {shown(self.segment_features)}; expected a function, or None.")
-
-    def _fitted(self) -> SegmentModel:
-        check_is_fitted(self, "classes_")
-        return self._model
-
-    def _require_probabilities(self) -> None:
-        if not self._model.told:
-            self._model.told = True
-            warn_unless_probabilities(self._model.settings, callers_level())
 
     def _sources(self, X: Any, argument: str = "X", names: bool = False) -> Iterator[list[_core.Source]]:
         model = self._fitted()

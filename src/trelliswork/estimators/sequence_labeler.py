@@ -5,30 +5,26 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from trelliswork import _core, models
+from trelliswork import _core
 from trelliswork.arguments import callers_level, refuse_unordered
 from trelliswork.errors import InvalidInput, UnknownAttributes, Unsatisfiable
-from trelliswork.estimators.base import Estimator, sequence_tags
-from trelliswork.estimators.fitted import atomic, check_is_fitted, snapshot
-from trelliswork.estimators.saving import learner_from, learner_settings, remember_training, training_settings
+from trelliswork.estimators.base import store
+from trelliswork.estimators.fitted import atomic, snapshot
+from trelliswork.estimators.linear import LinearEstimator
 from trelliswork.features.inputs import Inputs, head, inputs_of
 from trelliswork.labels.encoded import Gold, encoded, paired, require_paired, warn_of_unseen
-from trelliswork.labels.scheme_constraints import SchemeConstraints
 from trelliswork.labels.span_labels import SpanLabels
 from trelliswork.learners.training import FloatArray
 from trelliswork.models.automata import AutomatonModel
-from trelliswork.models.calibration import Calibration, best_temperature, warn_unless_probabilities
+from trelliswork.models.calibration import Calibration, best_temperature
 from trelliswork.models.decoding import PredictedSpan, least_risk, masks_of, spans_of
 from trelliswork.models.decoding_constraints import Limits, bias_of
-from trelliswork.models.json_values import plain
-from trelliswork.models.registry import refuse_arguments
-from trelliswork.models.trained import TrainedModel, Weight
+from trelliswork.models.trained import TrainedModel
 from trelliswork.structures import checks
 from trelliswork.structures.batch import ChainBatch
 from trelliswork.structures.chain import Chain
@@ -41,11 +37,10 @@ if TYPE_CHECKING:
 
 __all__ = ["PredictedSpan", "SequenceLabeler"]
 
-KIND = "sequence-labeler"
 _SEQUENCES_ASKED = 2048  # whose scores are in memory at a time
 
 
-class SequenceLabeler(Estimator):
+class SequenceLabeler(LinearEstimator):
     """Learns to label sequences, token by token, and labels new ones.
 
     Parameters
@@ -152,14 +147,27 @@ class SequenceLabeler(Estimator):
     [['D', 'N', 'V']]
     """
 
-    classes_: npt.NDArray[np.object_]
-    n_iter_: int
-    converged_: bool
-    interrupted_: bool
-    message_: str
-    history_: list[dict[str, Any]]
-    best_iteration_: int
-    n_features_in_: int
+    kind = "sequence-labeler"
+    model_class = TrainedModel
+    saved = ("order", "histories", "automaton_weights", "class_weight", "decoder", "warm_start")
+    choices: ClassVar = {
+        "histories": ("seen", "closed", "all"),
+        "combinations": ("auto", "seen", "transitions", "all", "grown"),
+        "decoder": ("argmax", "mbr"),
+        "automaton_weights": ("none", "states", "arcs"),
+    }
+
+    order: int
+    histories: str
+    automaton: Any
+    automaton_weights: str
+    constraints: Any
+    class_weight: Any
+    cost: Any
+    decoder: str
+    scoring: Any
+    warm_start: bool
+    _model: TrainedModel
 
     def __init__(
         self,
@@ -184,25 +192,7 @@ class SequenceLabeler(Estimator):
         warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
-        self.learner = learner
-        self.features = features
-        self.min_count = min_count
-        self.hash_bits = hash_bits
-        self.combinations = combinations
-        self.order = order
-        self.histories = histories
-        self.automaton = automaton
-        self.automaton_weights = automaton_weights
-        self.constraints = constraints
-        self.class_weight = class_weight
-        self.cost = cost
-        self.decoder = decoder
-        self.scoring = scoring
-        self.patience = patience
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
+        store(self, locals())
 
     # ---- learning ------------------------------------------------------------------------------------------------
 
@@ -254,9 +244,8 @@ class SequenceLabeler(Estimator):
         [['D', 'N'], ['D', 'N']]
         """
         self._check_parameters()
-        inputs, X = inputs_of(X, self.features, _model_class(self._is_chain).meets)
         earlier = self._model if self.warm_start and hasattr(self, "_model") else None
-        examples = self._examples(inputs, X, y, sample_weight, token_weight, earlier)
+        examples = self._examples(X, y, sample_weight, token_weight=token_weight, earlier=earlier)
         return self._learn(examples, X_dev, y_dev, callback, resume)
 
     @atomic
@@ -290,64 +279,41 @@ class SequenceLabeler(Estimator):
         self._check_parameters()
         if not hasattr(self, "_model"):
             return self.fit(X, y, sample_weight=sample_weight, token_weight=token_weight, callback=callback)
-        examples = self._examples(self._model.inputs, X, y, sample_weight, token_weight, self._model, keep_all=True)
-        return self._learn(examples, None, None, callback, None)
+        model = self._model
+        examples = self._examples(
+            X, y, sample_weight, model.inputs, token_weight=token_weight, earlier=model, keep_all=True
+        )
+        return self._learn(examples, callback=callback)
 
-    def _examples(self, inputs: Inputs, X: Any, y: Any, *weights: Any, **how: Any) -> SequenceExamples:
+    def _examples(
+        self, X: Any, y: Any, sample_weight: Any = None, inputs: Inputs | None = None, **more: Any
+    ) -> SequenceExamples:
         # Imported here, as all that only training needs: a program that loads a model and asks it does not wait for it.
         from trelliswork.training.automaton_examples import AutomatonExamples
         from trelliswork.training.sequence_examples import SequenceExamples
 
+        if inputs is None:
+            inputs, X = inputs_of(X, self.features, (TrainedModel if self._is_chain else AutomatonModel).meets)
         made = SequenceExamples if self._is_chain else AutomatonExamples
-        return made(self, inputs, X, encoded(y), *weights, **how)
-
-    def _learn(
-        self,
-        examples: SequenceExamples,
-        X_dev: Any,
-        y_dev: Any,
-        callback: Callback | None,
-        resume: Mapping[str, npt.NDArray[Any]] | None,
-    ) -> Self:
-        from trelliswork.training.loop import learn
-
-        problem = examples.problem(X_dev, y_dev, partial(self._keep, examples))
-        learn(self, examples.learner, problem, callback, resume)
-        return self
-
-    def _keep(self, examples: SequenceExamples, weights: FloatArray) -> None:
-        """Make a model of the weights."""
-        self._model = examples.model(weights, self._settings(examples))
-        self._set_classes()
-
-    def _settings(self, examples: SequenceExamples) -> dict[str, Any]:
-        """What the model file says besides the tensors."""
-        learner = examples.learner
-        last = self.history_[-1] if self.history_ else {}
-        return {
-            "kind": KIND,
-            "labels": examples.classes,
-            "hash_bits": self.hash_bits or 0,
-            **({"normalised": "local"} if learner.local else {}),
-            "probabilistic": _probabilistic(learner),
-            **examples.inputs.as_settings(),
-            "learner": learner_settings(learner),
-            "parameters": self._saved_parameters(),
-            "training": {
-                "n_sequences": examples.n_sequences,
-                "n_tokens": examples.n_tokens,
-                "n_weights": examples.n_weights,
-                "objective": plain(last.get("objective")),
-                **training_settings(self),
-            },
-        }
+        return made(self, inputs, X, encoded(y), sample_weight, **more)
 
     def _saved_parameters(self) -> dict[str, Any]:
-        simple = {name: plain(getattr(self, name)) for name in _SIMPLE_PARAMETERS}
         cost = self.cost if isinstance(self.cost, str) else np.asarray(self.cost, dtype=float).tolist()
         scoring = self.scoring if isinstance(self.scoring, str) else "auto"
-        constraints = self.constraints if self.constraints is None or isinstance(self.constraints, str) else "array"
-        return {**simple, "cost": cost, "scoring": scoring, "constraints": constraints}
+        return super()._saved_parameters() | {"cost": cost, "scoring": scoring}
+
+    @classmethod
+    def _restored_parameters(cls, model: TrainedModel, given: dict[str, Any]) -> dict[str, Any]:
+        saved = model.settings["parameters"]
+        cost = saved["cost"] if isinstance(saved["cost"], str) else np.array(saved["cost"])
+        checks.as_cost(cost, len(model.labels))
+        automaton = model.automaton.rule if isinstance(model, AutomatonModel) else None
+        more = {"cost": cost, "scoring": saved["scoring"], "automaton": automaton}
+        return super()._restored_parameters(model, given) | more
+
+    @classmethod
+    def _class_of(cls, settings: Mapping[str, Any]) -> type[TrainedModel]:
+        return AutomatonModel if settings.get("structure") else TrainedModel
 
     def oracle(
         self,
@@ -359,8 +325,7 @@ class SequenceLabeler(Estimator):
     ) -> _core.Oracle:
         """Return the examples as the learner sees them; see `trelliswork.oracle`."""
         self._check_parameters()
-        inputs, X = inputs_of(X, self.features, _model_class(self._is_chain).meets)
-        oracle: _core.Oracle = self._examples(inputs, X, y, sample_weight, token_weight).oracle
+        oracle: _core.Oracle = self._examples(X, y, sample_weight, token_weight=token_weight).oracle
         return oracle
 
     def feature_cache(self, X: Any, y: Any) -> FeatureCache | None:
@@ -430,7 +395,7 @@ class SequenceLabeler(Estimator):
         >>> [labels for labels, log_prob in tagger.predict_kbest([["the", "dog"]], k=2)[0]]
         [['D', 'N'], ['N', 'N']]
         """
-        check_is_fitted(self, "classes_")
+        self._fitted()
         self._require_probabilities()
         return self._ranked(X, k, allowed, fixed, bias)
 
@@ -455,7 +420,7 @@ class SequenceLabeler(Estimator):
 
         ``allowed``, ``fixed`` and ``bias`` are as for `predict`; probabilities are then those given what is known.
         """
-        check_is_fitted(self, "classes_")
+        self._fitted()
         self._require_probabilities()
         plain = allowed is None and fixed is None and bias is None and self._model.temperature == 1.0
         if self._model.local or not plain or self._model.structure is not None:
@@ -505,7 +470,7 @@ class SequenceLabeler(Estimator):
         ...     print(span.type, span.start, span.stop, round(span.probability, 1))
         PER 0 2 1.0
         """
-        check_is_fitted(self, "classes_")
+        self._fitted()
         spelled = SpanLabels.of(self._model.labels)
         if spelled is None:
             raise InvalidInput(
@@ -528,7 +493,7 @@ class SequenceLabeler(Estimator):
         >>> tagger.log_prob([["the", "dog"]], [[None, None]]).tolist()
         [0.0]
         """
-        check_is_fitted(self, "classes_")
+        self._fitted()
         self._require_probabilities()
         model, gold = self._model, self._known_gold(y)
         answers = [np.zeros(0)]
@@ -574,7 +539,7 @@ class SequenceLabeler(Estimator):
         >>> found.temperature > 2.0, found.log_loss < found.log_loss_before
         (True, True)
         """
-        check_is_fitted(self, "classes_")
+        self._fitted()
         model, gold = self._model.at_temperature(None), encoded(y, "y", self._model.labels)
         warn_of_unseen(gold.names[len(model.labels) :], "y")
         n_jobs, K = checks.as_jobs(self.n_jobs), len(model.labels)
@@ -600,7 +565,7 @@ class SequenceLabeler(Estimator):
     @property
     def calibration_(self) -> Calibration | None:
         """What `calibrate` found; None if it has not been called since the model was trained."""
-        check_is_fitted(self, "classes_")
+        self._fitted()
         return Calibration.of(self._model.settings)
 
     @snapshot
@@ -678,155 +643,33 @@ class SequenceLabeler(Estimator):
         chain: Chain = batch[0]
         return chain
 
-    @snapshot
-    def weights(self) -> list[Weight]:
-        """Return all weights with the names of what they belong to, the largest first.
-
-        Examples
-        --------
-        >>> import trelliswork as tw
-        >>> tagger = tw.SequenceLabeler().fit([[["the"], ["dog"]]], [["D", "N"]])
-        >>> [(weight.attribute, weight.label) for weight in tagger.weights() if weight.attribute]
-        [('the', 'D'), ('dog', 'N')]
-        """
-        check_is_fitted(self, "classes_")
-        return self._model.weights()
-
     @property
     def transitions_(self) -> FloatArray:
         """The weights of two labels in a row, (K, K), in the order of `classes_`; -inf where they are forbidden."""
-        check_is_fitted(self, "classes_")
+        self._fitted()
         return self._model.transitions
 
     @property
     def n_columns_(self) -> int:
         """How many columns of text the features look at; 1 if they are no templates."""
-        check_is_fitted(self, "classes_")
+        self._fitted()
         templates = self._model.inputs.templates
         return 1 if templates is None else templates.n_columns
 
-    @property
-    def n_attributes_(self) -> int:
-        """How many attributes the model has."""
-        check_is_fitted(self, "classes_")
-        return self._model.n_attributes
-
-    @property
-    def n_weights_(self) -> int:
-        """How many weights the model has, transitions included."""
-        check_is_fitted(self, "classes_")
-        training: dict[str, Any] = self._model.settings["training"]
-        return int(training["n_weights"])
-
-    # ---- files ---------------------------------------------------------------------------------------------------
-
-    @snapshot
-    def save(
-        self,
-        path: Any,
-        *,
-        precision: str | None = None,
-        prune: float | None = None,
-        metadata: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Write the model to one file, whole or not at all; `trelliswork.load` reads it.
-
-        Parameters
-        ----------
-        path : path or binary file
-            Where to write.
-        precision : {"float32", "float16", "int8"}, optional
-            Four, two or one byte for each weight of an attribute; None leaves them as they are.
-        prune : float, optional
-            Leave out weights of at most this size, and attributes that have none left.
-        metadata : dict, optional
-            Whatever you want to find with the model again (`metadata_`), and JSON can hold; None keeps what there is.
-
-        Examples
-        --------
-        >>> import os, tempfile
-        >>> import trelliswork as tw
-        >>> tagger = tw.SequenceLabeler().fit([["the", "dog"]], [["D", "N"]])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     tagger.save(os.path.join(folder, "model.tw"))
-        ...     tw.load(os.path.join(folder, "model.tw")).predict([["the", "dog"]])
-        [['D', 'N']]
-        """
-        tensors, settings = self.exported()
-        models.save(path, *models.shrunk(tensors, models.with_metadata(settings, metadata), precision, prune))
-
-    @property
-    def metadata_(self) -> dict[str, Any]:
-        """What was said of the model when it was saved."""
-        check_is_fitted(self, "classes_")
-        return dict(self._model.settings.get("metadata", {}))
-
-    @snapshot
-    def exported(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the tensors and the settings of the model file."""
-        check_is_fitted(self, "classes_")
-        return self._model.tensors, self._model.settings
-
-    @classmethod
-    def restored(
-        cls, tensors: Mapping[str, Any], settings: Mapping[str, Any], restore: Any = None, **given: Any
-    ) -> Self:
-        """Return the labeler of a file that may say anything; it has no members for ``restore`` to make."""
-        refuse_arguments(given, KIND)
-        model = _model_class(not settings.get("structure")).checked(tensors, settings)
-        labeler = cls(**_parameters(model))
-        labeler._check_parameters()
-        checks.as_cost(labeler.cost, len(model.labels))
-        remember_training(labeler, settings["training"])
-        labeler._model = model
-        model.settings.setdefault("probabilistic", _probabilistic(labeler.learner))  # earlier releases did not say
-        labeler._set_classes()
-        return labeler
-
     # ---- helpers -------------------------------------------------------------------------------------------------
 
-    def __sklearn_tags__(self) -> Any:
-        return sequence_tags(super().__sklearn_tags__())
-
     def _check_parameters(self) -> None:
-        checks.as_count("min_count", self.min_count)
-        if self.hash_bits is not None and not 1 <= checks.as_count("hash_bits", self.hash_bits) <= 30:
-            raise InvalidInput(f"hash_bits is {self.hash_bits}; expected 1 to 30, or None.")
-        if self.patience is not None:
-            checks.as_count("patience", self.patience)
-        checks.as_jobs(self.n_jobs)
+        super()._check_parameters()
         checks.as_count("order", self.order)
-        for name, choices in (
-            ("histories", ("seen", "closed", "all")),
-            ("combinations", ("auto", "seen", "transitions", "all", "grown")),
-            ("decoder", ("argmax", "mbr")),
-            ("automaton_weights", ("none", "states", "arcs")),
-        ):
-            value = getattr(self, name)
-            if not isinstance(value, str) or value not in choices:
-                raise InvalidInput(f"{name} is {value!r}; expected one of {', '.join(map(repr, choices))}.")
         if self.automaton is None and self.automaton_weights != "none":
             raise InvalidInput(
                 f"automaton_weights is {self.automaton_weights!r}, but there is no automaton to have any."
             )
-        if self.random_state is not None:
-            checks.as_count("random_state", self.random_state, least=0)
 
     @property
     def _is_chain(self) -> bool:
         """Whether labels depend on the one before and on no other, which has kernels of its own."""
         return self.order == 1 and self.automaton is None
-
-    def _require_probabilities(self) -> None:
-        """Warn, once for a model, of scores that are about to be read as log-probabilities and are none."""
-        if not self._model.told:
-            self._model.told = True
-            warn_unless_probabilities(self._model.settings, callers_level())
-
-    def _set_classes(self) -> None:
-        self.classes_ = np.array([*self._model.labels, None], dtype=object)[:-1]  # None: an array of objects for sure
-        if self._model.inputs.n_columns is not None:
-            self.n_features_in_ = self._model.inputs.n_columns
 
     def _names(self, labels: npt.NDArray[Any]) -> list[str]:
         names: list[str] = self.classes_[labels].tolist()
@@ -834,7 +677,7 @@ class SequenceLabeler(Estimator):
 
     def _one(self, x: Any, names: bool = False) -> tuple[Any, _core.Source]:
         """Return the tokens of one sequence, and their attributes."""
-        check_is_fitted(self, "classes_")
+        self._fitted()
         if not hasattr(x, "tocsr"):
             refuse_unordered(x, "x")
         tokens = x.tocsr() if hasattr(x, "tocsr") else list(x)
@@ -843,7 +686,7 @@ class SequenceLabeler(Estimator):
 
     def _sources(self, X: Any, at_a_time: int | None) -> Iterator[tuple[int, _core.Source]]:
         """Yield the attributes of X, and the number of their first sequence, after a look at whether they are known."""
-        check_is_fitted(self, "classes_")
+        self._fitted()
         inputs = self._model.inputs
         inputs.check(X)
         sample, X = head(X)
@@ -873,7 +716,7 @@ class SequenceLabeler(Estimator):
         """Return the labels of all tokens by number, and the lengths of the sequences."""
         lengths = [np.zeros(0, dtype=np.int64)]
         labels = [np.zeros(0, dtype=np.int32)]
-        check_is_fitted(self, "classes_")
+        self._fitted()
         plain = allowed is None and fixed is None and bias is None and self.decoder == "argmax"
         if plain and not self._model.local and self._model.structure is None:
             for first, source in self._sources(X, None):
@@ -897,7 +740,7 @@ class SequenceLabeler(Estimator):
         self, X: Any, question: Callable[[ChainBatch], Iterable[Any]], allowed: Any, fixed: Any, bias: Any
     ) -> list[Any]:
         """Return the answers for all sequences, asked some at a time."""
-        check_is_fitted(self, "classes_")
+        self._fitted()
         limits = Limits(self._model.labels, allowed, fixed)
         added = bias_of(bias, self._model.labels)
         answers: list[Any] = []
@@ -915,50 +758,6 @@ class SequenceLabeler(Estimator):
         if unseen:
             raise InvalidInput(f"y has the label {unseen[0]!r}; the model knows {', '.join(self._model.labels)}.")
         return gold
-
-
-def _model_class(chain: bool) -> type[TrainedModel]:
-    return TrainedModel if chain else AutomatonModel
-
-
-_SIMPLE_PARAMETERS = (
-    "order",
-    "histories",
-    "automaton_weights",
-    "min_count",
-    "hash_bits",
-    "combinations",
-    "class_weight",
-    "decoder",
-    "patience",
-    "random_state",
-    "warm_start",
-)
-
-
-def _parameters(model: TrainedModel) -> dict[str, Any]:
-    """The parameters of the estimator that made a model."""
-    saved = model.settings["parameters"]
-    constraints = saved["constraints"]
-    if constraints == "array":
-        K = len(model.labels)
-        parts = (np.asarray(model.tensors[f"allowed.{name}"]) for name in ("transitions", "start", "end"))
-        moves, start, end = (part.astype(np.bool_) for part in parts)
-        constraints = SchemeConstraints(moves.reshape(K, K), start, end)
-    return {
-        **{name: saved[name] for name in _SIMPLE_PARAMETERS if name in saved},  # earlier releases knew fewer
-        "cost": saved["cost"] if isinstance(saved["cost"], str) else np.array(saved["cost"]),
-        "scoring": saved["scoring"],
-        "constraints": constraints,
-        "automaton": model.automaton.rule if isinstance(model, AutomatonModel) else None,
-        "learner": learner_from(model.settings["learner"]),
-        "features": model.inputs.templates or ("attributes" if model.inputs.kind == "attributes" else "auto"),
-    }
-
-
-def _probabilistic(learner: Any) -> bool:
-    """Whether a learner makes log-probabilities of its scores; one of somebody's own may not say."""
-    return bool(getattr(learner, "probabilistic", True))
 
 
 class _placed:

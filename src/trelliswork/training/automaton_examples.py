@@ -16,6 +16,7 @@ from trelliswork.models.automata import AutomatonModel, LabelAutomaton
 from trelliswork.models.trained import TrainedModel
 from trelliswork.structures import checks
 from trelliswork.structures.automaton import Automaton
+from trelliswork.training.examples import allowed_tensors
 from trelliswork.training.same_run import checksum_of_array
 from trelliswork.training.sequence_examples import SequenceExamples
 
@@ -28,10 +29,6 @@ Ints = npt.NDArray[np.int64]
 class AutomatonExamples(SequenceExamples):
     """What one call of `SequenceLabeler.fit` with an order of 2 or more, or with an automaton, learns from."""
 
-    def model(self, weights: FloatArray, settings: dict[str, Any]) -> AutomatonModel:
-        """Return the model with these weights."""
-        return self._with_known_share(self._model_of(weights, settings))
-
     @property
     def n_weights(self) -> int:
         """How many weights the model has."""
@@ -39,7 +36,7 @@ class AutomatonExamples(SequenceExamples):
 
     def _model_of(self, weights: FloatArray, settings: dict[str, Any]) -> AutomatonModel:
         described = {
-            "structure": self._automaton.as_settings(self._labeler.histories),
+            "structure": self._automaton.as_settings(self._estimator.histories),
             "blocks": {"labels": len(self.classes), "arcs": len(self._automaton.arcs)},
             "channels": {
                 name: {"block": "labels" if block == 0 else "arcs", "sites": sites}
@@ -47,9 +44,7 @@ class AutomatonExamples(SequenceExamples):
             },
         }
         tensors = self._parts.export(self.oracle, weights) | self._automaton.tensors()
-        if self._constraints is not None:
-            allowed = zip(("transitions", "start", "end"), self._constraints, strict=True)
-            tensors |= {f"allowed.{name}": part.astype(np.uint8).ravel() for name, part in allowed}
+        tensors |= allowed_tensors(self._constraints)
         return AutomatonModel(tensors, settings | described)
 
     def _taken_over(self, earlier: TrainedModel) -> Any:
@@ -57,9 +52,9 @@ class AutomatonExamples(SequenceExamples):
             raise InvalidInput(
                 "partial_fit is for order=1 without an automaton. Otherwise, use fit with warm_start=True."
             )
-        if not isinstance(earlier, AutomatonModel) or earlier.automaton.order != self._labeler.order:
+        if not isinstance(earlier, AutomatonModel) or earlier.automaton.order != self._estimator.order:
             raise InvalidInput("warm_start goes on from a model of the same order. Fit a new labeler.")
-        if (earlier.automaton.rule is None) != (self._labeler.automaton is None):
+        if (earlier.automaton.rule is None) != (self._estimator.automaton is None):
             raise InvalidInput(
                 "warm_start: one of the earlier model and the labeler has an automaton, the other has none. Fit a new "
                 "labeler."
@@ -74,8 +69,7 @@ class AutomatonExamples(SequenceExamples):
         return np.asarray(self._parts.weights_from(self.oracle, tensors))
 
     def _dev_guess(self, sources: list[_core.Source], n_jobs: int) -> tuple[Callable[[FloatArray], Any], list[Any]]:
-        settings = {"labels": self.classes, "hash_bits": self._hash_bits, **self.inputs.as_settings()}
-        settings |= {"normalised": "local"} if self.learner.local else {}
+        settings = self._trial_settings()
 
         def guess(weights: FloatArray) -> Any:
             model = self._model_of(weights, settings)
@@ -88,8 +82,8 @@ class AutomatonExamples(SequenceExamples):
         return guess, sets
 
     def _made(self, examples: _core.Examples, order: npt.NDArray[np.int32]) -> _core.LinearOracle:
-        labeler, templates = self._labeler, self.inputs.templates
-        combinations = self._checked_combinations()
+        labeler, templates = self._estimator, self.inputs.templates
+        combinations = self._combinations()
         if combinations == "transitions":
             raise InvalidInput(
                 "combinations='transitions' is for order=1 without an automaton. Otherwise, use 'seen' or 'all'."
@@ -116,21 +110,24 @@ class AutomatonExamples(SequenceExamples):
 
     def _rule(self, order: npt.NDArray[np.int32]) -> Automaton | None:
         """Return the automaton that the user gave, after a look at whether gold keeps to it."""
-        if self._labeler.automaton is None:
+        if self._estimator.automaton is None:
             return None
-        rule = automaton_of(self._labeler.automaton, self.classes)
+        rule = automaton_of(self._estimator.automaton, self.classes)
         require_accepted(self._gold.renumbered(order), rule)
         return rule
 
     def _run_settings(self) -> dict[str, Any]:
         rule, found = self._automaton.rule, super()._run_settings()
         if rule is not None:
-            found["automaton"] = [self._labeler.automaton_weights, *map(checksum_of_array, (rule.numbered, rule.final))]
+            found["automaton"] = [
+                self._estimator.automaton_weights,
+                *map(checksum_of_array, (rule.numbered, rule.final)),
+            ]
         return found
 
     def _found_ngrams(self, order: npt.NDArray[np.int32]) -> _core.NGrams:
         """Return the histories to tell apart: those that gold has, or all that the constraints allow."""
-        labeler, K = self._labeler, len(self.classes)
+        labeler, K = self._estimator, len(self.classes)
         rules: list[Any] = [None, None, None]
         if self._constraints is not None:
             rules = [np.ascontiguousarray(part, dtype=np.uint8) for part in self._constraints]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,8 +16,8 @@ from trelliswork.labels.scheme_constraints import SchemeConstraints
 from trelliswork.labels.segments import OUTSIDE, SpanLists, lengths_of, rows_of, span_lists
 from trelliswork.models.segments import SegmentModel, segment_channels, segment_sources, segment_structure
 from trelliswork.structures import checks
-from trelliswork.training.loop import Problem, checked_learner, require_dev
-from trelliswork.training.same_run import SameRun, checksum_of_array
+from trelliswork.training.examples import DevScore, Examples, allowed_tensors
+from trelliswork.training.same_run import checksum_of_array
 from trelliswork.training.weighting import Weighting
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ __all__ = ["SegmentExamples", "f1"]
 FloatArray = npt.NDArray[np.float64]
 
 
-class SegmentExamples:
+class SegmentExamples(Examples):
     """What one call of `SegmentLabeler.fit` learns from.
 
     Parameters
@@ -43,8 +43,8 @@ class SegmentExamples:
     """
 
     def __init__(self, labeler: SegmentLabeler, inputs: Inputs, X: Any, gold: SpanLists, sample_weight: Any) -> None:
-        self._labeler, self.inputs, self.scheme = labeler, inputs, gold.scheme
-        self.learner = checked_learner(labeler.learner)
+        super().__init__(labeler, inputs)
+        self.scheme = gold.scheme
         self.classes = sorted({OUTSIDE, *gold.types})
         if not gold.types:
             raise InvalidInput("y has no segments to learn from: pass at least one.")
@@ -67,9 +67,7 @@ class SegmentExamples:
         self._checksum = _checksum(examples, [*rows, np.ones(len(rows)) if weights is None else weights])
         names = ["token", *(name for name in ("span", "segment") if name in self._names), "transitions"]
         self._channels = segment_channels(names, len(self.classes), self.longest)
-        combinations = labeler.combinations
-        if combinations == "auto":
-            combinations = "grown" if self.learner.grows else "seen"
+        combinations = self._combinations()
         try:
             self._parts = _core.PartExamples(self._channels, examples, labeler.min_count)
             self.oracle = self._parts.oracle(
@@ -83,62 +81,34 @@ class SegmentExamples:
             raise InvalidInput(str(error)) from None
 
     def _read(self, X: Any, argument: str = "X") -> list[_core.SiteExamples]:
-        labeler, examples = self._labeler, list[_core.SiteExamples]()
-        n_jobs, hash_bits = checks.as_jobs(labeler.n_jobs), labeler.hash_bits or 0
+        n_jobs, examples = checks.as_jobs(self._estimator.n_jobs), list[_core.SiteExamples]()
         self._names: list[str] = []
-        for sources in self._sources(X, argument, names=hash_bits == 0):
-            examples = examples or [_core.SiteExamples(hash_bits, True) for _ in sources]
+        for sources in self._sources(X, argument, names=self._hash_bits == 0):
+            examples = examples or [_core.SiteExamples(self._hash_bits, True) for _ in sources]
             for own, source in zip(examples, sources, strict=True):
                 own.read(source, n_jobs)
                 self._names += source.channels
         return examples
 
     def _sources(self, X: Any, argument: str = "X", names: bool = False) -> Any:
-        return segment_sources(self.inputs, X, self.longest, self._labeler.segment_features, argument, names)
+        return segment_sources(self.inputs, X, self.longest, self._estimator.segment_features, argument, names)
 
-    @property
-    def n_weights(self) -> int:
-        """How many weights the model has."""
-        return int(self.oracle.n_weights)
+    def _dev_score(self, X_dev: Any, y_dev: Any) -> DevScore:
+        gold = span_lists(y_dev, "y_dev", self.scheme)
+        X_dev = X_dev if hasattr(X_dev, "__len__") else list(X_dev)
+        sources = list(self._sources(X_dev, "X_dev"))
+        rows = rows_of(gold, [n for own in sources for n in own[0].lengths().tolist()], self.classes)
+        n_jobs, settings = checks.as_jobs(self._estimator.n_jobs), self._trial_settings()
 
-    def problem(self, X_dev: Any, y_dev: Any, keep: Callable[[FloatArray], None]) -> Problem:
-        """Return what is to be learned, with these development data or none, for `learn`."""
-        score, dev = None, 0
-        if require_dev(X_dev, y_dev, self._labeler.patience):
-            gold = span_lists(y_dev, "y_dev", self.scheme)
-            X_dev = X_dev if hasattr(X_dev, "__len__") else list(X_dev)
-            sources = list(self._sources(X_dev, "X_dev"))
-            lengths = [n for own in sources for n in own[0].lengths().tolist()]
-            rows = rows_of(gold, lengths, self.classes)
-            n_jobs = checks.as_jobs(self._labeler.n_jobs)
-            seen = {"labels": self.classes, "hash_bits": self._labeler.hash_bits or 0, **self.inputs.as_settings()}
-            seen |= {"normalised": "local"} if self.learner.local else {}
+        def score(weights: FloatArray) -> float:
+            model = self._model_of(weights, settings)
+            found = [best[0][0] for own in sources for best in model.batch(own, n_jobs).best()]
+            return f1(rows, found, self.classes.index(OUTSIDE))
 
-            def score(weights: FloatArray) -> float:
-                model = self._model_of(weights, seen)
-                found = [best[0][0] for own in sources for best in model.batch(own, n_jobs).best()]
-                return f1(rows, found, self.classes.index(OUTSIDE))
+        return DevScore(score, _checksum(self._read(X_dev, "X_dev"), rows))
 
-            dev = _checksum(self._read(X_dev, "X_dev"), rows)
-        settings = {
-            "labels": self.classes,
-            "lengths": self.lengths.tolist(),
-            "min_count": int(self._labeler.min_count),
-            "hash_bits": self._labeler.hash_bits or 0,
-            "combinations": self._labeler.combinations,
-            "features": self.inputs.as_settings(),
-            "constraints": self._constraints and [checksum_of_array(part) for part in self._constraints],
-        }
-        run = SameRun(self.n_sequences, self.n_tokens, self._checksum, dev, settings)
-        return Problem(self.oracle, keep, run, None, score)
-
-    def model(self, weights: FloatArray, settings: dict[str, Any]) -> SegmentModel:
-        """Return the model with these weights."""
-        model = self._model_of(weights, settings)
-        counts = [model.known(sources) for sources in self._sources(self._sample)]
-        known, everything = (sum(part) for part in zip(*counts, strict=True)) if counts else (0, 0)
-        model.settings["training"]["known_share"] = known / max(everything, 1)
-        return model
+    def _run_settings(self) -> dict[str, Any]:
+        return super()._run_settings() | {"lengths": self.lengths.tolist()}
 
     def _model_of(self, weights: FloatArray, settings: dict[str, Any]) -> SegmentModel:
         K = len(self.classes)
@@ -151,9 +121,7 @@ class SegmentExamples:
             },
         }
         tensors = self._parts.export(self.oracle, weights) | {"structure.lengths": self.lengths}
-        if self._constraints is not None:
-            allowed = zip(("transitions", "start", "end"), self._constraints, strict=True)
-            tensors |= {f"allowed.{name}": part.astype(np.uint8).ravel() for name, part in allowed}
+        tensors |= allowed_tensors(self._constraints)
         return SegmentModel(tensors, settings | described)
 
 

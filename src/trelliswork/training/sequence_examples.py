@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sized
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +16,8 @@ from trelliswork.labels.encoded import Gold, encoded, paired, require_paired, wa
 from trelliswork.models.channels import described_chain
 from trelliswork.models.trained import TrainedModel
 from trelliswork.structures import checks
-from trelliswork.training.loop import Problem, checked_learner, require_dev
-from trelliswork.training.same_run import SameRun, checksum_of_array, checksum_of_dev
+from trelliswork.training.examples import DevScore, Examples
+from trelliswork.training.same_run import checksum_of_array, checksum_of_dev
 from trelliswork.training.scoring import scoring_of
 from trelliswork.training.warm_start import merged, relabelled
 from trelliswork.training.weighting import Weighting
@@ -28,10 +28,9 @@ if TYPE_CHECKING:
 __all__ = ["SequenceExamples"]
 
 FloatArray = npt.NDArray[np.float64]
-Model = TypeVar("Model", bound=TrainedModel)
 
 
-class SequenceExamples:
+class SequenceExamples(Examples):
     """What one call of `SequenceLabeler.fit` or `partial_fit` learns from.
 
     Parameters
@@ -48,16 +47,6 @@ class SequenceExamples:
         The model to start from.
     keep_all : bool
         Whether attributes that only the earlier model has stay in the new one.
-
-    Attributes
-    ----------
-    oracle : ChainOracle
-        What a learner sees of the examples.
-    learner : Learner
-        The one they were laid out for.
-    classes : list of str
-        The labels, sorted.
-    n_sequences, n_tokens : int
     """
 
     def __init__(
@@ -71,14 +60,13 @@ class SequenceExamples:
         earlier: TrainedModel | None = None,
         keep_all: bool = False,
     ) -> None:
-        self._labeler, self.inputs, self._gold, self._keep_all = labeler, inputs, gold, keep_all
-        self.learner = checked_learner(labeler.learner)
+        super().__init__(labeler, inputs)
+        self._gold, self._keep_all = gold, keep_all
         self._weighting = Weighting(sample_weight, token_weight, labeler.class_weight)
         self._weighting.require_meaning(self.learner)
         self.classes = sorted({*gold.names, *(earlier.labels if earlier is not None else ())})
         if not self.classes:
             raise InvalidInput("y has no labels to learn from: pass at least one labelled token.")
-        self._hash_bits = labeler.hash_bits or 0
         self._names = self._hash_bits == 0 and inputs.named
         if earlier is not None and keep_all and earlier.hash_bits != self._hash_bits:
             raise InvalidInput(
@@ -97,13 +85,6 @@ class SequenceExamples:
         self._checksum = examples.checksum()
         self.oracle = self._made(examples, order)
 
-    def problem(self, X_dev: Any, y_dev: Any, keep: Callable[[FloatArray], None]) -> Problem:
-        """Return what is to be learned, with these development data or none, for `learn`."""
-        score, dev = None, 0
-        if require_dev(X_dev, y_dev, self._labeler.patience):
-            score, dev = self._dev_score(X_dev, y_dev)
-        return Problem(self.oracle, keep, self._same_run(dev), self._first_weights(), score)
-
     @property
     def n_weights(self) -> int:
         """How many weights the model has, one for each attribute and code."""
@@ -116,27 +97,25 @@ class SequenceExamples:
     def _first_weights(self) -> FloatArray | None:
         return None if self._earlier is None else np.asarray(self.oracle.weights_from(self._earlier))
 
-    def model(self, weights: FloatArray, settings: dict[str, Any]) -> TrainedModel:
-        """Return the model with these weights."""
+    def _model_of(self, weights: FloatArray, settings: dict[str, Any]) -> TrainedModel:
         added = self.oracle.n_weights - len(weights)  # since the best iteration
         tensors = self.oracle.export(np.concatenate([weights, np.zeros(added)]) if added else weights)
         if self._keep_all and self._earlier is not None:
             tensors = merged(self._earlier, tensors, self._hash_bits)
             if self._longest < 2:  # no labels in a row: what is known of them stays
                 tensors["channel.transitions.weights"] = self._earlier["channel.transitions.weights"]
-        return self._with_known_share(TrainedModel(tensors, settings | described_chain(tensors, len(self.classes))))
+        return TrainedModel(tensors, settings | described_chain(tensors, len(self.classes)))
 
-    def _dev_score(self, X_dev: Any, y_dev: Any) -> tuple[Callable[[FloatArray], float], int]:
-        """Return how weights score on the development data, and a checksum of these."""
-        n_jobs = checks.as_jobs(self._labeler.n_jobs)
+    def _dev_score(self, X_dev: Any, y_dev: Any) -> DevScore:
+        n_jobs = checks.as_jobs(self._estimator.n_jobs)
         gold = encoded(y_dev, "y_dev", self.classes)
         sources = list(self.inputs.sources(X_dev, "X_dev"))
         lengths = np.concatenate([np.zeros(0, dtype=np.int64), *(source.lengths() for source in sources)])
         gold = paired(gold, lengths, "X_dev")
         warn_of_unseen(gold.names[len(self.classes) :])
         guess, sets = self._dev_guess(sources, n_jobs)
-        measure = scoring_of(self._labeler.scoring, gold, gold.names)
-        return (lambda weights: measure(gold, guess(weights), gold.names)), checksum_of_dev(gold, sets)
+        measure = scoring_of(self._estimator.scoring, gold, gold.names)
+        return DevScore(lambda weights: measure(gold, guess(weights), gold.names), checksum_of_dev(gold, sets))
 
     def _dev_guess(self, sources: list[_core.Source], n_jobs: int) -> tuple[Callable[[FloatArray], Any], list[Any]]:
         """Return how weights label development data, and these as things that have a checksum."""
@@ -144,36 +123,19 @@ class SequenceExamples:
         local = self.learner.local
         return (lambda weights: np.concatenate([part.argmax(weights, n_jobs, local) for part in sets])), sets
 
-    def _same_run(self, dev: int) -> SameRun:
-        """Return what a resumed run must have in common with this one; ``dev`` is a checksum of development data."""
-        return SameRun(self.n_sequences, self.n_tokens, self._checksum, dev, self._run_settings())
-
     def _run_settings(self) -> dict[str, Any]:
-        labeler, constraints = self._labeler, self._constraints
-        return {
-            "labels": self.classes,
-            "min_count": int(labeler.min_count),
-            "hash_bits": self._hash_bits,
-            "combinations": labeler.combinations,
+        labeler = self._estimator
+        return super()._run_settings() | {
             "order": int(labeler.order),
             "histories": labeler.histories,
             "scoring": labeler.scoring if isinstance(labeler.scoring, str) else "a function",
-            "features": self.inputs.as_settings(),
             "cost": checksum_of_array(checks.as_cost(labeler.cost, len(self.classes))),
-            "constraints": None if constraints is None else [checksum_of_array(part) for part in constraints],
         }
-
-    def _with_known_share(self, model: Model) -> Model:
-        """Note which part of the attributes of the first sequences has weights; rare ones may have none."""
-        counts = [model.known(source) for source in self.inputs.sources(self._sample)]
-        known, everything = (sum(part) for part in zip(*counts, strict=True)) if counts else (0, 0)
-        model.settings["training"]["known_share"] = known / max(everything, 1)
-        return model
 
     def _read(self, X: Any, examples: _core.Examples) -> None:
         if isinstance(X, Sized):
             require_paired(self._gold, len(X), "X")
-        n_jobs = checks.as_jobs(self._labeler.n_jobs)
+        n_jobs = checks.as_jobs(self._estimator.n_jobs)
         first = 0
         self._weighting.require_length(len(self._gold))
         for source in self.inputs.sources(X, names=self._names):
@@ -192,13 +154,13 @@ class SequenceExamples:
 
     def _made(self, examples: _core.Examples, order: npt.NDArray[np.int32]) -> Any:
         """Return the oracle of the examples."""
-        labeler, learner, constraints = self._labeler, self.learner, self._constraints
+        labeler, learner, constraints = self._estimator, self.learner, self._constraints
         templates = self.inputs.templates
         allowed_transitions, allowed_start, allowed_end = (
             (None, None, None) if constraints is None else (part.astype(np.uint8) for part in constraints)
         )
         cost = checks.as_cost(labeler.cost, len(self.classes))
-        combinations = self._checked_combinations()
+        combinations = self._combinations()
         try:
             return _core.ChainOracle(
                 examples,
@@ -220,20 +182,11 @@ class SequenceExamples:
         except ValueError as error:
             raise InvalidInput(str(error)) from None
 
-    def _checked_combinations(self) -> str:
-        """Return which weights there are; refuse what learner and data do not agree with."""
-        labeler, learner = self._labeler, self.learner
+    def _combinations(self) -> str:
+        labeler, learner = self._estimator, self.learner
         if not isinstance(labeler.cost, str) and not learner.costs and labeler.decoder != "mbr":
             raise InvalidInput(
                 f"{learner!r} does not look at costs, nor does decoder='argmax'. Leave cost out, choose decoder='mbr', "
                 "or a learner that does: CRF(margin=1.0), PassiveAggressive and most others."
             )
-        combinations = labeler.combinations
-        if combinations == "auto":
-            combinations = "grown" if learner.grows else "seen"
-        if not learner.grows and combinations == "grown":
-            raise InvalidInput(
-                f"{type(learner).__name__} sums over all outputs, so no weight is met later than others: "
-                "combinations must be 'seen', 'transitions' or 'all' for it."
-            )
-        return combinations
+        return super()._combinations()

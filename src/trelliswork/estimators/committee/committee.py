@@ -16,6 +16,7 @@ from trelliswork.errors import InvalidInput
 from trelliswork.estimators.base import Estimator, sequence_tags
 from trelliswork.estimators.committee.stacking import Added, Answer, Intervals
 from trelliswork.estimators.fitted import atomic, check_is_fitted, snapshot
+from trelliswork.estimators.saving import SavesWeights
 from trelliswork.evaluation.folds import splits_of
 from trelliswork.features.inputs import Inputs
 from trelliswork.models.confidence import CONFIDENCES, confidence
@@ -31,7 +32,7 @@ Indices = npt.NDArray[np.intp]
 Tensors = dict[str, Any]
 
 
-class Committee(Estimator):
+class Committee(SavesWeights, Estimator):
     """Two models in a row: the second learns from the first one's predictions and from their confidence.
 
     A model's answers are better on the sequences it learned from than on others. So the second model learns from
@@ -349,41 +350,6 @@ class Committee(Estimator):
         return [(_texts(each.labels), intervals.of(each.context)) for each in found]
 
     # ---- files ---------------------------------------------------------------------------------------------------
-
-    @snapshot
-    def save(
-        self,
-        path: Any,
-        *,
-        precision: str | None = None,
-        prune: float | None = None,
-        metadata: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Write both models to one file, whole or not at all; `trelliswork.load` reads it.
-
-        Parameters
-        ----------
-        path : path or binary file
-            Where to write.
-        precision : {"float32", "float16", "int8"}, optional
-            Four, two or one byte for each weight of an attribute; None leaves them as they are.
-        prune : float, optional
-            Leave out weights of at most this size, and attributes that have none left.
-        metadata : dict, optional
-            Whatever you want to find with the model again (`metadata_`), and JSON can hold; None keeps what there is.
-
-        Examples
-        --------
-        >>> import io
-        >>> import trelliswork as tw
-        >>> X, y = [["the", "dog"], ["a", "cat"], ["the", "cat"]], [["D", "N"]] * 3
-        >>> file = io.BytesIO()
-        >>> tw.Committee(tw.SequenceLabeler("perceptron"), tw.SequenceLabeler(), folds=3).fit(X, y).save(file)
-        >>> tw.load(file.getvalue()).predict([["a", "dog"]])
-        [['D', 'N']]
-        """
-        tensors, settings = self.exported()
-        models.save(path, *models.shrunk(tensors, models.with_metadata(settings, metadata), precision, prune))
 
     @snapshot
     def exported(self) -> tuple[Tensors, dict[str, Any]]:
