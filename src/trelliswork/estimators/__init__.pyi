@@ -4,7 +4,8 @@ from trelliswork.estimators.hmm.hmm import HMM as HMM
 from trelliswork.estimators.loading import load as load
 from trelliswork.estimators.multiclass.classifier import MulticlassClassifier as MulticlassClassifier
 from trelliswork.estimators.multiclass.perceptron import MulticlassPerceptron as MulticlassPerceptron
+from trelliswork.estimators.segment_labeler import SegmentLabeler as SegmentLabeler
 from trelliswork.estimators.sequence_labeler import SequenceLabeler as SequenceLabeler
 from trelliswork.estimators.structured import StructuredPredictor as StructuredPredictor
 
-__all__ = ["Committee", "HMM", "MulticlassClassifier", "MulticlassPerceptron", "SequenceLabeler", "StructuredPredictor", "load"]
+__all__ = ["Committee", "HMM", "MulticlassClassifier", "MulticlassPerceptron", "SegmentLabeler", "SequenceLabeler", "StructuredPredictor", "load"]
