@@ -78,6 +78,7 @@ void bind_batch(nb::module_& m);        // Frank-Wolfe, cutting planes, exponent
 void bind_linear(nb::module_& m);       // structures of parts, and the oracle of any of them
 void bind_one_of(nb::module_& m);       // single labels and listed outputs as oracles
 void bind_user(nb::module_& m);         // structures written in Python
+void bind_arcs(nb::module_& m);         // attributes of arcs made when they are asked for: parsers
 void bind_part_models(nb::module_& m);  // models of any structure, from examples to answers
 void bind_tagging(nb::module_& m);      // a trained model at work
 

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "../text/arcs.hpp"
 #include "../text/columns.hpp"
 #include "../text/extractor.hpp"
 #include "../text/spans.hpp"
@@ -217,6 +218,8 @@ using ViewSpec = std::tuple<std::string, std::uint32_t, std::vector<StepSpec>, s
 using PartSpec = std::tuple<std::uint32_t, std::int32_t, std::string>;  // view, offset, mode
 using SpanPartSpec = std::tuple<std::uint32_t, std::int32_t, std::string, std::vector<std::uint32_t>>;
 using SpanTemplateSpec = std::tuple<std::string, std::vector<SpanPartSpec>>;  // text, parts: view, offset, kind, bins
+using ArcPartSpec = std::tuple<std::uint32_t, std::int32_t, std::string, std::vector<std::uint32_t>, std::string>;
+using ArcTemplateSpec = std::tuple<std::string, std::string, std::vector<ArcPartSpec>>;         // text, channel, parts
 using TemplateSpec = std::tuple<std::string, std::vector<std::string>, std::vector<PartSpec>>;  // text, channels, parts
 
 template <class T>
@@ -273,6 +276,21 @@ public:
         return out;
     }
 
+    static ArcTemplate make_arc_template(const ArcTemplateSpec& spec) {
+        using Kind = ArcPart::Kind;
+        static const std::unordered_map<std::string, Kind> kinds{
+            {"head", Kind::kHead},           {"mod", Kind::kModifier},     {"sibling", Kind::kThird},
+            {"grand", Kind::kThird},         {"between", Kind::kBetween},  {"count", Kind::kCount},
+            {"direction", Kind::kDirection}, {"distance", Kind::kDistance}};
+        const auto& [text, channel, parts] = spec;
+        const auto found = std::ranges::find(ArcExtractor::kChannels, channel);
+        require(found != ArcExtractor::kChannels.end(), "there is no such channel of arcs");
+        ArcTemplate out{text, static_cast<std::size_t>(found - ArcExtractor::kChannels.begin()), {}};
+        for (const auto& [view, offset, kind, bins, value] : parts)
+            out.parts.push_back({named(kinds, kind), view, offset, bins, value});
+        return out;
+    }
+
 private:
     Step step(const StepSpec& spec) {
         using Op = Step::Op;
@@ -323,6 +341,15 @@ std::unique_ptr<SpanExtractor> make_span_extractor(const std::vector<ViewSpec>& 
     std::vector<SpanTemplate> ready;
     for (const SpanTemplateSpec& t : templates) ready.push_back(ExtractorBuilder::make_span_template(t));
     return std::make_unique<SpanExtractor>(builder.views(views), std::move(ready));
+}
+
+std::unique_ptr<ArcExtractor> make_arc_extractor(const std::vector<ViewSpec>& views,
+                                                 const std::vector<ArcTemplateSpec>& templates,
+                                                 const std::vector<std::string>& resources) {
+    ExtractorBuilder builder(resources);
+    std::vector<ArcTemplate> ready;
+    for (const ArcTemplateSpec& t : templates) ready.push_back(ExtractorBuilder::make_arc_template(t));
+    return std::make_unique<ArcExtractor>(builder.views(views), std::move(ready));
 }
 
 nb::tuple attribute_arrays(const Source& source, std::size_t first, std::size_t last, const std::string& channel) {
@@ -388,6 +415,19 @@ void bind_extractor(nb::module_& m) {
         .def("attribute_names", &attribute_names, nb::arg("sequence"), nb::arg("channel") = "span",
              nb::sig("def attribute_names(self, sequence: int, channel: str = 'span') -> list[list[str]]"),
              "The names of the attributes of each site of a sequence.");
+    nb::class_<ArcExtractor>(m, "ArcExtractor", "Compiled templates about arcs.")
+        .def(nb::new_(&make_arc_extractor), nb::arg("views"), nb::arg("templates"), nb::arg("resources"))
+        .def_prop_ro("n_columns", &ArcExtractor::n_columns, "How many columns the templates need.")
+        .def_prop_ro("n_templates", &ArcExtractor::n_templates)
+        .def_prop_ro(
+            "channels",
+            [](const ArcExtractor& self) {
+                std::vector<std::string> names;
+                for (std::size_t c = 0; c < ArcExtractor::kChannels.size(); ++c)
+                    if (self.has(c)) names.emplace_back(ArcExtractor::kChannels[c]);
+                return names;
+            },
+            "The channels that have templates.");
     m.def(
         "search_pattern",
         [](const std::string& pattern, const std::string& text, bool wapiti) -> std::optional<nb::str> {

@@ -21,6 +21,7 @@ NB_MODULE(_core, m) {
     tw::bind::bind_batch(m);
     tw::bind::bind_user(m);
     tw::bind::bind_part_models(m);
+    tw::bind::bind_arcs(m);
     tw::bind::bind_tagging(m);
 
     m.def("kernels", [] { return std::string(tw::kernels().name); }, "Instruction set of the kernels in use.");

@@ -7,7 +7,10 @@ namespace tw::linear {
 
 void Channel::check(std::size_t example, const Block& to) const {
     const std::size_t n = n_sites(example);
-    const std::size_t wanted = sites == Sites::kEach ? to.n_sites : sites == Sites::kTied ? 1 : to.n_sites / longest;
+    const std::size_t wanted = sites == Sites::kEach       ? to.n_sites
+                               : sites == Sites::kTied     ? 1
+                               : sites == Sites::kInterval ? to.n_sites / longest
+                                                           : n;
     if (n != wanted)
         throw std::invalid_argument("channel " + name + " has " + std::to_string(n) + " sites in example " +
                                     std::to_string(example) + ", but block " + to.name + " needs " +
@@ -17,19 +20,26 @@ void Channel::check(std::size_t example, const Block& to) const {
         throw std::invalid_argument("channel " + name + " has codes for another number than block " + to.name);
 }
 
+bool Channel::feeds_all() const {
+    return n_codes == 1 && shares.size() == 0 && std::ranges::all_of(codes, [](std::uint32_t c) { return c == 0; });
+}
+
 void Channel::spread(const double* of_sites, std::size_t n_sites, std::size_t sites_of_block,
-                     std::size_t codes_of_block, double* of_parts, std::vector<double>& scratch) const {
-    const bool same = codes.empty() && shares.size() == 0;
+                     std::size_t codes_of_block, double* of_parts, std::vector<double>& scratch,
+                     std::span<const std::uint32_t> map) const {
+    const bool same = codes.empty() && shares.size() == 0, all = feeds_all();
     const auto add = [&](const double* from, double* row) {
-        for (std::uint32_t c = 0; c < codes_of_block; ++c)
-            if (same)
-                row[c] += from[c];
-            else
+        if (same)
+            for (std::uint32_t c = 0; c < codes_of_block; ++c) row[c] += from[c];
+        else if (all)
+            for (std::uint32_t c = 0; c < codes_of_block; ++c) row[c] += *from;
+        else
+            for (std::uint32_t c = 0; c < codes_of_block; ++c)
                 each_code(c, [&](std::uint32_t code, double share) { row[c] += share * from[code]; });
     };
     if (sites != Sites::kInterval) {
         for (std::size_t s = 0; n_sites > 0 && s < sites_of_block; ++s)
-            add(of_sites + (sites == Sites::kTied ? 0 : s * n_codes), of_parts + s * codes_of_block);
+            add(of_sites + site_for(s, map) * n_codes, of_parts + s * codes_of_block);
         return;
     }
     for (std::size_t begin = 0; begin < n_sites; ++begin) {
@@ -42,7 +52,8 @@ void Channel::spread(const double* of_sites, std::size_t n_sites, std::size_t si
 }
 
 void Channel::gather(const double* of_parts, std::size_t sites_of_block, std::size_t codes_of_block,
-                     std::size_t n_sites, bool square, double* of_sites, std::vector<double>& scratch) const {
+                     std::size_t n_sites, bool square, double* of_sites, std::vector<double>& scratch,
+                     std::span<const std::uint32_t> map) const {
     std::fill_n(of_sites, n_sites * n_codes, 0.0);
     const bool same = codes.empty() && shares.size() == 0;
     const auto add = [&](const double* row, double* out) {
@@ -56,7 +67,7 @@ void Channel::gather(const double* of_parts, std::size_t sites_of_block, std::si
     };
     if (sites != Sites::kInterval) {
         for (std::size_t s = 0; n_sites > 0 && s < sites_of_block; ++s)
-            add(of_parts + s * codes_of_block, of_sites + (sites == Sites::kTied ? 0 : s * n_codes));
+            add(of_parts + s * codes_of_block, of_sites + site_for(s, map) * n_codes);
         return;
     }
     for (std::size_t begin = 0; begin < n_sites; ++begin) {

@@ -5,6 +5,9 @@
 //     tied       the one site            all sites
 //     interval   positions               runs of positions: site begin * longest + (end - begin - 1) has the sum of its
 //     own
+//     mapped     as a source says        any: each is fed by one site of the channel, which may feed several
+//
+// The units of sites are stored, or made by a source when an example is visited.
 //
 // Codes of the block may share weights: `codes` says which code of the channel stands for each, or none; or `shares`
 // says which several of them do, and how much of each.
@@ -12,6 +15,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,8 +27,31 @@ namespace tw::linear {
 
 inline constexpr std::uint32_t kNoCode = ~std::uint32_t{0};
 
+// Units of some sites, one after the other.
+struct UnitLists {
+    std::vector<std::uint32_t> starts{0}, units;
+};
+
+// Units that are made when an example is visited: too many to be stored. Immutable; any number of threads may ask.
+class UnitSource {
+public:
+    struct Scratch {
+        virtual ~Scratch() = default;
+    };
+    virtual ~UnitSource() = default;
+    virtual std::unique_ptr<Scratch> scratch() const { return std::make_unique<Scratch>(); }
+    virtual std::size_t n_examples() const = 0;
+    virtual std::size_t n_sites(std::size_t example) const = 0;
+    // Overwrites `out` with the units of these sites, which rise; or of all. A unit may stand in a site twice.
+    virtual void units(std::size_t example, std::span<const std::uint32_t> sites, UnitLists& out,
+                       Scratch& space) const = 0;
+    virtual void all_units(std::size_t example, UnitLists& out, Scratch& space) const = 0;
+    // Of mapped channels: the site that feeds each site of the block.
+    virtual void map(std::size_t, std::vector<std::uint32_t>&) const {}
+};
+
 struct Channel {
-    enum class Sites { kEach, kTied, kInterval };
+    enum class Sites { kEach, kTied, kInterval, kMapped };
 
     std::string name = {};
     std::size_t block = 0;
@@ -34,7 +62,8 @@ struct Channel {
     std::vector<std::uint32_t> codes = {};  // by code of the block; empty: the same
     SparseRows shares = {};                 // by code of the block: (code of the channel, share); none: `codes` says it
     std::vector<std::size_t> first = {};    // the first site of each example; [n_examples + 1]
-    SparseRows rows = {};                   // the units of each site
+    SparseRows rows = {};                   // the units of each site, unless there is
+    std::shared_ptr<const UnitSource> source = nullptr;
 
     std::size_t n_sites(std::size_t example) const { return first[example + 1] - first[example]; }
     // Throws std::invalid_argument unless the sites of an example fit the block.
@@ -45,12 +74,20 @@ struct Channel {
         return codes.empty() && shares.size() == 0 &&
                (sites == Sites::kEach || (sites == Sites::kTied && sites_of_block == 1));
     }
-    // Adds numbers of sites, [n_sites][n_codes], to those of the parts of a block, [sites][codes].
+    // Adds numbers of sites, [n_sites][n_codes], to those of the parts of a block, [sites][codes]. `map`: of a mapped
+    // channel, as its source says.
     void spread(const double* of_sites, std::size_t n_sites, std::size_t sites_of_block, std::size_t codes_of_block,
-                double* of_parts, std::vector<double>& scratch) const;
+                double* of_parts, std::vector<double>& scratch, std::span<const std::uint32_t> map = {}) const;
     // The other way round: each site gets the sum of all parts that it feeds. `square`: shares count as their squares.
     void gather(const double* of_parts, std::size_t sites_of_block, std::size_t codes_of_block, std::size_t n_sites,
-                bool square, double* of_sites, std::vector<double>& scratch) const;
+                bool square, double* of_sites, std::vector<double>& scratch,
+                std::span<const std::uint32_t> map = {}) const;
+    // Whether one code of the channel stands for all of the block.
+    bool feeds_all() const;
+    // The site of the channel that feeds a site of the block, unless sites are intervals.
+    std::size_t site_for(std::size_t site, std::span<const std::uint32_t> map) const {
+        return sites == Sites::kTied ? 0 : sites == Sites::kMapped ? map[site] : site;
+    }
     // visit(code of the channel, share) for a code of the block.
     template <class Visit>
     void each_code(std::uint32_t code, Visit visit) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 #include "../base/interrupt.hpp"
 
@@ -11,7 +12,8 @@ namespace tw::linear {
 Features::Features(const Structure& structure, const Lists& shapes, std::vector<Channel> channels)
     : channels_(std::move(channels)) {
     for (const Channel& channel : channels_)
-        if (channel.first.size() != shapes.size() + 1 || channel.rows.size() != channel.first.back())
+        if (channel.first.size() != shapes.size() + 1 ||
+            (!channel.source && channel.rows.size() != channel.first.back()))
             throw std::invalid_argument("channel " + channel.name + " has sites of another number of examples");
     InterruptCheck check;
     for (std::size_t i = 0; i < shapes.size(); ++i) {
@@ -58,7 +60,7 @@ void Features::find_weights(const Lists& gold, Combinations combinations) {
     InterruptCheck check;
     for (std::size_t c = 0; combinations != Combinations::kAll && c < channels_.size(); ++c) {
         const Channel& channel = channels_[c];
-        if (channel.all_codes) continue;
+        if (channel.all_codes || channel.source) continue;
         pairs.clear();
         for (std::size_t i = 0; i < gold.size(); ++i) {
             check();
@@ -122,26 +124,133 @@ void Features::add_scores(std::size_t c, std::span<const double> weights, std::s
                   });
 }
 
+bool Features::reads_rounded() const {
+    return std::ranges::all_of(channels_, [](const Channel& channel) { return channel.source != nullptr; });
+}
+
+UnitSource::Scratch& Features::scratch_of(std::size_t c, Scratch& space) const {
+    space.of_sources.resize(channels_.size());
+    if (!space.of_sources[c]) space.of_sources[c] = channels_[c].source->scratch();
+    return *space.of_sources[c];
+}
+
+const UnitLists& Features::made(std::size_t c, std::size_t example, Scratch& space) const {
+    channels_[c].source->all_units(example, space.made, scratch_of(c, space));
+    return space.made;
+}
+
+std::span<const std::uint32_t> Features::map_of(std::size_t c, std::size_t example, Scratch& space) const {
+    if (channels_[c].sites != Channel::Sites::kMapped) return {};
+    channels_[c].source->map(example, space.map);
+    return space.map;
+}
+
+template <class Real>
+void Features::add_made_scores(std::size_t c, std::span<const Real> weights, std::size_t example, double* out,
+                               Scratch& space) const {
+    constexpr std::size_t kRowsAhead = 3, kLine = 64 / sizeof(Real);
+    const std::size_t n = channels_[c].n_sites(example), n_codes = channels_[c].n_codes;
+    const UnitLists& lists = made(c, example, space);
+    const Real* w = weights.data() + index_.offset(c);
+    const std::uint32_t* units = lists.units.data();
+    const std::size_t last = lists.units.size();
+    if (n_codes == 1) {
+        for (std::size_t s = 0; s < n; ++s) {
+            Real sums[4] = {0, 0, 0, 0};  // so that no addition waits for the one before
+            std::size_t i = lists.starts[s];
+            const std::size_t stop = lists.starts[s + 1];
+            for (; i + 4 <= stop; i += 4)
+                for (std::size_t k = 0; k < 4; ++k) {
+                    if (i + k + 2 * kAhead < last) fetch_to_read(w + units[i + k + 2 * kAhead]);
+                    sums[k] += w[units[i + k]];
+                }
+            for (; i < stop; ++i) sums[0] += w[units[i]];
+            out[s] += static_cast<double>((sums[0] + sums[1]) + (sums[2] + sums[3]));
+        }
+        return;
+    }
+    std::vector<Real>& sums = [&]() -> std::vector<Real>& {
+        if constexpr (std::is_same_v<Real, float>)
+            return space.single;
+        else
+            return space.sums;
+    }();
+    for (std::size_t s = 0; s < n; ++s, out += n_codes) {
+        sums.assign(n_codes, Real(0));
+        for (std::size_t i = lists.starts[s]; i < lists.starts[s + 1]; ++i) {
+            if (i + kRowsAhead < last)
+                for (std::size_t k = 0; k < n_codes; k += kLine) fetch_to_read(w + units[i + kRowsAhead] * n_codes + k);
+            const Real* row = w + units[i] * n_codes;
+            Real* to = sums.data();
+            for (std::size_t k = 0; k < n_codes; ++k) to[k] += row[k];
+        }
+        for (std::size_t k = 0; k < n_codes; ++k) out[k] += static_cast<double>(sums[k]);
+    }
+}
+
 void Features::scores(const ScaledWeights& weights, std::size_t example, double* out, Scratch& space) const {
     std::fill_n(out, n_parts(example), 0.0);
+    const auto add = [&](std::size_t c, double* to) {
+        const Channel& channel = channels_[c];
+        if (!channel.source)
+            add_scores(c, weights.stored, channel.first[example], channel.n_sites(example), to);
+        else if (weights.rounded.empty())
+            add_made_scores(c, weights.stored, example, to, space);
+        else
+            add_made_scores(c, weights.rounded, example, to, space);
+    };
     for (std::size_t c = 0; c < channels_.size(); ++c) {
         const Channel& channel = channels_[c];
         const std::size_t n = channel.n_sites(example), sites_of_block = n_sites(example, channel.block);
         double* of_block = out + begin(example, channel.block);
         if (channel.lies_as_block(sites_of_block)) {
-            add_scores(c, weights.stored, channel.first[example], n, of_block);
+            add(c, of_block);
         } else {
             space.of_sites.assign(n * channel.n_codes, 0.0);
-            add_scores(c, weights.stored, channel.first[example], n, space.of_sites.data());
-            channel.spread(space.of_sites.data(), n, sites_of_block, n_codes_[channel.block], of_block, space.sums);
+            add(c, space.of_sites.data());
+            channel.spread(space.of_sites.data(), n, sites_of_block, n_codes_[channel.block], of_block, space.sums,
+                           map_of(c, example, space));
         }
     }
     if (weights.scale != 1.0)
         for (std::size_t i = 0; i < n_parts(example); ++i) out[i] *= weights.scale;
 }
 
+// visit(site, its codes, each once and without those that cancelled), sites rising; moves entries together.
+template <class Visit>
+void Features::each_site(std::vector<Entry>& entries, Visit visit) {
+    for (std::size_t i = 0; i < entries.size();) {
+        const std::uint32_t site = entries[i].site;
+        std::size_t end = i, kept = i;
+        while (end < entries.size() && entries[end].site == site) {
+            Entry entry = entries[end++];
+            for (; end < entries.size() && entries[end].site == site && entries[end].code == entry.code; ++end)
+                entry.x += entries[end].x;
+            if (entry.x != 0.0) entries[kept++] = entry;
+        }
+        if (kept > i) visit(site, std::span<const Entry>(entries.data() + i, kept - i));
+        i = end;
+    }
+}
+
+void Features::take_made(std::size_t c, std::size_t example, SparseSum& out) {
+    const auto n_codes = static_cast<std::uint32_t>(channels_[c].n_codes);
+    sites_.clear();
+    for (const Entry& entry : entries_)
+        if (sites_.empty() || sites_.back() != entry.site) sites_.push_back(entry.site);
+    channels_[c].source->units(example, sites_, space_.made, scratch_of(c, space_));
+    std::size_t at = 0;
+    each_site(entries_, [&](std::uint32_t site, std::span<const Entry> codes) {
+        while (sites_[at] != site) ++at;
+        for (std::size_t u = space_.made.starts[at]; u < space_.made.starts[at + 1]; ++u)
+            for (const Entry& entry : codes)
+                out.add(index_.offset(c) + space_.made.units[u] * n_codes + entry.code, entry.x);
+    });
+}
+
 // Adds up what stands in entries_, in the order of sites and codes.
 void Features::take(std::size_t c, std::size_t example, SparseSum& out) {
+    if (channels_[c].source) return take_made(c, example, out);
     const Channel& channel = channels_[c];
     const bool one_site = !entries_.empty() && entries_.front().site == entries_.back().site;  // its units differ
     const Row* rows = rows_[c].empty() ? nullptr : rows_[c].data();
@@ -153,18 +262,8 @@ void Features::take(std::size_t c, std::size_t example, SparseSum& out) {
         if (size == n_codes) return row.begin + code;
         return size > 0 && row.code == code ? row.begin : index_.find_or_add(c, unit, code);
     };
-    for (std::size_t i = 0; i < entries_.size();) {
-        const std::uint32_t site = entries_[i].site;
-        std::size_t end = i, kept = i;  // codes of this site, each once, and without those that cancelled
-        while (end < entries_.size() && entries_[end].site == site) {
-            Entry entry = entries_[end++];
-            for (; end < entries_.size() && entries_[end].site == site && entries_[end].code == entry.code; ++end)
-                entry.x += entries_[end].x;
-            if (entry.x != 0.0) entries_[kept++] = entry;
-        }
-        const std::span<const Entry> of_site(entries_.data() + i, kept - i);
-        const std::size_t at = channel.first[example] + site;
-        const std::size_t last = of_site.empty() ? 0 : channel.rows.starts[at + 1];
+    each_site(entries_, [&](std::uint32_t site, std::span<const Entry> of_site) {
+        const std::size_t at = channel.first[example] + site, last = channel.rows.starts[at + 1];
         for (std::size_t u = channel.rows.starts[at]; u < last; ++u) {
             const std::uint32_t unit = channel.rows.columns[u];
             const double value = channel.rows.value(u);
@@ -178,8 +277,7 @@ void Features::take(std::size_t c, std::size_t example, SparseSum& out) {
                     out.add(weight, value * entry.x);
             }
         }
-        i = end;
-    }
+    });
 }
 
 void Features::collect(std::size_t example, std::span<const Count> counts, SparseSum& out) {
@@ -190,13 +288,15 @@ void Features::collect(std::size_t example, std::span<const Count> counts, Spars
         const auto n_codes = static_cast<std::uint32_t>(n_codes_[channel.block]);
         entries_.clear();
         bool in_order = channel.sites == Channel::Sites::kEach && channel.codes.empty() && channel.shares.size() == 0;
+        const std::span<const std::uint32_t> map = map_of(c, example, space_);
         for (const Count& count : counts) {
             if (count.part < first || count.part >= last) continue;
             const std::uint32_t site = (count.part - first) / n_codes;
             const auto L = static_cast<std::uint32_t>(channel.longest);
             channel.each_code((count.part - first) % n_codes, [&](std::uint32_t code, double share) {
                 if (channel.sites != Channel::Sites::kInterval)
-                    entries_.push_back({channel.sites == Channel::Sites::kTied ? 0 : site, code, share * count.times});
+                    entries_.push_back(
+                        {static_cast<std::uint32_t>(channel.site_for(site, map)), code, share * count.times});
                 else
                     for (std::uint32_t n = 0; n <= site % L; ++n)
                         entries_.push_back({site / L + n, code, share * count.times});
@@ -216,7 +316,7 @@ void Features::collect(std::size_t example, const double* of_parts, SparseSum& o
         const std::size_t n = channel.n_sites(example);
         space.of_sites.resize(n * channel.n_codes);
         channel.gather(of_parts + begin(example, channel.block), n_sites(example, channel.block),
-                       n_codes_[channel.block], n, false, space.of_sites.data(), space.sums);
+                       n_codes_[channel.block], n, false, space.of_sites.data(), space.sums, map_of(c, example, space));
         entries_.clear();
         for (std::uint32_t s = 0; s < n; ++s)
             for (std::uint32_t code = 0; code < channel.n_codes; ++code)

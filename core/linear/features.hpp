@@ -10,8 +10,10 @@
 // Tables and weights are larger than the cache: they are fetched some units ahead.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -37,6 +39,10 @@ class Features {
 public:
     struct Scratch {
         std::vector<double> of_sites, sums;
+        std::vector<float> single;
+        UnitLists made;                                                // of one channel and example at a time
+        std::vector<std::uint32_t> map;                                // likewise
+        std::vector<std::unique_ptr<UnitSource::Scratch>> of_sources;  // by channel
     };
     struct Count {  // of a part
         Part part;
@@ -63,6 +69,9 @@ public:
     }
     std::size_t n_parts(std::size_t example) const { return begin(example, n_blocks()); }
 
+    // Whether scores() also takes weights that are rounded: where all units are made, and so have all codes.
+    bool reads_rounded() const;
+
     // Overwrites [n_parts].
     void scores(const ScaledWeights& weights, std::size_t example, double* out, Scratch& space) const;
 
@@ -75,6 +84,19 @@ public:
     // The same of few parts, in rising order, or of all, into a sparse sum; weights are made where they may be.
     void collect(std::size_t example, std::span<const Count> counts, SparseSum& out);
     void collect(std::size_t example, const double* of_parts, SparseSum& out, Scratch& space);
+
+    // visit(unit) for all units of an example in a channel, one site after the other.
+    template <class Visit>
+    void each_unit_of(std::size_t channel, std::size_t example, Scratch& space, Visit visit) const {
+        if (channels_[channel].source) {
+            for (const std::uint32_t unit : made(channel, example, space).units) visit(unit);
+            return;
+        }
+        const SparseRows& rows = channels_[channel].rows;
+        const std::vector<std::size_t>& first = channels_[channel].first;
+        for (std::size_t i = rows.starts[first[example]]; i < rows.starts[first[example + 1]]; ++i)
+            visit(rows.columns[i]);
+    }
 
 private:
     struct Row {  // of a unit
@@ -90,10 +112,24 @@ private:
     static void add_row(double* __restrict to, const double* __restrict from, double x, std::size_t n) {
         for (std::size_t k = 0; k < n; ++k) to[k] += x * from[k];
     }
+    // Units of all sites of an example, made by the channel's source.
+    const UnitLists& made(std::size_t channel, std::size_t example, Scratch& space) const;
+    UnitSource::Scratch& scratch_of(std::size_t channel, Scratch& space) const;
+    // Which site of a channel feeds each of its block; empty unless it is mapped.
+    std::span<const std::uint32_t> map_of(std::size_t channel, std::size_t example, Scratch& space) const;
     template <class Visit>
     void each_unit(std::size_t channel, std::size_t site, Visit visit) const;
     void add_scores(std::size_t channel, std::span<const double> weights, std::size_t first, std::size_t n_sites,
                     double* out) const;
+    template <class Real>
+    void add_made_scores(std::size_t channel, std::span<const Real> weights, std::size_t example, double* out,
+                         Scratch& space) const;
+    template <int power, class Rows>
+    void scatter_made(std::size_t channel, std::size_t example, const double* of_sites, const Rows& rows,
+                      Scratch& space) const;
+    void take_made(std::size_t channel, std::size_t example, SparseSum& out);
+    template <class Visit>
+    static void each_site(std::vector<Entry>& entries, Visit visit);
     void take(std::size_t channel, std::size_t example, SparseSum& out);
 
     std::vector<Channel> channels_;
@@ -103,6 +139,8 @@ private:
     std::vector<std::vector<Row>> rows_;  // by channel and unit, one more at the end; none where all units have all
     WeightIndex index_{false};
     std::vector<Entry> entries_;
+    std::vector<std::uint32_t> sites_;
+    Scratch space_;  // of collect()
 };
 
 // visit(unit, value, where its weights begin, how many, the first code; n_codes of them are all codes)
@@ -120,6 +158,31 @@ template <class Visit>
     }
 }
 
+template <int power, class Rows>
+void Features::scatter_made(std::size_t c, std::size_t example, const double* of_sites, const Rows& rows,
+                            Scratch& space) const {
+    const std::size_t n = channels_[c].n_sites(example), n_codes = channels_[c].n_codes;
+    const UnitLists& lists = made(c, example, space);
+    const auto begin = [&](std::uint32_t unit) {
+        return index_.offset(c) + static_cast<std::uint32_t>(unit * n_codes);
+    };
+    for (std::size_t s = 0; s < n; ++s, of_sites += n_codes) {
+        std::size_t k = 0;
+        while (k < n_codes && of_sites[k] == 0.0) ++k;
+        if (k == n_codes) continue;
+        const std::size_t stop = lists.starts[s + 1];
+        for (std::size_t i = lists.starts[s]; i < stop; ++i) {
+            if (i + kAhead < stop) fetch_ahead(rows(lists.units[i + kAhead], begin(lists.units[i + kAhead])));
+            double times = 1.0;  // a unit that stands there twice has the value 2
+            if constexpr (power == 2)
+                times = 2.0 * static_cast<double>(
+                                  std::count(&lists.units[lists.starts[s]], &lists.units[i], lists.units[i])) +
+                        1.0;
+            add_row(rows(lists.units[i], begin(lists.units[i])), of_sites, times, n_codes);
+        }
+    }
+}
+
 template <int power, class Sums>
 void Features::scatter(std::size_t example, const double* of_parts, Sums& sums, Scratch& space) const {
     for (std::size_t c = 0; c < channels_.size(); ++c) {
@@ -129,8 +192,13 @@ void Features::scatter(std::size_t example, const double* of_parts, Sums& sums, 
         const double* numbers = of_parts + begin(example, block);
         if (!channel.lies_as_block(sites_of_block)) {
             space.of_sites.resize(n * n_codes);
-            channel.gather(numbers, sites_of_block, n_codes_[block], n, power == 2, space.of_sites.data(), space.sums);
+            channel.gather(numbers, sites_of_block, n_codes_[block], n, power == 2, space.of_sites.data(), space.sums,
+                           map_of(c, example, space));
             numbers = space.of_sites.data();
+        }
+        if (channel.source) {
+            scatter_made<power>(c, example, numbers, sums.rows(c), space);
+            continue;
         }
         const std::uint32_t* codes = index_.codes(c).data();
         const std::uint32_t offset = index_.offset(c);

@@ -133,7 +133,7 @@ Workspace& LinearOracle::workspace(Space& space) const {
 }
 
 void LinearOracle::put_scores(const ScaledWeights& weights, std::size_t example, Space& space) const {
-    if (weights.stored.size() < features().index().n_own()) throw std::invalid_argument("weights has the wrong size");
+    if (weights.size() < features().index().n_own()) throw std::invalid_argument("weights has the wrong size");
     space.scores.resize(features().n_parts(example));
     features().scores(weights, example, space.scores.data(), space.scratch);
 }
@@ -423,7 +423,7 @@ void LinearOracle::curvature(std::span<const double> weights, std::span<double> 
             space.means.resize(weights.size(), 0.0);
             InPlace means{space.means.data()};
             features().scatter<1>(example, of_parts.data(), means, space.scratch);
-            subtract_squares(example, set_->weights[example], space.means, shard);
+            subtract_squares(example, set_->weights[example], space.means, shard, space.scratch);
         }
         for (double& x : of_parts) x *= set_->weights[example];
         features().scatter<2>(example, of_parts.data(), shard, space.scratch);
@@ -441,21 +441,19 @@ bool LinearOracle::weights_meet_parts_once() const {
 
 // Takes  weight * mean^2  away for all weights of an example and leaves zeros.
 void LinearOracle::subtract_squares(std::size_t example, double weight, std::vector<double>& means,
-                                    ShardSums::Shard& shard) const {
+                                    ShardSums::Shard& shard, Features::Scratch& scratch) const {
     const WeightIndex& index = features().index();
     const auto take = [&](std::uint32_t w, double& from) {
         from -= weight * means[w] * means[w];
         means[w] = 0.0;  // a unit may occur again
     };
     for (std::size_t c = 0; c < features().channels().size(); ++c) {
-        const Channel& channel = features().channels()[c];
-        for (std::size_t i = channel.rows.starts[channel.first[example]];
-             i < channel.rows.starts[channel.first[example + 1]]; ++i) {
-            const std::uint32_t unit = channel.rows.columns[i], begin = index.begin(c, unit);
+        features().each_unit_of(c, example, scratch, [&](std::uint32_t unit) {
+            const std::uint32_t begin = index.begin(c, unit);
             for (std::uint32_t w = begin; w < index.begin(c, unit + 1); ++w)
                 take(w, shard.rows(c)(unit, begin)[w - begin]);
             index.added(c).each(unit, [&](std::uint32_t, std::uint32_t w) { take(w, shard.added(w)); });
-        }
+        });
     }
 }
 

@@ -44,6 +44,7 @@ class LinearOracle final : public Oracle,
                            public Sums,
                            public PartMarginals,
                            public PartialGold,
+                           public Hints,
                            public GrowingWeights {
 public:
     // Throws std::invalid_argument when channels, outputs and structure do not fit each other. `tables`: which weights
@@ -57,6 +58,8 @@ public:
     Sums* sums() override { return this; }
     PartMarginals* parts() override { return local_ || partly_known() ? nullptr : this; }
     PartialGold* partial() override { return partly_known() ? this : nullptr; }
+    Hints* hints() override { return reads_rounded() ? this : nullptr; }
+    bool reads_rounded() const override { return features().reads_rounded(); }
     GrowingWeights* growth() override { return this; }
     Variables variables() const override { return set_->variables; }
     bool decides() const override { return !local_ && !partly_known() && structure().decides(); }
@@ -126,8 +129,8 @@ private:
     double infer_decisions(std::size_t example, double* variance, Space& space) const;
     void keep_gold(std::size_t example, std::size_t site, Space& space) const;
     bool weights_meet_parts_once() const;
-    void subtract_squares(std::size_t example, double weight, std::vector<double>& means,
-                          ShardSums::Shard& shard) const;
+    void subtract_squares(std::size_t example, double weight, std::vector<double>& means, ShardSums::Shard& shard,
+                          Features::Scratch& scratch) const;
     ShardSums& shards();
     void allow_gold(std::size_t example, Space& space) const;
     struct Codes {

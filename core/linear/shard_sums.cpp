@@ -4,12 +4,14 @@ namespace tw::linear {
 
 // Cut where the work, counted in units and parts, is about the same.
 ShardSums::ShardSums(const Features& features, std::size_t n_examples) : features_(features) {
+    constexpr std::size_t kMadeUnits = 64;                 // of a site, about
     constexpr std::size_t kShards = 8, kWorthAShard = 64;  // with fewer examples a thread costs more than it saves
     std::vector<std::size_t> work{0};
     for (std::size_t i = 0; i < n_examples; ++i) {
         std::size_t n = 1 + features.n_parts(i);
         for (const Channel& channel : features.channels())
-            n += channel.rows.starts[channel.first[i + 1]] - channel.rows.starts[channel.first[i]];
+            n += channel.source ? kMadeUnits * channel.n_sites(i)
+                                : channel.rows.starts[channel.first[i + 1]] - channel.rows.starts[channel.first[i]];
         work.push_back(work.back() + n);
     }
     shards_.resize(std::clamp(n_examples / kWorthAShard, std::size_t{1}, kShards));
@@ -32,9 +34,9 @@ void ShardSums::lay_out(Shard& shard) const {
     for (std::size_t c = 0; c < features_.channels().size(); ++c) {
         const Channel& channel = features_.channels()[c];
         std::vector<std::uint32_t>& at = shard.at_.emplace_back(channel.n_units, kNone);
-        const std::size_t begin = channel.rows.starts[channel.first[shard.first_]];
-        const std::size_t end = channel.rows.starts[channel.first[shard.last_]];
-        for (std::size_t i = begin; i < end; ++i) at[channel.rows.columns[i]] = 0;
+        Features::Scratch space;
+        for (std::size_t example = shard.first_; example < shard.last_; ++example)
+            features_.each_unit_of(c, example, space, [&](std::uint32_t unit) { at[unit] = 0; });
         for (std::uint32_t unit = 0; unit < channel.n_units; ++unit) {
             if (at[unit] == kNone) continue;
             at[unit] = size;

@@ -20,7 +20,9 @@ void WeightIndex::add_channel(std::size_t n_codes, std::size_t n_units, std::spa
     if (n_codes > 0 && n_units > kMostWeights / n_codes && starts.empty()) check_count(kMostWeights + 1);
     const std::size_t n = starts.empty() ? n_units * n_codes : codes.size();
     check_count(n_weights_ + n);
-    channels_.push_back({n_codes, static_cast<std::uint32_t>(n_weights_), starts, codes, Additions(n_units)});
+    // Nothing is ever added where all codes are there.
+    channels_.push_back(
+        {n_codes, static_cast<std::uint32_t>(n_weights_), starts, codes, Additions(starts.empty() ? 0 : n_units)});
     n_own_ = n_weights_ += n;
 }
 

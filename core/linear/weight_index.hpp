@@ -24,10 +24,12 @@ public:
 
     template <class Visit>
     void each(std::size_t unit, Visit visit) const {  // visit(code, weight)
+        if (entries_.empty()) return;
         for (std::uint32_t i = first_[unit]; i != kNoneAdded; i = entries_[i].next)
             visit(entries_[i].code, entries_[i].weight);
     }
     std::uint32_t find(std::size_t unit, std::uint32_t code) const {
+        if (entries_.empty()) return kNoWeight;
         for (std::uint32_t i = first_[unit]; i != kNoneAdded; i = entries_[i].next)
             if (entries_[i].code == code) return entries_[i].weight;
         return kNoWeight;

@@ -224,6 +224,22 @@ class SpanSource(Source):
     def attribute_names(self, sequence: int, channel: str = 'span') -> list[list[str]]:
         """The names of the attributes of each site of a sequence."""
 
+class ArcExtractor:
+    """Compiled templates about arcs."""
+
+    def __init__(self, views: Sequence[tuple[str, int, Sequence[tuple[str, int, str]], str, int]], templates: Sequence[tuple[str, str, Sequence[tuple[int, int, str, Sequence[int], str]]]], resources: Sequence[str]) -> None: ...
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns the templates need."""
+
+    @property
+    def n_templates(self) -> int: ...
+
+    @property
+    def channels(self) -> list[str]:
+        """The channels that have templates."""
+
 def search_pattern(pattern: str, text: str, wapiti: bool = False) -> str | None:
     """
     The leftmost match of a regular expression of templates in a text, or None.
@@ -788,6 +804,55 @@ class PartBatch:
     def marginals(self, all: bool = False) -> list: ...
 
     def max_marginals(self, all: bool = False) -> list: ...
+
+class TreeShapes:
+    """How long sentences are, and which heads each word may have."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, arg: int, /) -> NDArray[numpy.uint32]: ...
+
+    @staticmethod
+    def of(shapes: list) -> TreeShapes: ...
+
+class ArcSentences:
+    """Rows of columns, seen through templates about arcs."""
+
+    def __init__(self, columns: Columns, extractor: ArcExtractor) -> None: ...
+
+    def __len__(self) -> int: ...
+
+    def shapes(self) -> TreeShapes: ...
+
+    def attribute_keys(self, sentence: int, head: int, modifier: int, third: int | None = None, channel: str = 'arc') -> NDArray[numpy.uint64]:
+        """The keys of the attributes of an arc, perhaps with a third word."""
+
+    def attribute_names(self, sentence: int, head: int, modifier: int, third: int | None = None, channel: str = 'arc') -> list[str]:
+        """Their names, in the same order."""
+
+    def units(self, shapes: TreeShapes, sentence: int, channel: str, bits: int) -> tuple:
+        """Where the units of each site of a channel begin, and the units."""
+
+def arc_oracle(structure: PartStructure, sentences: ArcSentences, shapes: TreeShapes, channels: Sequence[tuple[str, int, int, int]], outputs: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], ends: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> LinearOracle:
+    """
+    Sentences with gold trees as learners see them. Channels: (name, block, codes, hash bits).
+    """
+
+class ArcModel:
+    """A trained model of arcs: immutable, for many threads at once."""
+
+    def __init__(self, structure: PartStructure, channels: Sequence[tuple[str, int, int, int]], weights: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def pruned(self, sentences: ArcSentences, most: int, kept: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, n_jobs: int = 1) -> TreeShapes:
+        """Shapes that leave each word its best heads, and those that are kept."""
+
+    def scores(self, sentences: ArcSentences, shapes: TreeShapes, n_jobs: int = 1) -> list:
+        """Scores of all parts of each sentence."""
+
+    def best(self, sentences: ArcSentences, shapes: TreeShapes, n_jobs: int = 1) -> tuple:
+        """
+        The best outputs one after the other, where each ends, and their scores.
+        """
 
 def checksum(data: object) -> int:
     """

@@ -229,7 +229,7 @@ def test_the_form_is_told_by_the_text():
         ("xyz: word", "'xyz:' is not known here; there are 'label:', 'pair:'"),
         ("spam: first.word", "did you mean 'span:'"),
         ("first.word", "'first.' is an anchor; lines that begin with 'span:' have it"),
-        ("lower(head.word)", "'head.' is an anchor; lines about tokens have none"),
+        ("lower(nose.word)", "'nose.' is an anchor; lines about tokens have none"),
         ("size", "there is no column 'size'"),
         ("size(1,2)", "size is a term of its own, in lines that begin with 'span:'"),
         ("outline(word)", "outline is a term of its own"),

@@ -1,15 +1,20 @@
 """The library's own form of templates, line by line (docs/features.md describes it).
 
-    line     = [prefix ":"] term { "&" term }
-    prefix   = "label" | "pair" | "both" | "ngram" | "span"
+    line     = [prefix ":"] term { "&" term } | "with" ":" terms { "," terms }
+    prefix   = "label" | "pair" | "both" | "ngram" | "span" | "sibling" | "grandparent"
     term     = "begin" | "end" | "bias" | column | function "(" arguments ")"  -- the last two perhaps with [offset]
              | "size" [ "(" number { "," number } ")" ] | "outline" "(" term [ "," number ] ")"  -- of spans only
+             | "direction" | "distance" [ "(" number { "," number } ")" ]                        -- of arcs only, as are
+             | "between" "(" term ")" | "count" "(" "between" "(" term ")" "," text [ "," number ] ")"
     column   = [anchor "."] (name | "column" number)
     offset   = number | number ".." number
 
 A range stands for one template for each of its numbers. The prefix says what an attribute meets: a label (without a
-prefix), a pair of labels, both, the longest n-gram of labels, or the label of a span. What a line is about decides
-which anchors its columns have: in a line about spans every column has one, in a line about tokens none.
+prefix), a pair of labels, both, the longest n-gram of labels, the label of a span, an arc with a sibling or with the
+head of its head. What a line is about decides which anchors its columns have: in a line about spans or arcs every
+column has one, in a line about tokens none. A line with no prefix, or ``label:``, that has an anchor or another term of
+arcs is about an arc or its label. ``with:`` has terms that each line below it about arcs is joined to, one after the
+other.
 """
 
 from __future__ import annotations
@@ -21,7 +26,7 @@ from itertools import pairwise, product
 from trelliswork.errors import InvalidInput
 from trelliswork.features.parsed import MAX_COLUMN, MAX_OFFSET, MAX_PARTS, MAX_TEMPLATES, Part, Template, View, wrong
 
-__all__ = ["DEFAULT_COLUMNS", "columns_of", "parse_line", "without_comment"]
+__all__ = ["DEFAULT_COLUMNS", "columns_of", "parse_line", "parse_with", "without_comment"]
 
 DEFAULT_COLUMNS = ("word", "pos")
 _ALIASES = {"w": 0, "word": 0, "pos": 1, "tag": 1}
@@ -52,7 +57,17 @@ _RESERVED = {*_FUNCTIONS, "begin", "end", "bias", "pair", "both", "label", "colu
     "bag",
 }
 
-_PREFIXES = {"label": ("label",), "pair": ("pair",), "both": ("label", "pair"), "ngram": ("ngram",), "span": ("span",)}
+_PREFIXES = {
+    "label": ("label",),
+    "pair": ("pair",),
+    "both": ("label", "pair"),
+    "ngram": ("ngram",),
+    "span": ("span",),
+    "sibling": ("sibling",),
+    "grandparent": ("grandparent",),
+}
+_ANY_OFFSET = (-MAX_OFFSET, MAX_OFFSET)
+_OF_ARCS = {"head": _ANY_OFFSET, "mod": _ANY_OFFSET}
 # The anchors of a line, by what it is about, and the offsets that each may have: outside them another anchor is meant.
 _ANCHORS: dict[str, dict[str, tuple[int, int]]] = {
     "span": {
@@ -62,8 +77,17 @@ _ANCHORS: dict[str, dict[str, tuple[int, int]]] = {
         "after": (0, MAX_OFFSET),
         "whole": (0, 0),
     },
+    "arc": _OF_ARCS,
+    "sibling": {**_OF_ARCS, "sibling": _ANY_OFFSET},
+    "grandparent": {**_OF_ARCS, "grand": _ANY_OFFSET},
 }
+_ABOUT_ARCS = ("arc", "sibling", "grandparent")
+_ARC_TERMS = ("direction", "distance")  # and, followed by a bracket:
+_ARC_FUNCTIONS = ("between", "count")
+_DISTANCES = (1, 2, 3, 5, 10)  # where the bins of distances begin, unless they are given
+_MOST_COUNTED = 3  # likewise
 _MAX_SIZE = 1_000_000
+_MAX_DISTANCE = 1000  # as in core/text/arcs.hpp
 
 
 def without_comment(line: str) -> str:
@@ -85,7 +109,21 @@ def columns_of(names: str, where: str, line: str) -> tuple[str, ...]:
     return columns
 
 
-def parse_line(line: str, columns: Sequence[str], resource: Callable[[str, str], object], where: str) -> list[Template]:
+def parse_with(terms: str, columns: Sequence[str], where: str, line: str) -> list[tuple[Part, ...]]:
+    """Return what each line below a ``with:`` line is joined to, one after the other; none for an empty one."""
+    try:
+        return _Parser(terms, columns, lambda kind, name: None).joined()
+    except _Mistake as mistake:
+        raise wrong(where, line, str(mistake)) from None
+
+
+def parse_line(
+    line: str,
+    columns: Sequence[str],
+    resource: Callable[[str, str], object],
+    where: str,
+    joined: Sequence[tuple[Part, ...]] | None = None,
+) -> list[Template]:
     """Return the templates that a line stands for.
 
     Parameters
@@ -98,9 +136,11 @@ def parse_line(line: str, columns: Sequence[str], resource: Callable[[str, str],
         Called with "class" or "gazetteer" and the name of a file when a template needs it.
     where : str
         What messages call the line.
+    joined : sequence of tuples of Part, optional
+        What the last ``with:`` line says; None if there is none.
     """
     try:
-        return _Parser(line, columns, resource).templates()
+        return _Parser(line, columns, resource, joined).templates()
     except _Mistake as mistake:
         raise wrong(where, line, str(mistake)) from None
 
@@ -135,11 +175,18 @@ class _Term:
 
 
 class _Parser:
-    def __init__(self, line: str, columns: Sequence[str], resource: Callable[[str, str], object]) -> None:
+    def __init__(
+        self,
+        line: str,
+        columns: Sequence[str],
+        resource: Callable[[str, str], object],
+        joined: Sequence[tuple[Part, ...]] | None = None,
+    ) -> None:
         self.columns = tuple(columns)
         self.resource = resource
-        self.about = "token"  # or "span"
-        self.outlined = False  # inside outline(...), where columns are those of the whole span
+        self.with_ = joined
+        self.about = "token"  # or one of _ANCHORS
+        self.outlined = False  # inside outline(...) or between(...), where columns have no anchor
         self.tokens: list[tuple[str, str]] = []  # (what it is, text); what: "word", "text" (quoted), "end"
         at = 0
         line = line.rstrip()
@@ -166,24 +213,66 @@ class _Parser:
             raise _Mistake(f"there are more than {MAX_TEMPLATES} templates")
         found = []
         for choice in product(*factors):
-            parts = tuple(part for alternative in choice for part in alternative)
-            if len(parts) > MAX_PARTS:
-                raise _Mistake(f"more than {MAX_PARTS} parts are joined")
-            shown = "|".join(part.text for part in parts)
-            found.append(Template(shown, meets, tuple(part for part in parts if part.view.kind != "bias")))
+            plain = tuple(part for alternative in choice for part in alternative)
+            for more in self.with_ or [()] if self.about in _ABOUT_ARCS else [()]:
+                parts = plain + more
+                if len(parts) > MAX_PARTS:
+                    raise _Mistake(f"more than {MAX_PARTS} parts are joined")
+                if sum(part.mode == "between" for part in parts) > 1:
+                    raise _Mistake("between stands in it twice")
+                shown = "|".join(part.text for part in parts)
+                found.append(Template(shown, meets, tuple(part for part in parts if part.view.kind != "bias")))
         return found
+
+    def joined(self) -> list[tuple[Part, ...]]:
+        """The terms of a ``with:`` line."""
+        self.about = "arc"
+        found = []
+        while self.tokens[self.at][0] != "end":
+            parts = [self._with_term()]
+            while self._take("&"):
+                parts.append(self._with_term())
+            found.append(tuple(parts))
+            if self.tokens[self.at][0] != "end":
+                self._expect(",")
+                if self.tokens[self.at][0] == "end":
+                    raise _Mistake("the line ends too early")
+        return found
+
+    def _with_term(self) -> Part:
+        if self._peek() not in _ARC_TERMS:
+            raise _Mistake(f"expected direction or distance, found {self.tokens[self.at][1]!r}")
+        return self._arc_term()
 
     def _prefix(self) -> tuple[str, ...]:
         """What the attributes meet."""
         if self.tokens[1:2] != [("word", ":")]:
+            if self._is_about_arcs():
+                self.about = "arc"
+                return ("arc",)
             return ("label",)
         word = self.tokens[0][1]
         if word not in _PREFIXES:
             raise _Mistake(f"{word + ':'!r} is not known here{_instead(word, _PREFIXES, ':')}")
+        self.at = 2
+        if word == "label" and self._is_about_arcs():
+            self.about = "arc"
+            return ("arc label",)
         if word in _ANCHORS:
             self.about = word
-        self.at = 2
         return _PREFIXES[word]
+
+    def _is_about_arcs(self) -> bool:
+        """Whether a term is one of arcs, or a line above says that all are."""
+        if self.with_ is not None:
+            return True
+        words = [word if what == "word" else "" for what, word in self.tokens[self.at :]]
+        for word, after in pairwise(words):
+            if after == ("." if word in _OF_ARCS else "(" if word in _ARC_FUNCTIONS else None):
+                return True
+            if word in _ARC_TERMS and word not in self.columns:
+                return True
+        return False
 
     def _term(self) -> list[list[Part]]:
         if self.tokens[self.at : self.at + 2] == [("word", "ngram"), ("word", "(")]:
@@ -194,7 +283,55 @@ class _Parser:
             return [[self._size()]]
         if self.about == "span" and self._peek() == "outline":
             return self._outline()
+        if self.about in _ABOUT_ARCS and self._peek() in _ARC_TERMS:
+            return [[self._arc_term()]]
+        if self.about in _ABOUT_ARCS and self._peek() in _ARC_FUNCTIONS:
+            return self._between() if self._peek() == "between" else self._count()
         return self._simple().parts()
+
+    def _arc_term(self) -> Part:
+        word = self._peek()
+        self.at += 1
+        if word == "direction":
+            return Part(View("direction"), 0, "direction", "direction")
+        given = self._bins("distance", _MAX_DISTANCE) if self._peek() == "(" else ()
+        shown = f"distance({','.join(map(str, given))})" if given else "distance"
+        steps = tuple(("from", n, "") for n in given or _DISTANCES)
+        return Part(View("distance", steps=steps), 0, "distance", shown)
+
+    def _between(self) -> list[list[Part]]:
+        self.at += 1
+        return [
+            [Part(view, 0, "between", f"between({text.replace(chr(0), '')})")]
+            for view, text in self._inside("between").alternatives
+        ]
+
+    def _count(self) -> list[list[Part]]:
+        self.at += 1
+        self._expect("(")
+        if not self._take("between"):
+            raise _Mistake('count is of words between: count(between(upos), "VERB")')
+        inner = self._inside("between")
+        self._expect(",")
+        value = self._text("count needs the value that is counted in quotes")
+        most = self._number(1, MAX_OFFSET) if self._take(",") else _MOST_COUNTED
+        self._expect(")")
+        extra = "" if most == _MOST_COUNTED else f",{most}"
+        return [
+            [Part(view, most, "count", f"count(between({text.replace(chr(0), '')}),{_quoted(value)}{extra})", value)]
+            for view, text in inner.alternatives
+        ]
+
+    def _inside(self, function: str) -> _Term:
+        """A column without anchor in brackets."""
+        self._expect("(")
+        self.outlined = True
+        inner = self._simple()
+        self.outlined = False
+        self._expect(")")
+        for view, _ in inner.alternatives:
+            self._need_cell(view, function)
+        return inner
 
     def _simple(self) -> _Term:
         """A term that is one view at offsets: all but ngram, bag, size and outline."""
@@ -217,6 +354,8 @@ class _Parser:
 
     def _edge(self, word: str) -> _Term:
         """The beginning or the end of the sequence; of a span, whether it begins or ends there."""
+        if self.about in _ABOUT_ARCS:
+            raise _Mistake(f"{word} is of tokens and spans, not of arcs")
         offsets = self._offsets()
         if self.about == "token":
             return _Term([(View(word), word + "\0")], offsets)
@@ -235,26 +374,34 @@ class _Parser:
         index = self._column(word)
         if self.about != "token" and not anchor and not self.outlined:
             known = ", ".join(f"{name}.{self._shown(index)}" for name in _ANCHORS[self.about])
-            raise _Mistake(f"which token of the {self.about} is {word!r} of? Write {known}")
+            raise _Mistake(f"which token of the {_shown_about(self.about)} is {word!r} of? Write {known}")
         shown = f"{anchor}.{self._shown(index)}" if anchor else self._shown(index)
         return _Term([(View("cell", index), shown + "\0")], None, anchor)
 
     def _anchor(self, word: str) -> str:
         if self.outlined:
-            raise _Mistake(f"{word + '.'!r} is not expected: outline(pos) is about all tokens of the span")
+            inside = (
+                "outline(pos) is about all tokens of the span" if self.about == "span" else "between has no anchors"
+            )
+            raise _Mistake(f"{word + '.'!r} is not expected: {inside}")
         if self.about == "token":
             about = [name for name, anchors in _ANCHORS.items() if word in anchors]
             where = f"lines that begin with {about[0] + ':'!r} have it" if about else "lines about tokens have none"
             raise _Mistake(f"{word + '.'!r} is an anchor; {where}")
         if word not in _ANCHORS[self.about]:
+            kind = f"{'an' if self.about == 'arc' else 'a'} {self.about}"
             raise _Mistake(
-                f"there is no anchor {word!r} in a line about a {self.about}{_instead(word, _ANCHORS[self.about], '.')}"
+                f"there is no anchor {word!r} in a line about {kind}{_instead(word, _ANCHORS[self.about], '.')}"
             )
         return word
 
     def _check_offsets(self, offsets: range, anchor: str) -> None:
         if self.outlined:
-            raise _Mistake("outline takes no offset: it is about all tokens of the span")
+            raise _Mistake(
+                "outline takes no offset: it is about all tokens of the span"
+                if self.about == "span"
+                else "between takes no offset: it is about all words between head and modifier"
+            )
         if not anchor:
             return
         least, most = _ANCHORS[self.about][anchor]
@@ -265,17 +412,22 @@ class _Parser:
 
     def _size(self) -> Part:
         self.at += 1
-        if not self._take("("):
+        if self._peek() != "(":
             return Part(View("size"), 0, "size", "size")
-        bins = [self._number(1, _MAX_SIZE)]
-        while self._take(","):
-            bins.append(self._number(1, _MAX_SIZE))
-        self._expect(")")
-        if any(a >= b for a, b in pairwise(bins)):
-            raise _Mistake("the numbers of size must rise")
+        bins = self._bins("size", _MAX_SIZE)
         return Part(
             View("size", steps=tuple(("from", n, "") for n in bins)), 0, "size", f"size({','.join(map(str, bins))})"
         )
+
+    def _bins(self, function: str, most: int) -> list[int]:
+        self._expect("(")
+        bins = [self._number(1, most)]
+        while self._take(","):
+            bins.append(self._number(1, most))
+        self._expect(")")
+        if any(a >= b for a, b in pairwise(bins)):
+            raise _Mistake(f"the numbers of {function} must rise")
+        return bins
 
     def _outline(self) -> list[list[Part]]:
         self.at += 1
@@ -307,6 +459,8 @@ class _Parser:
         if function == "number":
             inner = self._simple()
             self._expect(")")
+            if self.about in _ABOUT_ARCS:
+                raise _Mistake("number is of tokens and spans, not of arcs")
             if inner.anchor == "whole" or self.outlined:
                 raise _Mistake("number needs one token of the span")
             return inner.through(
@@ -315,6 +469,8 @@ class _Parser:
         if function not in _FUNCTIONS:
             if function in ("size", "outline"):
                 raise _Mistake(f"{function} is a term of its own, in lines that begin with 'span:'")
+            if function in ("distance", *_ARC_FUNCTIONS):
+                raise _Mistake(f"{function} is a term of its own, in lines about arcs")
             known = ", ".join(sorted({*_FUNCTIONS, "class", "gazetteer", "number", "ngram", "bag"}))
             raise _Mistake(f"there is no function {function!r}; there are {known}")
         return self._steps(function)
@@ -461,6 +617,10 @@ class _Parser:
         if not self._take(word):
             found = self.tokens[self.at][1]
             raise _Mistake(f"expected {word!r}, found {found!r}" if found else f"expected {word!r} at its end")
+
+
+def _shown_about(about: str) -> str:
+    return about if about in ("span", "arc") else f"arc with its {about}"
 
 
 def _instead(word: str, known: Iterable[str], end: str) -> str:

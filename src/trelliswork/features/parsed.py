@@ -15,14 +15,16 @@ MAX_COLUMN = 1_000
 MAX_OFFSET = 100  # as in core/text/extractor.hpp
 MAX_PARTS = 32  # likewise
 
-# What an attribute can meet: a label, two neighbouring ones, the longest n-gram of labels, the label of a span.
-MEETS = ("label", "pair", "ngram", "span")
+# What an attribute can meet: a label, two neighbouring ones, the longest n-gram of labels, the label of a span; an arc,
+# its label, an arc with a sibling or with the head of its head.
+MEETS = ("label", "pair", "ngram", "span", "arc", "arc label", "sibling", "grandparent")
 
 
 class View(NamedTuple):
     """A column seen through steps, or what the place in the sequence says."""
 
-    # cell, begin, end, gazetteer, number; of spans: entry (of a gazetteer), size (its steps are where bins begin)
+    # cell, begin, end, gazetteer, number; of spans: entry (of a gazetteer), size (its steps are where bins begin); of
+    # arcs: direction, distance (likewise)
     kind: str
     column: int = 0
     steps: tuple[tuple[str, int, str], ...] = ()  # (op, n, pattern or name of a resource)
@@ -37,8 +39,10 @@ class Part(NamedTuple):
     offset: int
     # What the offset counts from: "" the token, "@" an end of the sequence, "*" the token and what a column says; in a
     # span "first" or "last", "before" or "after". And of spans: "whole", "size", "outline" (the offset: longest run).
+    # Of arcs "head", "mod", "sibling", "grand"; "between", "count" (the offset: the most), "direction", "distance".
     mode: str
     text: str
+    value: str = ""  # that is counted
 
 
 class Template(NamedTuple):

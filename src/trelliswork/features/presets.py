@@ -1,9 +1,13 @@
 """Ready sets of templates; docs/features.md says what each is for and what it reaches."""
 
 __all__ = [
+    "ABOUT_ARCS",
     "ABOUT_SPANS",
     "ABOUT_TOKENS",
     "CHUNKING",
+    "DEPENDENCY",
+    "DEPENDENCY2",
+    "FIRST_PASS",
     "NER",
     "POS",
     "SEGMENTS",
@@ -17,6 +21,7 @@ __all__ = [
 # The names of the sets, as Templates has them.
 ABOUT_TOKENS = ("words", "chunking", "ner", "pos", "thesis")
 ABOUT_SPANS = ("segments", "segment_words")
+ABOUT_ARCS = ("dependency", "dependency2")
 
 WORDS = """
 columns: word
@@ -135,3 +140,94 @@ span: shape(last.word, 1) & shape(after.word, 1)
 )
 
 SEGMENTS = CHUNKING + SPANS_OF_WORDS + SPANS_OF_TAGS
+
+# Columns of CoNLL-U. After McDonald, Crammer & Pereira 2005, table 1, with lemmas, universal tags and morphology.
+DEPENDENCY = """
+columns: form lemma upos xpos feats
+with: direction, direction & distance
+head.lemma
+head.xpos
+head.lemma & head.xpos
+mod.lemma
+mod.xpos
+mod.lemma & mod.xpos
+head.xpos & mod.xpos
+head.upos & mod.upos
+head.lemma & mod.lemma
+head.lemma & mod.xpos
+head.xpos & mod.lemma
+head.form & head.xpos & mod.xpos
+head.xpos & mod.form & mod.xpos
+head.lemma & head.xpos & mod.lemma
+head.lemma & mod.lemma & mod.xpos
+head.lemma & head.xpos & mod.lemma & mod.xpos
+head.upos & head.feats & mod.upos & mod.feats
+head.lemma & mod.upos & mod.feats
+head.upos & head.feats & mod.lemma
+head.xpos & between(xpos) & mod.xpos
+head.upos & between(upos) & mod.upos
+head.xpos & head.xpos[1] & mod.xpos[-1] & mod.xpos
+head.xpos[-1] & head.xpos & mod.xpos[-1] & mod.xpos
+head.xpos & head.xpos[1] & mod.xpos & mod.xpos[1]
+head.xpos[-1] & head.xpos & mod.xpos & mod.xpos[1]
+head.xpos & head.xpos[1] & mod.xpos
+head.xpos[-1] & head.xpos & mod.xpos
+head.xpos & mod.xpos[-1] & mod.xpos
+head.xpos & mod.xpos & mod.xpos[1]
+head.upos[-1] & head.upos & head.upos[1] & mod.upos[-1] & mod.upos & mod.upos[1]
+with: direction
+label: head.lemma
+label: head.xpos
+label: head.xpos & head.feats
+label: mod.lemma
+label: mod.form & mod.xpos
+label: mod.xpos & mod.feats
+label: mod.xpos[-1] & mod.xpos & mod.xpos[1]
+label: head.xpos[-1] & head.xpos & head.xpos[1]
+label: head.xpos & mod.xpos
+label: head.lemma & mod.xpos
+label: head.xpos & mod.lemma
+label: head.lemma & mod.lemma
+label: head.xpos & mod.xpos & distance
+label: head.upos & between(upos) & mod.upos
+label: head.xpos & mod.xpos[-1] & mod.xpos
+label: head.xpos & mod.xpos & mod.xpos[1]
+label: head.upos & mod.upos & mod.lemma[-1]
+"""
+
+DEPENDENCY2 = (
+    DEPENDENCY
+    + """
+with: direction
+sibling: head.xpos & sibling.xpos & mod.xpos
+sibling: head.upos & sibling.upos & mod.upos
+sibling: sibling.xpos & mod.xpos
+sibling: head.lemma & sibling.xpos & mod.xpos
+sibling: head.xpos & sibling.lemma & mod.xpos
+sibling: head.xpos & sibling.xpos & mod.lemma
+sibling: sibling.lemma & mod.lemma
+sibling: sibling.lemma & mod.xpos
+sibling: sibling.xpos & mod.lemma
+grandparent: grand.xpos & head.xpos & mod.xpos
+grandparent: grand.upos & head.upos & mod.upos
+grandparent: grand.xpos & mod.xpos
+grandparent: grand.lemma & head.xpos & mod.xpos
+grandparent: grand.xpos & head.lemma & mod.xpos
+grandparent: grand.xpos & head.xpos & mod.lemma
+grandparent: grand.lemma & mod.lemma
+grandparent: grand.lemma & mod.xpos
+grandparent: grand.xpos & mod.lemma
+"""
+)
+
+# What decides which heads a word may have at all.
+FIRST_PASS = """
+columns: form lemma upos xpos feats
+with: direction, direction & distance
+head.xpos & mod.xpos
+head.upos & mod.upos
+head.lemma & mod.xpos
+head.xpos & mod.lemma
+head.upos & between(upos) & mod.upos
+head.xpos & mod.xpos[-1] & mod.xpos & mod.xpos[1]
+"""

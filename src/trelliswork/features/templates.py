@@ -17,14 +17,20 @@ if TYPE_CHECKING:
 __all__ = ["Templates"]
 
 _VERSION = 1
+_WITHOUT_COLUMN = ("begin", "end", "size", "direction", "distance")  # kinds of views
 _FORMATS = ("own", "crfpp", "wapiti")
 _MET = {
     "label": ("meets labels", ""),
     "pair": ("meets label pairs", ""),
     "ngram": ("meets label n-grams", ", or use SequenceLabeler(order=2)"),
     "span": ("is about whole spans", ", or use SegmentLabeler"),
+    "arc": ("is about arcs", ", or use DependencyParser"),
+    "arc label": ("is about labels of arcs", ", or use DependencyParser"),
+    "sibling": ("is about siblings", ", or use DependencyParser(order=2)"),
+    "grandparent": ("is about grandparents", ", or use DependencyParser(order=2)"),
 }
 _CHANNELS = {"label": "token", "pair": "pair", "ngram": "ngram"}  # by what attributes of tokens meet
+_ARC_CHANNELS = {"arc": "arc", "arc label": "label", "sibling": "sibling", "grandparent": "grandparent"}
 
 
 class Templates:
@@ -62,7 +68,15 @@ class Templates:
     ['word[-1]=Rain', 'word[0]=fell', 'lower(word[0])|pos[-1]=fell|NN', 'suffix(word[0],2)=ll', 'suffix(word[0],3)=ell']
     """
 
-    __slots__ = ("_extractor", "_groups", "_resources", "_span_extractor", "_templates", "transitions")
+    __slots__ = (
+        "_arc_extractor",
+        "_extractor",
+        "_groups",
+        "_resources",
+        "_span_extractor",
+        "_templates",
+        "transitions",
+    )
 
     def __init__(
         self,
@@ -102,6 +116,7 @@ class Templates:
         self.transitions: bool = any(asked) if transitions is None else transitions
         self._extractor: _core.Extractor | None = None
         self._span_extractor: _core.SpanExtractor | None = None
+        self._arc_extractor: _core.ArcExtractor | None = None
 
     @classmethod
     def parse(cls, text: str, **options: Any) -> Templates:
@@ -213,6 +228,16 @@ class Templates:
         return cls._preset("segment_words")
 
     @classmethod
+    def dependency(cls) -> Templates:
+        """Return templates for dependency parsing with the columns of CoNLL-U, about arcs and their labels."""
+        return cls._preset("dependency")
+
+    @classmethod
+    def dependency2(cls) -> Templates:
+        """Return templates for dependency parsing of order 2: about siblings and grandparents, too."""
+        return cls._preset("dependency2")
+
+    @classmethod
     def preset(cls, name: str) -> Templates:
         """Return one of the ready sets by its name, which is that of its method.
 
@@ -221,7 +246,7 @@ class Templates:
         >>> Templates.preset("words") == Templates.words()
         True
         """
-        known = (*presets.ABOUT_TOKENS, *presets.ABOUT_SPANS)
+        known = (*presets.ABOUT_TOKENS, *presets.ABOUT_SPANS, *presets.ABOUT_ARCS)
         if name not in known:
             raise InvalidInput(f"there are no templates named {name!r}; there are {', '.join(known)}.")
         return cls._preset(name)
@@ -257,13 +282,14 @@ class Templates:
         wanted = [0]
         for template in self._templates:
             for part in template.parts:
-                wanted.append(part.view.column + 1 if part.view.kind not in ("begin", "end", "size") else 0)
+                wanted.append(part.view.column + 1 if part.view.kind not in _WITHOUT_COLUMN else 0)
                 wanted.append(part.offset + 1 if part.mode == "*" else 0)
         return max(wanted)
 
     @property
     def meets(self) -> tuple[str, ...]:
-        """What attributes of this set meet: some of ``"label"``, ``"pair"``, ``"ngram"`` and ``"span"``, in this order.
+        """What attributes of this set meet, in this order: of tokens ``"label"``, ``"pair"``, ``"ngram"``; of
+        spans ``"span"``; of arcs ``"arc"``, ``"arc label"``, ``"sibling"``, ``"grandparent"``.
 
         Examples
         --------
@@ -300,9 +326,10 @@ class Templates:
             for kind in template.meets:
                 if kind not in allowed:
                     about, instead = _MET[kind]
+                    lines = "such lines" if kind in ("arc", "arc label") else f"lines that begin with {kind + ':'!r}"
                     raise InvalidInput(
                         f"features: {_shown(template)!r} {about}, which {who} does not have. "
-                        f"Leave out lines that begin with {kind + ':'!r}{instead}."
+                        f"Leave out {lines}{instead}."
                     )
 
     def extractor(self) -> _core.Extractor:
@@ -318,7 +345,7 @@ class Templates:
                     [(views.number(part.view), part.offset, part.mode) for part in template.parts],
                 )
                 for template in self._templates
-                if "span" not in template.meets
+                if _CHANNELS.keys() >= set(template.meets)
             ]
             with _refused():
                 self._extractor = _core.Extractor(views.specs(), templates, views.contents)
@@ -338,6 +365,21 @@ class Templates:
             with _refused():
                 self._span_extractor = _core.SpanExtractor(views.specs(), templates, views.contents)
         return self._span_extractor
+
+    def arc_extractor(self) -> _core.ArcExtractor:
+        """Return the templates about arcs as the core runs them; `meets` says whether there are any."""
+        if self._arc_extractor is None:
+            from trelliswork import _core
+
+            views = _Views(self._resources)
+            templates = [
+                (template.text, _ARC_CHANNELS[template.meets[0]], [_arc_part(part, views) for part in template.parts])
+                for template in self._templates
+                if template.meets[0] in _ARC_CHANNELS
+            ]
+            with _refused():
+                self._arc_extractor = _core.ArcExtractor(views.specs(), templates, views.contents)
+        return self._arc_extractor
 
     def attributes(self, X: Any, pair: bool = False, ngram: bool = False) -> list[list[list[str]]]:
         """Return the names of the attributes of every token: for looking at them, since nothing else needs the names.
@@ -409,6 +451,44 @@ class Templates:
             raise InvalidInput(str(error)) from None
         return found
 
+    def arc_attributes(
+        self, x: Any, head: int, modifier: int, *, third: int | None = None, kind: str = "arc"
+    ) -> list[str]:
+        """Return the names of the attributes of an arc in one sentence.
+
+        Parameters
+        ----------
+        x : sequence
+            A sentence: words, or tuples of columns.
+        head, modifier : int
+            Words, from 1; a head may be 0, the root.
+        third : int, optional
+            The sibling or the grandparent; None: there is none.
+        kind : {"arc", "label", "sibling", "grandparent"}
+            Which lines are asked: without a prefix, or with this one.
+
+        Examples
+        --------
+        >>> templates = Templates("with: direction\\nhead.word & mod.word[-1]\\nlabel: mod.word")
+        >>> templates.arc_attributes(["Rain", "fell", "fast"], 2, 3)
+        ['head.word|mod.word[-1]|direction=fell|fell|right']
+        >>> templates.arc_attributes(["Rain", "fell", "fast"], 0, 2, kind="label")
+        ['mod.word|direction=fell|right']
+        """
+        from trelliswork import _core
+        from trelliswork.corpora.tables import TokenTable
+
+        if kind not in _ARC_CHANNELS.values():
+            raise InvalidInput(f"kind is {kind!r}; expected one of {', '.join(_ARC_CHANNELS.values())}.")
+        if not set(self.meets) & _ARC_CHANNELS.keys():
+            raise InvalidInput("there are no templates about arcs. Write lines such as head.word & mod.word.")
+        channels = [kind] if kind != "label" else ["label", "label.head", "label.modifier"]
+        try:
+            sentences = _core.ArcSentences(TokenTable.from_lists([x]).columns, self.arc_extractor())
+            return [name for own in channels for name in sentences.attribute_names(0, head, modifier, third, own)]
+        except (ValueError, TypeError) as error:
+            raise InvalidInput(str(error)) from None
+
     def __add__(self, other: Templates) -> Templates:
         if not isinstance(other, Templates):
             return NotImplemented
@@ -475,6 +555,12 @@ def _span_part(part: Part, views: _Views) -> tuple[int, int, str, list[int]]:
     return views.number(part.view), part.offset, part.mode, []
 
 
+def _arc_part(part: Part, views: _Views) -> tuple[int, int, str, list[int], str]:
+    if part.mode in ("direction", "distance"):
+        return 0, 0, part.mode, [n for _, n, _ in part.view.steps], ""
+    return views.number(part.view), part.offset, part.mode, [], part.value
+
+
 @contextmanager
 def _refused() -> Iterator[None]:
     """What the core refuses in templates."""
@@ -519,6 +605,7 @@ class _Reader:
         self.columns = group.columns
         self.kept: list[str] = []  # the lines that count, as to_dict keeps them
         self.transitions = group.format == "own"
+        self.joined: list[tuple[Part, ...]] | None = None  # what the last `with:` line says
 
     def __iter__(self) -> Iterator[Template]:
         for number, line in enumerate(self.group.lines, 1):
@@ -551,10 +638,15 @@ class _Reader:
             self.transitions = rest.strip() == "yes"
             return
 
+        if colon and head.strip() == "with":
+            self.joined = grammar.parse_with(rest, self.columns, where, line)
+            self.kept.append(line)
+            return
+
         def need(kind: str, file: str) -> None:
             self.resources.need(kind, file, where)
 
-        templates = grammar.parse_line(line, self.columns, need, where)
+        templates = grammar.parse_line(line, self.columns, need, where, self.joined)
         self.kept.append(line)
         yield from templates
 
@@ -632,8 +724,12 @@ def _classes_text(lines: Iterable[tuple[int, str]], name: str) -> str:
 
 def _shown(template: Template) -> str:
     text = template.text.replace("\1", "%")
-    prefix = "both" if len(template.meets) > 1 else template.meets[0]
-    return text if prefix == "label" else f"{prefix}: {text}"
+    prefix = (
+        "both"
+        if len(template.meets) > 1
+        else {"label": "", "arc": "", "arc label": "label"}.get(template.meets[0], template.meets[0])
+    )
+    return f"{prefix}: {text}" if prefix else text
 
 
 def _checked_settings(settings: Mapping[str, Any]) -> tuple[list[_Group], dict[str, str], bool]:
