@@ -117,6 +117,13 @@ void bind_structure(nb::module_& m) {
                 return bracketing_structure(n_labels);
             },
             nb::arg("n_labels"), "Block: spans, n (n + 1) / 2 x n_labels; outputs are rows of begin, end and label.")
+        .def_static(
+            "arborescence",
+            [](std::size_t n_labels, bool single_root) {
+                require(n_labels >= 1, "there must be at least one label");
+                return arborescence_structure(n_labels, single_root);
+            },
+            nb::arg("n_labels") = 1, nb::arg("single_root") = true, "Dependency trees whose arcs may cross.")
         .def(
             "blocks",
             [](const DerivationStructure& self, const Numbers& shape) {

@@ -43,6 +43,9 @@ std::unique_ptr<DerivationStructure> automaton_structure(std::size_t n_labels, s
 // Projective dependency trees (dependency.hpp says what their parts are), with a single root or with one or more.
 std::unique_ptr<DerivationStructure> projective_tree_structure(const DependencyBlocks& blocks, bool single_root);
 
+// Dependency trees whose arcs may cross, of the same parts without siblings and grandparents.
+std::unique_ptr<DerivationStructure> arborescence_structure(std::size_t n_labels, bool single_root);
+
 // Labelled bracketings: trees of constituents over the words of a sentence, scored by span and label.
 std::unique_ptr<DerivationStructure> bracketing_structure(std::size_t n_labels);
 

@@ -352,6 +352,10 @@ class PartStructure:
         Block: spans, n (n + 1) / 2 x n_labels; outputs are rows of begin, end and label.
         """
 
+    @staticmethod
+    def arborescence(n_labels: int = 1, single_root: bool = True) -> PartStructure:
+        """Dependency trees whose arcs may cross."""
+
     def blocks(self, arg: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], /) -> list:
         """Name, sites and codes of each kind of parts."""
 
