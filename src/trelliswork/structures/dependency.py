@@ -33,7 +33,7 @@ class DependencyTree(PartScores[Tree]):
     labels : (n + 1, n + 1, L) array-like, optional
         Score of each label of each arc, added to that of the arc.
     projective : bool
-        Whether no two arcs may cross (Eisner 1996).
+        Whether no two arcs may cross (Eisner 1996). Otherwise every word may be the head of every other.
     single_root : bool
         Whether exactly one word has the root as its head; otherwise one word or more.
     siblings : (n + 1, n + 1, n + 1) array-like, optional
@@ -45,8 +45,13 @@ class DependencyTree(PartScores[Tree]):
 
     Notes
     -----
-    Costs: O(n^3), with siblings too (McDonald and Pereira 2006); with grandparents O(n^4) (Koo and Collins 2010). Every
-    tree is counted once. Equal scores: the lower label first; trees in an order that is always the same.
+    Costs: O(n^3), with siblings too (McDonald and Pereira 2006); with grandparents O(n^4) (Koo and Collins 2010). Where
+    arcs may cross there are no siblings or grandparents: the best tree takes O(n^2) (Chu and Liu 1965, Edmonds 1967,
+    Tarjan 1977), each further one O(n^2) (Camerini, Fratta and Maffioli 1980), sums O(n^3) by the matrix-tree theorem
+    (Koo et al. 2007), without a subtraction; samples are walks (Wilson 1996).
+
+    Every tree is counted once. Equal scores: the lower label first; trees in an order that is always the same. Where
+    arcs may cross, words and cycles take the lowest of their best heads.
 
     Examples
     --------
@@ -57,8 +62,8 @@ class DependencyTree(PartScores[Tree]):
     ([2, 0, 2], 6.0)
     >>> tree.marginals().round(2)[:, 2].tolist()  # who is the head of word 2
     [0.97, 0.01, 0.0, 0.02]
-    >>> round(np.exp(tree.log_count()))
-    7
+    >>> round(np.exp(tree.log_count())), round(np.exp(DependencyTree(arcs, projective=False).log_count()))
+    (7, 9)
     """
 
     _output_name = "tree"
@@ -343,7 +348,11 @@ def _structure(
 ) -> _core.PartStructure:
     """Return the one structure of its kind: which trees there are, and their parts."""
     if not projective:
-        raise InvalidInput("projective must be True: trees with crossing arcs are not there yet.")
+        if siblings or grandparents:
+            raise InvalidInput(
+                "siblings and grandparents need projective=True: with crossing arcs there is no exact way."
+            )
+        return _core.PartStructure.arborescence(n_labels, single_root)
     return _core.PartStructure.projective_tree(n_labels, single_root, siblings, grandparents)
 
 
