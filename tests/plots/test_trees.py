@@ -198,6 +198,27 @@ def test_sentences_of_a_treebank_draw_themselves():
         unknown.plot()
 
 
+def test_constituents_of_a_file_draw_themselves():
+    found = tw.corpora.Constituent.from_text("(S (NP (DT the) (NN dog)) (VP (VBZ barks)))")
+    assert sorted(texts(found._repr_svg_())) == sorted(["the", "dog", "barks", "DT", "NN", "VBZ", "S", "NP", "VP"])
+    assert [text.get_text() for text in found.plot().texts] == texts(found.svg())
+
+
+def test_structures_draw_their_best_answer():
+    scores = np.zeros((4, 4))
+    scores[0, 2] = scores[2, 1] = scores[2, 3] = 5.0
+    axes = tw.DependencyTree(scores).plot(["a", "b", "c"], marginals=True)
+    assert {"a", "b", "c"} <= {text.get_text() for text in axes.texts}
+    labels = np.zeros((4, 4, 2))
+    labels[2, 1, 1] = 1.0
+    assert "right" in {text.get_text() for text in tw.DependencyTree(scores, labels).plot(labels=["x", "right"]).texts}
+    spans = np.full((3, 4, 2), -1.0)
+    spans[0, 3, 1] = spans[0, 2, 0] = 2.0
+    axes = tw.Bracketing(spans).plot(["a", "b", "c"], ["NP", "S"], marginals=True)
+    assert [text.get_text() for text in axes.texts] == ["a", "b", "c", "S", "NP"]
+    assert [text.get_text() for text in tw.Bracketing(spans).plot().texts] == ["0", "1", "2", "1", "0"]
+
+
 def test_svg_needs_no_matplotlib():
     code = (
         "import sys; sys.modules['matplotlib'] = None\n"

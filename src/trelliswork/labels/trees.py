@@ -8,10 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from sys import intern
-from typing import Any, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 from trelliswork.arguments import shown
 from trelliswork.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["NO_TAG", "TOP", "BracketReader", "Constituent", "TreeSpan", "cleaned"]
 
@@ -195,6 +198,25 @@ class Constituent:
             else:
                 stack += reversed(node.children)
         return found
+
+    def plot(self, ax: Axes | None = None, **how: Any) -> Axes:
+        """Draw the tree above its words; ``how`` as for `trelliswork.plots.tree`."""
+        from trelliswork.plots.trees import tree
+
+        return tree(self.leaves(), self.spans(), ax=ax, **{"tags": self._known_tags(), **how})
+
+    def svg(self, **how: Any) -> str:
+        """Return the tree as SVG text; ``how`` as for `trelliswork.plots.tree_svg`."""
+        from trelliswork.plots.trees import tree_svg
+
+        return tree_svg(self.leaves(), self.spans(), **{"tags": self._known_tags(), **how})
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+    def _known_tags(self) -> list[str] | None:
+        tags = [tag or "" for tag in self.tags()]
+        return tags if any(tags) else None
 
     def spans(self) -> list[TreeSpan]:
         """Return the constituents that are not tags as spans, each before those inside of it."""

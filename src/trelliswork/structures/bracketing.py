@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ from trelliswork.structures import checks
 from trelliswork.structures.checks import FloatArray
 from trelliswork.structures.parts import Numbers, PartScores
 from trelliswork.structures.results import Brackets
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["Bracketing"]
 
@@ -91,6 +94,40 @@ class Bracketing(PartScores[Brackets]):
     def sample(self, n: int = 1, random_state: Any = None, replace: bool = True) -> list[list[tuple[int, int, int]]]:
         """Draw ``n`` trees, each a list of constituents (begin, end, label); see `Chain.sample`."""
         return [_rows(output) for output in self._drawn(n, random_state, replace)]
+
+    def plot(
+        self,
+        words: Sequence[str] | None = None,
+        labels: Sequence[str] | None = None,
+        marginals: bool = False,
+        **options: Any,
+    ) -> Axes:
+        """Draw the best bracketing as a tree above its words.
+
+        Parameters
+        ----------
+        words : sequence of n str, optional
+            What stands at the places of the words; their numbers, from 0, by default.
+        labels : sequence of L str, optional
+            Names of the labels; their numbers by default.
+        marginals : bool
+            Whether to shade constituents by their probability.
+        **options
+            As for `trelliswork.plots.tree`.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from trelliswork.plots.trees import tree
+
+        best = self.argmax().spans
+        spans = [(i, j, str(label) if labels is None else str(labels[label])) for i, j, label in best]
+        shown_words = [str(i) for i in range(self.n_words)] if words is None else words
+        if marginals:
+            table = self.marginals()
+            options["probabilities"] = [table[span] for span in best]
+        return tree(shown_words, spans, **options)
 
     def augmented(self, gold: Iterable[Sequence[int]], scale: float = 1.0) -> Self:
         """Return the bracketing with ``scale`` added for each labelled constituent that ``gold`` has not.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,9 @@ from trelliswork.structures import checks
 from trelliswork.structures.checks import FloatArray
 from trelliswork.structures.parts import Numbers, PartScores
 from trelliswork.structures.results import Tree
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["DependencyTree"]
 
@@ -190,6 +193,41 @@ class DependencyTree(PartScores[Tree]):
             return best
         labels = of_labels[best.heads, np.arange(1, self.n_words + 1)].argmax(axis=1)
         return Tree(best.heads, labels.astype(np.int32), best.score)
+
+    def plot(
+        self,
+        words: Sequence[str] | None = None,
+        labels: Sequence[str] | None = None,
+        marginals: bool = False,
+        **options: Any,
+    ) -> Axes:
+        """Draw the best tree as arcs above its words.
+
+        Parameters
+        ----------
+        words : sequence of n str, optional
+            What stands at the places of the words; their numbers by default.
+        labels : sequence of L str, optional
+            Names of the labels; their numbers by default.
+        marginals : bool
+            Whether to shade arcs by their probability, and to draw others that are probable below.
+        **options
+            As for `trelliswork.plots.arcs`.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from trelliswork.plots.trees import arcs
+
+        best = self.argmax()
+        names = None
+        if best.labels is not None:
+            names = [str(label) if labels is None else str(labels[label]) for label in best.labels]
+        shown_words = [str(i) for i in range(1, self.n_words + 1)] if words is None else words
+        if marginals:
+            options["probabilities"] = self.marginals()
+        return arcs(shown_words, best.heads.tolist(), names, **options)
 
     def augmented(self, gold: Any, cost: str | npt.ArrayLike = "hamming", scale: float = 1.0) -> Self:
         """Return the same with ``scale`` times the cost of every arc against ``gold`` added; see `Chain.augmented`.
