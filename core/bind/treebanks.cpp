@@ -53,6 +53,13 @@ void bind_treebanks(nb::module_& m) {
             "heads", [](const Treebank& treebank) { return to_numpy(treebank.heads, {treebank.heads.size()}); },
             "The heads of all words, -1 where one is not known; empty when they were not read.")
         .def(
+            "ends",
+            [](const Treebank& treebank) {
+                const std::vector<std::int64_t> ends = sentence_ends(treebank);
+                return to_numpy(ends, {ends.size()});
+            },
+            "Where the text of each sentence ends.")
+        .def(
             "with_trees",
             [](const Treebank& treebank, Labels heads, Labels relations, const std::vector<std::string>& names) {
                 const std::span<const std::int32_t> head(heads.data(), heads.size()),

@@ -181,6 +181,23 @@ std::string with_trees(const Treebank& treebank, std::span<const std::int32_t> h
     return out.append(text, done);
 }
 
+std::vector<std::int64_t> sentence_ends(const Treebank& treebank) {
+    const std::string_view text = treebank.words.text;
+    std::vector<std::int64_t> ends;
+    for (std::size_t i = 1; i < treebank.words.n_sequences(); ++i) {
+        const Columns::Place& last = treebank.words.lines[treebank.words.starts[i] - 1];
+        std::size_t line = text.find('\n', last.begin + last.size) + 1;  // there is another sentence behind it
+        for (bool blank = false; !blank;) {
+            const std::size_t next = text.find('\n', line) + 1;
+            blank = text.substr(line, next - line).find_first_not_of(" \t\r\n") == text.npos;
+            line = next;
+        }
+        ends.push_back(static_cast<std::int64_t>(line));
+    }
+    if (treebank.words.n_sequences() > 0) ends.push_back(static_cast<std::int64_t>(text.size()));
+    return ends;
+}
+
 std::size_t word_in_cycle(std::span<const std::int32_t> heads) {
     // Each word is walked through once: a walk ends at the root, at a head not known, or at a word of an earlier walk.
     std::vector<std::size_t> walk(heads.size() + 1, 0);

@@ -267,6 +267,9 @@ class Treebank:
         The heads of all words, -1 where one is not known; empty when they were not read.
         """
 
+    def ends(self) -> NDArray[numpy.int64]:
+        """Where the text of each sentence ends."""
+
     def with_trees(self, heads: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], relations: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], names: Sequence[str]) -> bytes:
         """The text with these heads and, unless there are none, these relations."""
 

@@ -85,6 +85,14 @@ def test_a_file_comes_back_byte_for_byte(text):
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+def test_sentences_have_texts_of_their_own_which_make_up_the_file(text):
+    treebank = read(text)
+    texts = [treebank.sentence_text(i) for i in range(len(treebank))]
+    assert b"".join(texts) == (treebank.text if texts else b"")
+    assert [list(read(part)) for part in texts] == [[sentence] for sentence in treebank]
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_only_heads_and_relations_are_replaced(text):
     treebank = read(text, heads=False)
     trees = [(np.zeros(len(sentence.rows), int), ["new"] * len(sentence.rows)) for sentence in treebank]

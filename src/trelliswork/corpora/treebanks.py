@@ -114,13 +114,42 @@ class Treebank:
         codes, names = trees.relations.labels(0)
         self.relations = LabelTable(codes, names, self.tokens.lengths())
         self._trees = trees
+        self._ends: list[int] | None = None
 
     @classmethod
     def from_sentences(cls, sentences: Iterable[ConlluSentence], **how: Any) -> Treebank:
         """Return the treebank of sentences as `read_conllu` gives them; ``how`` as for `read_treebank`."""
         file = io.BytesIO()
         write_conllu(file, sentences)
-        return _parsed(file.getvalue(), "sentences", **how)
+        return cls.from_bytes(file.getvalue(), "sentences", **how)
+
+    @classmethod
+    def from_bytes(
+        cls,
+        data: bytes,
+        name: str = "<input>",
+        line: int = 1,
+        *,
+        heads: bool = True,
+        partial: bool = False,
+        single_root: bool = True,
+    ) -> Treebank:
+        """Return the treebank of CoNLL-U in UTF-8.
+
+        Parameters
+        ----------
+        data : bytes
+        name : str
+            What errors call it.
+        line : int
+            The number of its first line, for errors.
+        heads, partial, single_root
+            As for `read_treebank`.
+        """
+        try:
+            return cls(data, _core.parse_treebank(data, bool(heads), bool(partial), bool(single_root), name, line))
+        except ValueError as error:
+            raise InvalidInput(str(error)) from None
 
     @property
     def n_words(self) -> int:
@@ -135,6 +164,12 @@ class Treebank:
     def lengths(self) -> np.ndarray:
         """Return how many words each sentence has."""
         return self.tokens.lengths()
+
+    def sentence_text(self, i: int) -> bytes:
+        """Return the text of a sentence, with its comments and the blank line after it; all of them are the file."""
+        if self._ends is None:
+            self._ends = [0, *self._trees.ends().tolist()]
+        return self.text[self._ends[i] : self._ends[i + 1]]
 
     def coded(self) -> CodedTrees:
         """Return the trees as numbers; relations are None if no word has one."""
@@ -263,7 +298,7 @@ def read_treebank(
     """
     with reading_bytes(source, encoding) as read:
         data = read(-1)
-    return _parsed(data, name_of(source), heads=heads, partial=partial, single_root=single_root)
+    return Treebank.from_bytes(data, name_of(source), heads=heads, partial=partial, single_root=single_root)
 
 
 def read_treebank_blocks(
@@ -293,13 +328,4 @@ def read_treebank_blocks(
     """
     name = name_of(source)
     for block, line in read_blocks(source, block_bytes, encoding=encoding):
-        yield _parsed(block, name, line, heads=heads, partial=partial, single_root=single_root)
-
-
-def _parsed(
-    data: bytes, name: str, line: int = 1, *, heads: bool = True, partial: bool = False, single_root: bool = True
-) -> Treebank:
-    try:
-        return Treebank(data, _core.parse_treebank(data, bool(heads), bool(partial), bool(single_root), name, line))
-    except ValueError as error:
-        raise InvalidInput(str(error)) from None
+        yield Treebank.from_bytes(block, name, line, heads=heads, partial=partial, single_root=single_root)
