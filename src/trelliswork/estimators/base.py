@@ -20,7 +20,7 @@ from trelliswork import learners
 from trelliswork.learners.aliases import unknown_parameter
 from trelliswork.learners.parameters import PlainParameters
 
-__all__ = ["Estimator", "sequence_tags", "store"]
+__all__ = ["Estimator", "LearningEstimator", "sequence_tags", "store"]
 
 # Methods whose further arguments scikit-learn may route to them, and the arguments that it always passes.
 _ROUTED = ("fit", "partial_fit", "predict", "predict_proba", "decision_function", "score")
@@ -150,3 +150,19 @@ def _as_base_estimator(estimator: Estimator) -> Any:
     stand_in: Any = object.__new__(type(kind.__name__, (kind, BaseEstimator), {"__module__": kind.__module__}))
     stand_in.__dict__ = dict(vars(estimator))
     return stand_in
+
+
+class LearningEstimator(Estimator):
+    """An estimator that lets a learner run in `training.loop.learn`, which reads the parameters and sets the rest."""
+
+    patience: int | None
+    n_jobs: int | None
+    random_state: Any
+    verbose: int
+
+    history_: list[dict[str, Any]]
+    n_iter_: int
+    best_iteration_: int
+    converged_: bool
+    interrupted_: bool
+    message_: str

@@ -34,7 +34,7 @@ import numpy.typing as npt
 from trelliswork import _core
 from trelliswork.arguments import callers_level
 from trelliswork.errors import InvalidInput
-from trelliswork.estimators.base import Estimator, sequence_tags
+from trelliswork.estimators.base import LearningEstimator, sequence_tags
 from trelliswork.estimators.fitted import atomic, check_is_fitted, snapshot
 from trelliswork.estimators.saving import (
     SavesWeights,
@@ -60,7 +60,7 @@ __all__ = ["LinearEstimator"]
 _SAVED = ("min_count", "hash_bits", "combinations", "patience", "random_state")
 
 
-class LinearEstimator(SavesWeights, Estimator):
+class LinearEstimator(SavesWeights, LearningEstimator):
     """An estimator whose scores are sums of weights of attributes."""
 
     kind: ClassVar[str]
@@ -69,12 +69,6 @@ class LinearEstimator(SavesWeights, Estimator):
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"combinations": ("auto", "seen", "all", "grown")}
 
     classes_: npt.NDArray[np.object_]
-    n_iter_: int
-    converged_: bool
-    interrupted_: bool
-    message_: str
-    history_: list[dict[str, Any]]
-    best_iteration_: int
     n_features_in_: int
 
     learner: Any
@@ -82,10 +76,6 @@ class LinearEstimator(SavesWeights, Estimator):
     min_count: int
     hash_bits: int | None
     combinations: str
-    patience: int | None
-    n_jobs: int | None
-    random_state: int | None
-    verbose: int
     _model: Any
 
     # ---- learning ------------------------------------------------------------------------------------------------
@@ -169,18 +159,17 @@ class LinearEstimator(SavesWeights, Estimator):
     # ---- parameters ----------------------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        checks.as_count("min_count", self.min_count)
-        if self.hash_bits is not None and not 1 <= checks.as_count("hash_bits", self.hash_bits) <= 30:
+        """Refuse what no data could make sense of; a parameter that the estimator does not have is not looked at."""
+        given = self.get_params(deep=False)
+        for name, least in (("min_count", 1), ("hash_bits", 1), ("patience", 1), ("random_state", 0)):
+            if given.get(name) is not None or (name == "min_count" and name in given):
+                checks.as_count(name, given[name], least=least)
+        if (given.get("hash_bits") or 1) > 30:
             raise InvalidInput(f"hash_bits is {self.hash_bits}; expected 1 to 30, or None.")
-        if self.patience is not None:
-            checks.as_count("patience", self.patience)
         checks.as_jobs(self.n_jobs)
-        if self.random_state is not None:
-            checks.as_count("random_state", self.random_state, least=0)
         for name, choices in self.choices.items():
-            value = getattr(self, name)
-            if not isinstance(value, str) or value not in choices:
-                raise InvalidInput(f"{name} is {value!r}; expected one of {', '.join(map(repr, choices))}.")
+            if name in given and (not isinstance(given[name], str) or given[name] not in choices):
+                raise InvalidInput(f"{name} is {given[name]!r}; expected one of {', '.join(map(repr, choices))}.")
 
     def __sklearn_tags__(self) -> Any:
         return sequence_tags(super().__sklearn_tags__())
@@ -246,10 +235,11 @@ class LinearEstimator(SavesWeights, Estimator):
 
     def _saved_parameters(self) -> dict[str, Any]:
         """The parameters as the file has them; `_restored_parameters` makes parameters of these."""
-        found = {name: plain(getattr(self, name)) for name in (*_SAVED, *self.saved)}
-        if hasattr(self, "constraints"):
-            given = self.constraints
-            found["constraints"] = given if given is None or isinstance(given, str) else "array"
+        given = self.get_params(deep=False)
+        found = {name: plain(given[name]) for name in (*_SAVED, *self.saved) if name in given}
+        if "constraints" in given:
+            rules = given["constraints"]
+            found["constraints"] = rules if rules is None or isinstance(rules, str) else "array"
         return found
 
     @classmethod

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from trelliswork import _core
 from trelliswork.arguments import shown
 from trelliswork.errors import InvalidInput
-from trelliswork.estimators.base import Estimator
+from trelliswork.estimators.base import LearningEstimator, store
 from trelliswork.estimators.fitted import atomic, check_is_fitted, snapshot
 from trelliswork.estimators.saving import (
     SavesModel,
@@ -44,7 +44,7 @@ _LOSSES: dict[str, Callable[[adapter.Asked, int, Any], float]] = {
 }
 
 
-class StructuredPredictor(SavesModel, Estimator):
+class StructuredPredictor(SavesModel, LearningEstimator):
     """Learns to predict outputs of a structure of your own.
 
     Parameters
@@ -109,12 +109,10 @@ class StructuredPredictor(SavesModel, Estimator):
     """
 
     coef_: FloatArray
-    history_: list[dict[str, Any]]
-    n_iter_: int
-    best_iteration_: int
-    converged_: bool
-    interrupted_: bool
-    message_: str
+    structure: Any
+    learner: Any
+    scoring: str | Callable[[list[Any], list[Any]], float]
+    warm_start: bool
 
     def __init__(
         self,
@@ -128,14 +126,7 @@ class StructuredPredictor(SavesModel, Estimator):
         warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
-        self.structure = structure
-        self.learner = learner
-        self.scoring = scoring
-        self.patience = patience
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
+        store(self, locals())
 
     @atomic
     def fit(

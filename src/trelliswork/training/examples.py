@@ -15,6 +15,7 @@ import numpy.typing as npt
 from trelliswork.errors import InvalidInput
 from trelliswork.features.inputs import Inputs
 from trelliswork.labels.constraints import Constraints
+from trelliswork.models.json_values import plain
 from trelliswork.training.loop import Problem, checked_learner, require_dev
 from trelliswork.training.same_run import SameRun, checksum_of_array
 
@@ -101,11 +102,10 @@ class Examples:
 
     def _run_settings(self) -> dict[str, Any]:
         """Return what a resumed run must have in common with this one, besides the data."""
-        return {
+        own = {name: plain(getattr(self._estimator, name, None)) for name in ("min_count", "combinations")}
+        return own | {
             "labels": self.classes,
-            "min_count": int(self._estimator.min_count),
             "hash_bits": self._hash_bits,
-            "combinations": self._estimator.combinations,
             "features": self.inputs.as_settings(),
             "constraints": self._constraints and [checksum_of_array(part) for part in self._constraints],
         }

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from trelliswork import _core, learners
 from trelliswork.arguments import callers_level, shown
 from trelliswork.errors import InvalidInput, UncalibratedScores
-from trelliswork.estimators.base import Estimator
+from trelliswork.estimators.base import LearningEstimator
 from trelliswork.estimators.fitted import atomic, check_is_fitted, snapshot
 from trelliswork.estimators.multiclass.groups import groups_of
 from trelliswork.estimators.saving import SavesModel, numbers, remember_training, training_settings
@@ -38,19 +38,13 @@ from trelliswork.training.same_run import SameRun, checksum_of_array
 __all__ = ["Multiclass"]
 
 
-class Multiclass(SavesModel, Estimator):
+class Multiclass(SavesModel, LearningEstimator):
     """What the two classifiers have in common: everything but their parameters."""
 
     classes_: npt.NDArray[Any]
     coef_: FloatArray
     intercept_: FloatArray
     groups_: list[Hashable]
-    history_: list[dict[str, Any]]
-    n_iter_: int
-    best_iteration_: int
-    converged_: bool
-    interrupted_: bool
-    message_: str
     n_features_in_: int
     _shape: _Shape
     _weights: FloatArray
@@ -59,11 +53,7 @@ class Multiclass(SavesModel, Estimator):
     expansion: Any
     class_weight: Any
     fit_intercept: bool
-    patience: int | None
-    n_jobs: int | None
-    random_state: Any
     warm_start: bool
-    verbose: int
 
     @atomic
     def fit(

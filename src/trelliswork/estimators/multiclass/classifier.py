@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from trelliswork.errors import InvalidInput
+from trelliswork.estimators.base import store
 from trelliswork.estimators.multiclass.base import Multiclass
 from trelliswork.estimators.saving import learner_from, learner_settings
 from trelliswork.learners.training import FloatArray, Learner
@@ -67,6 +68,9 @@ class MulticlassClassifier(Multiclass):
     ['up']
     """
 
+    learner: Any
+    cost: Any
+
     def __init__(
         self,
         learner: Any = "perceptron",
@@ -82,17 +86,7 @@ class MulticlassClassifier(Multiclass):
         warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
-        self.learner = learner
-        self.hierarchy = hierarchy
-        self.expansion = expansion
-        self.cost = cost
-        self.class_weight = class_weight
-        self.fit_intercept = fit_intercept
-        self.patience = patience
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
+        store(self, locals())
 
     _kind = "multiclass-classifier"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from trelliswork.estimators.base import store
 from trelliswork.estimators.multiclass.base import Multiclass
 from trelliswork.learners.online import Perceptron
 from trelliswork.learners.training import Learner
@@ -48,6 +49,11 @@ class MulticlassPerceptron(Multiclass):
     ['music', 'oncology']
     """
 
+    epochs: int
+    k: int
+    averaged: bool
+    shuffle: bool
+
     def __init__(
         self,
         epochs: int = 10,
@@ -65,19 +71,7 @@ class MulticlassPerceptron(Multiclass):
         warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
-        self.epochs = epochs
-        self.k = k
-        self.averaged = averaged
-        self.shuffle = shuffle
-        self.hierarchy = hierarchy
-        self.expansion = expansion
-        self.class_weight = class_weight
-        self.fit_intercept = fit_intercept
-        self.patience = patience
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
+        store(self, locals())
 
     _kind = "multiclass-perceptron"
 
