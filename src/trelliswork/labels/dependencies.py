@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +27,7 @@ UNKNOWN_HEAD = -1
 
 @dataclass(frozen=True, eq=False)
 class CodedTrees:
-    """The trees of many sentences as numbers.
+    """The trees of many sentences as numbers; to look at, a list of pairs of heads and relations.
 
     Attributes
     ----------
@@ -37,6 +38,12 @@ class CodedTrees:
     names : list of str
         The relations in the order of first sight.
     lengths : (n_sentences,) int64 array
+
+    Examples
+    --------
+    >>> trees = coded_trees([([2, 0], ["nsubj", "root"]), ([0], ["root"])])
+    >>> len(trees), trees[0], trees[-1]
+    (2, (array([2, 0], dtype=int32), ['nsubj', 'root']), (array([0], dtype=int32), ['root']))
     """
 
     heads: Ints
@@ -47,7 +54,23 @@ class CodedTrees:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    @property
+    @overload
+    def __getitem__(self, index: int) -> tuple[Ints, list[str] | None]: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[tuple[Ints, list[str] | None]]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(len(self))[index]]
+        i = range(len(self))[index]
+        words = slice(int(self.starts[i]), int(self.starts[i + 1]))
+        if self.relations is None:
+            return self.heads[words], None
+        return self.heads[words], [self.names[code] for code in self.relations[words].tolist()]
+
+    def __iter__(self) -> Iterator[tuple[Ints, list[str] | None]]:
+        return (self[i] for i in range(len(self)))
+
+    @cached_property
     def starts(self) -> npt.NDArray[np.int64]:
         """Where each sentence begins, and where the last ends."""
         return np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)

@@ -1,0 +1,339 @@
+"""Trees at the shell: what `train`, `tag`, `eval` and `inspect` do with parsers.
+
+Dependency trees are CoNLL-U in and out, untouched but for HEAD and DEPREL. Constituents come in brackets, and are
+parsed from brackets, or from columns of words and tags; brackets go out, one tree a line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Protocol
+
+from trelliswork.cli.blocks import blocks
+from trelliswork.cli.progress import ByteProgress, on_terminal
+from trelliswork.cli.reading import Labelled, Layout, format_of, read_sentences
+from trelliswork.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from trelliswork.corpora.treebanks import Treebank
+
+__all__ = ["TASKS", "Asked", "TreeTask", "task_of"]
+
+BLOCK = 1 << 22  # bytes of CoNLL-U in memory at a time
+BATCH = 500  # bracketed trees, or sentences of columns
+
+
+class TreeTask(Protocol):
+    """What the verbs ask of a kind of trees."""
+
+    @property
+    def kind(self) -> str:
+        """What its model files call it."""
+        ...
+
+    @property
+    def features(self) -> Sequence[str]:
+        """Its ready sets of templates."""
+        ...
+
+    def estimator(self) -> type[Any]:
+        """Return the class to train."""
+        ...
+
+    def read(self, source: str, layout: Layout, parser: Any) -> Labelled:
+        """Return sentences and gold trees of a file, as a parser wants them."""
+        ...
+
+    def parse(self, parser: Any, source: str, layout: Layout, asked: Asked) -> Iterator[bytes]:
+        """Yield the sentences of a file with the parser's trees, some at a time."""
+        ...
+
+    def scores(self, parser: Any, source: str, layout: Layout) -> tuple[str, dict[str, Any]]:
+        """Return the scores of a parser on a file of gold trees, as text and for JSON."""
+        ...
+
+
+class Asked:
+    """What is wanted beside the best tree."""
+
+    def __init__(self, kbest: int | None = None, marginals: bool = False, as_json: bool = False) -> None:
+        self.kbest, self.marginals, self.as_json = kbest, marginals, as_json
+
+
+class Dependency:
+    """Dependency trees."""
+
+    kind = "dependency-parser"
+    features = ("dependency", "dependency2")
+
+    def estimator(self) -> type[Any]:
+        """Return the class to train."""
+        return _public("DependencyParser")
+
+    def read(self, source: str, layout: Layout, parser: Any) -> Labelled:
+        """Return the words and the trees of a CoNLL-U file, with one root or more as the parser has it."""
+        from trelliswork.corpora.treebanks import read_treebank
+
+        self._check(source, layout)
+        treebank = read_treebank(source, single_root=bool(parser.single_root), encoding=layout.encoding)
+        if not len(treebank):
+            raise _nothing_in(source)
+        return Labelled(treebank, treebank, lambda i, t: _line_of(treebank, i, t))
+
+    def parse(self, parser: Any, source: str, layout: Layout, asked: Asked) -> Iterator[bytes]:
+        """Yield a CoNLL-U file with the parser's trees, some sentences at a time."""
+        from trelliswork.corpora.files import name_of
+        from trelliswork.corpora.treebanks import Treebank
+
+        self._check(source, layout)
+        name = name_of(source)
+        with _progress(source) as progress:
+            for block, line in blocks(source, BLOCK, layout.encoding):
+                treebank = Treebank.from_bytes(block, name, line, heads=False)
+                yield _placed(treebank, partial(self._parsed, parser, treebank, asked))
+                progress.advance(len(block))
+
+    def scores(self, parser: Any, source: str, layout: Layout) -> tuple[str, dict[str, Any]]:
+        """Return UAS, LAS and more of a parser on a CoNLL-U file."""
+        from trelliswork.evaluation import dependency_scores
+
+        gold = self.read(source, layout, parser).X
+        found = dependency_scores(gold, _placed(gold, partial(parser.predict, gold)))
+        return str(found), found.as_dict()
+
+    def _parsed(self, parser: Any, treebank: Treebank, asked: Asked) -> bytes:
+        if asked.as_json:
+            return self._records(parser, treebank, asked)
+        if asked.kbest is not None:
+            return _with_best_trees(treebank, parser.predict_kbest(treebank, asked.kbest))
+        trees = parser.predict(treebank)
+        if asked.marginals:
+            return _with_probabilities(treebank, trees, parser.predict_marginals(treebank))
+        return treebank.with_trees(trees)
+
+    def _records(self, parser: Any, treebank: Treebank, asked: Asked) -> bytes:
+        records = [
+            {"tokens": sentence.words, **_tree_record(tree)}
+            for sentence, tree in zip(treebank, parser.predict(treebank), strict=True)
+        ]
+        if asked.marginals:
+            for record, table in zip(records, parser.predict_marginals(treebank), strict=True):
+                record["marginals"] = _heads_of(table)
+        if asked.kbest is not None:
+            for record, best in zip(records, parser.predict_kbest(treebank, asked.kbest), strict=True):
+                record["kbest"] = [{**_tree_record(tree), "log_prob": float(score)} for tree, score in best]
+        return _json_lines(records)
+
+    def _check(self, source: str, layout: Layout) -> None:
+        if layout.format not in (None, "conllu"):
+            raise InvalidInput(f"dependency trees are CoNLL-U, so --format {layout.format} does not apply.")
+        _refuse_layout(layout, "CoNLL-U")
+
+
+class Constituency:
+    """Constituents."""
+
+    kind = "constituency-parser"
+    features = ("constituency",)
+
+    def estimator(self) -> type[Any]:
+        """Return the class to train."""
+        return _public("ConstituencyParser")
+
+    def read(self, source: str, layout: Layout, parser: Any) -> Labelled:
+        """Return the sentences, as (word, tag), and the trees of a bracketed file."""
+        _refuse_layout(layout, "bracketed trees")
+        trees = list(self._gold(source, layout))
+        if not trees:
+            raise _nothing_in(source)
+        return Labelled([tree.tagged() for tree in trees], trees, lambda i, t: f"{source}, tree {i + 1}")
+
+    def parse(self, parser: Any, source: str, layout: Layout, asked: Asked) -> Iterator[bytes]:
+        """Yield the parser's trees of a file's sentences, some at a time."""
+        if asked.marginals and not asked.as_json:
+            raise InvalidInput("--marginals of constituents need --json: brackets have no place for them.")
+        for X in self._sentences(source, layout):
+            yield self._parsed(parser, X, asked)
+
+    def scores(self, parser: Any, source: str, layout: Layout) -> tuple[str, dict[str, Any]]:
+        """Return the bracket scores of a parser on a bracketed file."""
+        from trelliswork.evaluation import bracket_scores
+
+        gold = self.read(source, layout, parser)
+        found = bracket_scores(gold.y, parser.predict(gold.X))
+        return str(found), {"bracket": found.as_dict()}
+
+    def _gold(self, source: str, layout: Layout) -> Iterator[Any]:
+        from trelliswork.corpora.brackets import read_brackets
+
+        # Parsers are trained and scored without empty elements and function tags.
+        return read_brackets(source, layout.encoding, empties=False, functions=False, indices=False)
+
+    def _sentences(self, source: str, layout: Layout) -> Iterator[list[Any]]:
+        """Sentences as lists of (word, tag), or of words where columns have one."""
+        sentences: Iterator[Any]
+        if _has_brackets(source, layout):
+            _refuse_layout(layout, "bracketed trees")
+            sentences = (tree.tagged() for tree in self._gold(source, layout))
+        else:
+            rows = read_sentences(source, layout, labelled=False)
+            sentences = ([row[0] if len(row) == 1 else row[:2] for row in sentence.tokens] for sentence in rows)
+        while batch := list(islice(sentences, BATCH)):
+            yield batch
+
+    def _parsed(self, parser: Any, X: list[Any], asked: Asked) -> bytes:
+        if asked.as_json:
+            return self._records(parser, X, asked)
+        if asked.kbest is None:
+            return _bracket_lines(parser.predict(X))
+        lines = []
+        for best in parser.predict_kbest(X, asked.kbest):
+            for rank, (tree, score) in enumerate(best, 1):
+                lines.append(f"# {rank} {float(score):.6f}\n".encode() + _bracket_lines([tree]))
+        return b"".join(lines)
+
+    def _records(self, parser: Any, X: list[Any], asked: Asked) -> bytes:
+        records: list[dict[str, Any]] = [
+            {"tokens": tree.leaves(), "tree": str(tree), "spans": [list(span) for span in tree.spans()]}
+            for tree in parser.predict(X)
+        ]
+        if asked.marginals:
+            for record, spans in zip(records, parser.predict_marginals(X), strict=True):
+                record["marginals"] = [[*map(_plain, span)] for span in spans]
+        if asked.kbest is not None:
+            for record, best in zip(records, parser.predict_kbest(X, asked.kbest), strict=True):
+                record["kbest"] = [{"tree": str(tree), "log_prob": float(score)} for tree, score in best]
+        return _json_lines(records)
+
+
+TASKS: dict[str, TreeTask] = {"dependency": Dependency(), "constituency": Constituency()}
+
+
+def task_of(settings: Mapping[str, Any]) -> TreeTask | None:
+    """Return the kind of trees that a model file is about; None if it is about something else."""
+    return next((task for task in TASKS.values() if task.kind == settings.get("kind")), None)
+
+
+def _public(name: str) -> type[Any]:
+    import trelliswork
+
+    found: type[Any] = getattr(trelliswork, name)
+    return found
+
+
+def _has_brackets(source: str, layout: Layout) -> bool:
+    """Whether a file has bracketed trees: its name or --format says so."""
+    if layout.format is not None:
+        return layout.format == "brackets"
+    return format_of(source) == "brackets"
+
+
+def _refuse_layout(layout: Layout, kind: str) -> None:
+    plain = Layout(format=layout.format, encoding=layout.encoding, tokenizer=layout.tokenizer)
+    if layout != plain:
+        raise InvalidInput(f"--columns, --label-column, --separator and --comments do not apply to {kind}.")
+
+
+def _nothing_in(source: str) -> InvalidInput:
+    from trelliswork.corpora.files import name_of
+
+    return InvalidInput(f"{name_of(source)}: found no sentence.")
+
+
+def _line_of(treebank: Treebank, i: int, t: int) -> str:
+    return treebank.tokens.columns.where(int(treebank.lengths()[:i].sum()) + t)
+
+
+def _placed(treebank: Treebank, answer: Callable[[], Any]) -> Any:
+    """What is answered about a treebank; an error about ``X[i]`` is said with its file and line."""
+    try:
+        return answer()
+    except InvalidInput as error:
+        raise Labelled(treebank, treebank, lambda i, t: _line_of(treebank, i, t)).placed(error) from error
+
+
+def _with_best_trees(treebank: Treebank, best: Sequence[Sequence[tuple[Any, float]]]) -> bytes:
+    """Every sentence once for each of its trees, after a comment that tells their rank and log-probability."""
+    from trelliswork.corpora.treebanks import Treebank
+
+    written = []
+    for i, trees in enumerate(best):
+        alone = Treebank.from_bytes(treebank.sentence_text(i), heads=False)
+        for rank, (tree, score) in enumerate(trees, 1):
+            written.append(f"# tree = {rank} {float(score):.6f}\n".encode() + alone.with_trees([tree]))
+    return b"".join(written)
+
+
+def _with_probabilities(treebank: Treebank, trees: Sequence[Any], tables: Sequence[Any]) -> bytes:
+    """The sentences with trees, and ``HeadProb=`` of each word's arc at the end of MISC."""
+    written = []
+    for i, (tree, table) in enumerate(zip(trees, tables, strict=True)):
+        heads = tree.heads if hasattr(tree, "heads") else tree[0]
+        probabilities = iter(_arc_probability(table, head, m) for m, head in enumerate(heads, 1))
+        lines = []
+        for line in _parsed_alone(treebank, i, tree).split(b"\n"):
+            columns = line.split(b"\t")
+            if len(columns) == 10 and columns[0].isdigit():
+                said = f"HeadProb={next(probabilities):.4f}".encode()
+                end = b"\r" if columns[9].endswith(b"\r") else b""
+                misc = columns[9].removesuffix(b"\r")
+                columns[9] = (said if misc in (b"_", b"") else misc + b"|" + said) + end
+            lines.append(b"\t".join(columns))
+        written.append(b"\n".join(lines))
+    return b"".join(written)
+
+
+def _parsed_alone(treebank: Treebank, i: int, tree: Any) -> bytes:
+    from trelliswork.corpora.treebanks import Treebank
+
+    return Treebank.from_bytes(treebank.sentence_text(i), heads=False).with_trees([tree])
+
+
+def _arc_probability(table: Any, head: int, modifier: int) -> float:
+    arc = table[int(head), modifier]
+    return float(arc.sum()) if getattr(arc, "ndim", 0) else float(arc)
+
+
+def _tree_record(tree: Any) -> dict[str, Any]:
+    heads, relations = (tree.heads, tree.relations) if hasattr(tree, "heads") else tree
+    record: dict[str, Any] = {"heads": [int(head) for head in heads]}
+    if relations is not None:
+        record["relations"] = [str(relation) for relation in relations]
+    return record
+
+
+def _heads_of(table: Any) -> list[dict[str, float]]:
+    """For each word the probability of each head, those that round to 0 left out."""
+    arcs = table.sum(axis=2) if table.ndim == 3 else table
+    columns = arcs[:, 1:].T.tolist()
+    return [{str(head): round(p, 6) for head, p in enumerate(column) if p >= 5e-7} for column in columns]
+
+
+def _bracket_lines(trees: Sequence[Any]) -> bytes:
+    import io
+
+    from trelliswork.corpora.brackets import write_brackets
+
+    file = io.BytesIO()
+    write_brackets(file, trees)
+    return file.getvalue()
+
+
+def _json_lines(records: Sequence[Mapping[str, Any]]) -> bytes:
+    return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records).encode()
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
+
+
+def _progress(source: str) -> ByteProgress:
+    """A bar for those who watch, if the trees go elsewhere."""
+    import sys
+
+    known = source != "-" and os.path.isfile(source) and not source.endswith(".gz")
+    return ByteProgress(os.path.getsize(source) if known else None, on_terminal() and not sys.stdout.isatty())
