@@ -124,6 +124,16 @@ void bind_structure(nb::module_& m) {
                 return arborescence_structure(n_labels, single_root);
             },
             nb::arg("n_labels") = 1, nb::arg("single_root") = true, "Dependency trees whose arcs may cross.")
+        .def_static(
+            "nested_bracketing",
+            [](std::size_t n_labels, const std::optional<Bytes>& allowed) {
+                require(n_labels >= 1, "there must be at least one label");
+                std::vector<std::uint8_t> pairs;
+                if (allowed) pairs.assign(allowed->data(), allowed->data() + allowed->size());
+                return nested_bracketing_structure(n_labels, std::move(pairs));
+            },
+            nb::arg("n_labels"), nb::arg("allowed") = nb::none(),
+            "Blocks: spans, children (pairs of labels), splits; see core/structures/nested_bracketing.cpp.")
         .def(
             "blocks",
             [](const DerivationStructure& self, const Numbers& shape) {

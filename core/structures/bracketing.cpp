@@ -16,6 +16,8 @@
 // way takes the labels of a span together first; then row i of
 //     several[i][j]  =  sum over k of child[i][k] rest[k][j]
 // needs only rows below it, and is made by adding multiples of these: contiguous in j.
+#include "bracketing.hpp"
+
 #include <cmath>
 #include <stdexcept>
 
@@ -64,20 +66,10 @@ struct BracketingFamily {
     }
 
     void output_of(Shape shape, std::span<const Part> parts, std::vector<std::uint32_t>& rows) const {
-        const auto n = static_cast<std::uint32_t>(shape[0]);
-        std::uint32_t i = 0, begin = 0;  // the row of spans, and its first site
-        const std::size_t before = rows.size();
-        for (const Part part : parts) {
-            const auto at = static_cast<std::uint32_t>(part / n_labels);
-            for (; at >= begin + (n - i); ++i) begin += n - i;
-            rows.insert(rows.end(), {i, i + at - begin + 1, static_cast<std::uint32_t>(part % n_labels)});
-        }
-        // What begins at one word comes from the shortest to the longest: turn it round.
-        for (std::size_t r = before, end; r < rows.size(); r = end) {
-            for (end = r + 3; end < rows.size() && rows[end] == rows[r];) end += 3;
-            for (std::size_t a = r, b = end - 3; a < b; a += 3, b -= 3)
-                std::swap_ranges(rows.begin() + a, rows.begin() + a + 3, rows.begin() + b);
-        }
+        bracketing_rows(shape[0], n_labels, parts, rows);
+    }
+    void costs(Shape shape, std::span<const Part> gold, std::span<double> out) const {
+        bracketing_costs(shape[0], n_labels, gold, out);
     }
 
     // From the top down: the label of the sentence; then, for each constituent of two words or more, its children from
@@ -367,6 +359,37 @@ private:
 };
 
 }  // namespace
+
+void bracketing_rows(std::size_t n, std::size_t n_labels, std::span<const Part> parts,
+                     std::vector<std::uint32_t>& rows) {
+    const auto wide = static_cast<std::uint32_t>(n);
+    std::uint32_t i = 0, begin = 0;  // the row of spans, and its first site
+    const std::size_t before = rows.size();
+    for (const Part part : parts) {
+        const auto at = static_cast<std::uint32_t>(part / n_labels);
+        for (; at >= begin + (wide - i); ++i) begin += wide - i;
+        rows.insert(rows.end(), {i, i + at - begin + 1, static_cast<std::uint32_t>(part % n_labels)});
+    }
+    // What begins at one word comes from the shortest to the longest: turn it round.
+    for (std::size_t r = before, end; r < rows.size(); r = end) {
+        for (end = r + 3; end < rows.size() && rows[end] == rows[r];) end += 3;
+        for (std::size_t a = r, b = end - 3; a < b; a += 3, b -= 3)
+            std::swap_ranges(rows.begin() + a, rows.begin() + a + 3, rows.begin() + b);
+    }
+}
+
+void bracketing_costs(std::size_t n, std::size_t n_labels, std::span<const Part> gold, std::span<double> out) {
+    const std::size_t n_spans = n * (n + 1) / 2;
+    std::ranges::fill(out, 0.0);
+    std::fill_n(out.begin(), n_spans * n_labels, 1.0);
+    double all = 0.0;
+    for (const Part part : gold)
+        if (part < n_spans * n_labels) {
+            out[part] = -1.0;
+            ++all;
+        }
+    for (std::size_t l = 0; l < n_labels && n > 0; ++l) out[(n - 1) * n_labels + l] += all;
+}
 
 std::unique_ptr<DerivationStructure> bracketing_structure(std::size_t n_labels) {
     return std::make_unique<DynamicProgram<BracketingFamily>>(BracketingFamily{n_labels});

@@ -49,4 +49,9 @@ std::unique_ptr<DerivationStructure> arborescence_structure(std::size_t n_labels
 // Labelled bracketings: trees of constituents over the words of a sentence, scored by span and label.
 std::unique_ptr<DerivationStructure> bracketing_structure(std::size_t n_labels);
 
+// The same with scores of pairs of labels, parent and child, and of where children meet. `allowed`: non-zero for the
+// pairs that may be, by code; empty: all.
+std::unique_ptr<DerivationStructure> nested_bracketing_structure(std::size_t n_labels,
+                                                                 std::vector<std::uint8_t> allowed = {});
+
 }  // namespace tw

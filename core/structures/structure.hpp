@@ -104,7 +104,7 @@ public:
         return log_partition(shape, scores, expected, variance, *workspace());
     }
 
-    // What a wrong output costs, as a sum over its parts, zero on gold's: by default 1 for each part of the first
+    // What a wrong output costs, as a sum over its parts, zero for gold: by default 1 for each part of the first
     // block that gold has not.
     virtual void costs(Shape shape, std::span<const Part> gold, std::span<double> out) const;
 

@@ -359,6 +359,12 @@ class PartStructure:
     def arborescence(n_labels: int = 1, single_root: bool = True) -> PartStructure:
         """Dependency trees whose arcs may cross."""
 
+    @staticmethod
+    def nested_bracketing(n_labels: int, allowed: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None) -> PartStructure:
+        """
+        Blocks: spans, children (pairs of labels), splits; see core/structures/nested_bracketing.cpp.
+        """
+
     def blocks(self, arg: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], /) -> list:
         """Name, sites and codes of each kind of parts."""
 

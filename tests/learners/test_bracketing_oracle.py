@@ -10,14 +10,15 @@ from reference.bracketings import every_bracketing
 from trelliswork import _core, learners
 
 N_LABELS, N_UNITS = 2, 5
+KINDS = ["bracketing", "nested_bracketing"]
 
 
 class Problem:
     """Sentences of up to three words whose spans have attributes, and one of their trees as gold."""
 
-    def __init__(self, seed, n_examples=5, gold=None, n_words=None):
+    def __init__(self, seed, n_examples=5, gold=None, n_words=None, kind="bracketing"):
         rng = np.random.default_rng(seed)
-        self.structure = _core.PartStructure.bracketing(N_LABELS)
+        self.structure = getattr(_core.PartStructure, kind)(N_LABELS)
         self.lengths = rng.integers(0, 4, n_examples) if n_words is None else np.full(n_examples, n_words)
         self.trees = [every_bracketing(int(n), N_LABELS)[0] for n in self.lengths]
         self.gold = [int(rng.integers(len(trees))) for trees in self.trees] if gold is None else gold
@@ -46,14 +47,14 @@ class Problem:
 
     def features(self, i, tree):
         out = np.zeros((N_UNITS, N_LABELS))
-        for part in self.parts(i, tree):
+        for part in (part for part in self.parts(i, tree) if part < len(self.rows[i]) * N_LABELS):
             out[:, part % N_LABELS] += self.rows[i][part // N_LABELS]
         return out.ravel()
 
     def enumerated(self):
         rows = [self.features(i, tree) for i, trees in enumerate(self.trees) for tree in trees]
         costs = [
-            float(len(set(tree) - set(trees[g])))
+            float(len(set(tree) ^ set(trees[g])))  # wrong, or missed
             for trees, g in zip(self.trees, self.gold, strict=True)
             for tree in trees
         ]
@@ -68,8 +69,9 @@ class Problem:
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("nu", [0.0, 1.0])
-def test_loss_gradient_and_best_trees_are_those_of_the_list(seed, nu):
-    problem = Problem(seed)
+@pytest.mark.parametrize("kind", KINDS)
+def test_loss_gradient_and_best_trees_are_those_of_the_list(seed, nu, kind):
+    problem = Problem(seed, kind=kind)
     made, listed = problem.oracle(), problem.enumerated()
     w = np.random.default_rng(seed).normal(size=made.n_weights)
     gradients = np.zeros((2, len(w)))
@@ -101,12 +103,13 @@ def test_every_learner_learns_the_same_from_spans_and_from_lists(name):
 
 
 @pytest.mark.parametrize("n_words", [1, 2, 3, 4])
-def test_decisions_are_a_distribution_over_trees(n_words):
+@pytest.mark.parametrize("kind", KINDS)
+def test_decisions_are_a_distribution_over_trees(n_words, kind):
     """A tree is its decisions, and only its own: their probabilities, multiplied, add up to one over all trees."""
     n_trees = len(every_bracketing(n_words, N_LABELS)[0])
     losses = []
     for gold in range(n_trees):
-        local = Problem(3, 1, [gold], n_words).oracle().local()
+        local = Problem(3, 1, [gold], n_words, kind).oracle().local()
         w = np.random.default_rng(0).normal(size=local.n_weights)
         losses.append(local.loss(w, np.zeros_like(w)))
     assert len(losses) == n_trees
