@@ -4,6 +4,7 @@
 
 #include "kernels.hpp"
 #include "runs.hpp"
+#include "spans.hpp"
 #include "training.hpp"
 
 namespace tw {
@@ -14,6 +15,7 @@ namespace tw {
     extern const ChainBestLoops chain_best_loops_##isa;    \
     extern const UnitScoreLoops unit_score_loops_##isa;    \
     extern const RunLoops run_loops_##isa;                 \
+    extern const SpanLoops span_loops_##isa;               \
     extern const BothPrecisions<RowLoops> row_loops_##isa; \
     extern const BothPrecisions<GroupLoops> group_loops_##isa;
 
@@ -28,6 +30,7 @@ namespace {
 struct Copy {
     Kernels kernels;
     RunLoops runs;
+    SpanLoops spans;
     TrainingLoops<float> float32;
     TrainingLoops<double> float64;
     bool runs_here;
@@ -36,7 +39,7 @@ struct Copy {
 #define TW_COPY(isa, runs_here)                                                                           \
     Copy {                                                                                                \
         {array_loops_##isa, chain_sum_loops_##isa, chain_best_loops_##isa, unit_score_loops_##isa, #isa}, \
-            run_loops_##isa, {row_loops_##isa.float32, group_loops_##isa.float32},                        \
+            run_loops_##isa, span_loops_##isa, {row_loops_##isa.float32, group_loops_##isa.float32},      \
             {row_loops_##isa.float64, group_loops_##isa.float64}, runs_here                               \
     }
 
@@ -70,6 +73,7 @@ const Copy& chosen() noexcept {
 
 const Kernels& kernels() noexcept { return chosen().kernels; }
 const RunLoops& run_loops() noexcept { return chosen().runs; }
+const SpanLoops& span_loops() noexcept { return chosen().spans; }
 
 template <>
 const TrainingLoops<float>& training_loops<float>() noexcept {

@@ -17,6 +17,7 @@
 #include "../hypergraph/recursions.hpp"
 #include "dependency.hpp"
 #include "dynamic_program.hpp"
+#include "eisner.hpp"
 #include "families.hpp"
 
 namespace tw {
@@ -275,6 +276,14 @@ struct ProjectiveTreeFamily {
         return arcs(shape).without_head(scores, possible, modifiers);
     }
     ProjectiveProgram program(Shape shape) const { return {shape, options, single_root}; }
+
+    using Space = Eisner;
+    bool best(Shape shape, const PartScores& scores, Space& space, Answer& answer) const {
+        return !options.second_order() && space.best(arcs(shape), single_root, scores, answer);
+    }
+    bool sums(Shape shape, const PartScores& scores, Space& space, double& log_z, double* expected) const {
+        return !options.second_order() && space.sums(arcs(shape), single_root, scores, log_z, expected);
+    }
 };
 
 }  // namespace

@@ -139,3 +139,53 @@ def test_a_tree_that_is_not_projective_can_be_gold():
     n_arcs = 25 + len(_core.sibling_sites(shape))
     between = {tuple(words) for words in _core.sibling_sites(shape)[parts[(parts >= 25) & (parts < n_arcs)] - 25]}
     assert between == {(3, -1, 1), (4, -1, 2), (0, -1, 3), (3, -1, 4)}
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 16, 17, 31, 40, 65])
+@pytest.mark.parametrize(("single_root", "n_labels"), [(False, 1), (True, 1), (True, 3)])
+def test_the_loops_by_width_answer_as_the_recursions_do(n, single_root, n_labels):
+    """Siblings that score nothing make the recursions answer about the same trees."""
+    rng = np.random.default_rng(n)
+    shape = np.array([n], dtype=np.uint32)
+    fast = _core.PartStructure.projective_tree(n_labels, single_root)
+    slow = _core.PartStructure.projective_tree(n_labels, single_root, True)
+    for scale, forbid in ((1.0, 0.0), (30.0, 0.0), (3.0, 0.2), (300.0, 0.0)):
+        scores = rng.normal(size=(n + 1) ** 2 * n_labels) * scale
+        scores[rng.random(len(scores)) < forbid] = -np.inf
+        more = np.concatenate([scores, np.zeros(len(_core.sibling_sites(shape)))])
+        log_z = slow.log_partition(shape, more)
+        assert fast.log_partition(shape, scores) == pytest.approx(log_z, rel=1e-12, abs=1e-11)
+        np.testing.assert_allclose(
+            fast.marginals(shape, scores), slow.marginals(shape, more)[: len(scores)], rtol=1e-9, atol=1e-12
+        )
+        best, same = fast.best(shape, scores), slow.best(shape, more)
+        assert [score for _, score in best] == pytest.approx([score for _, score in same], rel=1e-12)
+        assert [parts.tolist() for parts, _ in best] == [parts[parts < len(scores)].tolist() for parts, _ in same]
+
+
+@pytest.mark.parametrize(("scale", "n"), [(1.0, 300), (0.0, 300), (8.0, 200)])
+def test_long_sentences_stay_in_range(scale, n):
+    shape, scores = np.array([n], dtype=np.uint32), np.random.default_rng(0).normal(size=(n + 1) ** 2) * scale
+    structure = _core.PartStructure.projective_tree()
+    marginals = structure.marginals(shape, scores).reshape(n + 1, n + 1)
+    np.testing.assert_allclose(marginals.sum(axis=0)[1:], 1.0, rtol=1e-10)
+    assert marginals[0].sum() == pytest.approx(1.0, rel=1e-10)
+    # log Z = entropy + expected score
+    used = marginals.ravel() > 0
+    expected = marginals.ravel()[used] @ scores[used]
+    assert structure.log_partition(shape, scores) == pytest.approx(
+        structure.entropy(shape, scores) + expected, rel=1e-10
+    )
+
+
+def test_regions_of_very_different_growth_are_summed_as_the_recursions_sum_them():
+    """In one half the best heads are cycles, the other half is flat: spans of one width differ by powers of e^9."""
+    n = 150
+    scores = np.zeros((n + 1, n + 1))
+    for m in range(1, n // 2):
+        scores[:, m] = -9.0
+        scores[m + 1, m] = scores[m, m + 1] = 0.0
+    shape = np.array([n], dtype=np.uint32)
+    fast, slow = (_core.PartStructure.projective_tree(1, True, siblings) for siblings in (False, True))
+    more = np.concatenate([scores.ravel(), np.zeros(len(_core.sibling_sites(shape)))])
+    assert fast.log_partition(shape, scores.ravel()) == pytest.approx(slow.log_partition(shape, more), rel=1e-12)
