@@ -6,10 +6,12 @@
 #include <cmath>
 #include <optional>
 
+#include "../base/checksum.hpp"
 #include "../base/semiring.hpp"
 #include "../linear/arc_model.hpp"
 #include "../linear/arc_units.hpp"
 #include "../linear/oracle.hpp"
+#include "../structures/dependency.hpp"
 #include "arrays.hpp"
 
 namespace tw::bind {
@@ -88,6 +90,12 @@ void bind_sentences(nb::module_& m) {
     nb::class_<ArcSentences>(m, "ArcSentences", "Rows of columns, seen through templates about arcs.")
         .def(nb::new_(&sentences_of), nb::arg("columns"), nb::arg("extractor"))
         .def("__len__", [](const ArcSentences& self) { return self.table->size(); })
+        .def(
+            "checksum",
+            [](const ArcSentences& self) {
+                return checksum_of(self.table->starts, self.table->chains, self.table->between);
+            },
+            nb::call_guard<Unlocked>(), "64 bits that change when what the templates see does.")
         .def("shapes",
              [](const ArcSentences& self) {
                  return Shapes{std::make_shared<const Lists>(linear::unpruned(*self.table))};
@@ -138,11 +146,30 @@ void bind_sentences(nb::module_& m) {
             "Where the units of each site of a channel begin, and the units.");
 }
 
+// The parts of arcs that a tree may have in which some heads, or some labels, are not known (kNoWord).
+Parts allowed_parts(const DerivationStructure& structure, Shape shape, std::span<const std::uint32_t> output) {
+    const std::size_t n_labels = structure.blocks(shape).at(0).n_codes;
+    const DependencyArcs arcs(shape, n_labels);
+    const std::size_t n = arcs.n_words();
+    require(output.size() == (n_labels > 1 ? 2 * n : n), "a tree has a head, and perhaps a label, for each word");
+    Parts parts;
+    for (std::uint32_t m = 1; m <= n; ++m) {
+        const std::uint32_t label = n_labels > 1 ? output[n + m - 1] : 0;
+        arcs.each_head(m, [&](std::uint32_t head, std::uint32_t site) {
+            if (output[m - 1] != kNoWord && output[m - 1] != head) return;
+            for (std::uint32_t k = 0; k < n_labels; ++k)
+                if (label == kNoWord || label == k) parts.push_back(static_cast<Part>(site * n_labels + k));
+        });
+    }
+    std::ranges::sort(parts);
+    return parts;
+}
+
 // Outputs of all sentences one after the other; `ends`: where each ends.
 std::unique_ptr<LinearOracle> oracle_of(const DerivationStructure& structure, const ArcSentences& sentences,
                                         const Shapes& shapes, const std::vector<ChannelSpec>& channels,
                                         const Numbers& outputs, const Indices& ends,
-                                        const std::optional<Vector>& weights) {
+                                        const std::optional<Vector>& weights, bool partial) {
     linear::Examples examples;
     const std::size_t n = shapes.lists->size();
     require(ends.size() == n, "there must be one output for each sentence");
@@ -150,9 +177,13 @@ std::unique_ptr<LinearOracle> oracle_of(const DerivationStructure& structure, co
     for (std::size_t i = 0, begin = 0; i < n; ++i) {
         const auto end = static_cast<std::size_t>(ends.data()[i]);
         require(begin <= end && end <= outputs.size(), "outputs have the wrong size");
-        examples.outputs.emplace_back(outputs.data() + begin, outputs.data() + end);
-        begin = end;
         const auto shape = (*shapes.lists)[i];
+        const std::span<const std::uint32_t> output(outputs.data() + begin, end - begin);
+        if (partial)
+            examples.allowed_parts.push_back(allowed_parts(structure, shape, output));
+        else
+            examples.outputs.emplace_back(output.begin(), output.end());
+        begin = end;
         examples.shapes.emplace_back(shape.begin(), shape.end());
     }
     if (weights)
@@ -232,8 +263,9 @@ private:
 void bind_arcs(nb::module_& m) {
     bind_sentences(m);
     m.def("arc_oracle", &oracle_of, nb::arg("structure"), nb::arg("sentences"), nb::arg("shapes"), nb::arg("channels"),
-          nb::arg("outputs"), nb::arg("ends"), nb::arg("weights") = nb::none(),
-          "Sentences with gold trees as learners see them. Channels: (name, block, codes, hash bits).");
+          nb::arg("outputs"), nb::arg("ends"), nb::arg("weights") = nb::none(), nb::arg("partial") = false,
+          "Sentences with gold trees as learners see them. Channels: (name, block, codes, hash bits). `partial`: heads "
+          "and labels of 2**32 - 1 are not known.");
     nb::class_<BoundArcModel>(m, "ArcModel", "A trained model of arcs: immutable, for many threads at once.")
         .def(nb::init<const DerivationStructure&, const std::vector<ChannelSpec>&, const Singles&>(),
              nb::arg("structure"), nb::arg("channels"), nb::arg("weights"))

@@ -291,24 +291,29 @@ private:
     std::unique_ptr<PartModel> model_;
 };
 
-// Scores of the parts of sequences of these lengths; answered in parallel, the same bits for any n_jobs.
+// Scores of the parts of sequences of these lengths, or shapes; answered in parallel, the same bits for any n_jobs.
 class PartBatch {
 public:
     PartBatch(const DerivationStructure& structure, const Indices& lengths, const nb::list& scores, std::size_t n_jobs)
         : structure_(shared(structure)), n_jobs_(std::max<std::size_t>(n_jobs, 1)) {
-        require(lengths.size() == scores.size(), "there must be one length for each sequence");
         for (std::size_t i = 0; i < lengths.size(); ++i) {
             require(lengths.data()[i] >= 0 && lengths.data()[i] < (std::int64_t{1} << 32), "a length is out of range");
-            lengths_.push_back(static_cast<std::uint32_t>(lengths.data()[i]));
-            const auto& array = arrays_.emplace_back(nb::cast<Vector>(scores[i]));
-            require(array.size() == structure_->n_parts(shape(i)), "there must be one score for each part");
-            require_scores(array, "scores hold a NaN, +inf or a value beyond 1e300");
-            scores_.push_back({{array.data(), array.size()}});
+            const auto length = static_cast<std::uint32_t>(lengths.data()[i]);
+            shapes_.push_back({&length, 1});
         }
+        take(scores);
+    }
+    PartBatch(const DerivationStructure& structure, const nb::list& shapes, const nb::list& scores, std::size_t n_jobs)
+        : structure_(shared(structure)), n_jobs_(std::max<std::size_t>(n_jobs, 1)) {
+        for (const nb::handle shape : shapes) {
+            const auto array = nb::cast<Numbers>(shape);
+            shapes_.push_back({array.data(), array.size()});
+        }
+        take(scores);
     }
 
     nb::list best(std::size_t k) const {
-        std::vector<std::vector<std::pair<std::vector<std::uint32_t>, double>>> found(lengths_.size());
+        std::vector<std::vector<std::pair<std::vector<std::uint32_t>, double>>> found(shapes_.size());
         each([&](std::size_t i, Workspace& space) {
             for (const Answer& answer : structure_->best(shape(i), scores_[i], k, space)) {
                 auto& [output, score] = found[i].emplace_back();
@@ -327,7 +332,7 @@ public:
     }
 
     Reals log_partition() const {
-        std::vector<double> out(lengths_.size());
+        std::vector<double> out(shapes_.size());
         each([&](std::size_t i, Workspace& space) {
             out[i] = structure_->log_partition(shape(i), scores_[i], nullptr, nullptr, space);
         });
@@ -348,19 +353,29 @@ public:
     }
 
 private:
-    Shape shape(std::size_t i) const { return {&lengths_[i], 1}; }
+    Shape shape(std::size_t i) const { return shapes_[i]; }
+
+    void take(const nb::list& scores) {
+        require(shapes_.size() == scores.size(), "there must be scores for each sequence");
+        for (std::size_t i = 0; i < shapes_.size(); ++i) {
+            const auto& array = arrays_.emplace_back(nb::cast<Vector>(scores[i]));
+            require(array.size() == structure_->n_parts(shape(i)), "there must be one score for each part");
+            require_scores(array, "scores hold a NaN, +inf or a value beyond 1e300");
+            scores_.push_back({{array.data(), array.size()}});
+        }
+    }
 
     template <class Work>
     void each(Work work) const {
         const Unlocked unlocked;
-        std::vector<std::unique_ptr<Workspace>> spaces(std::min(n_jobs_, std::max<std::size_t>(1, lengths_.size())));
+        std::vector<std::unique_ptr<Workspace>> spaces(std::min(n_jobs_, std::max<std::size_t>(1, shapes_.size())));
         for (auto& space : spaces) space = structure_->workspace();
-        parallel_for(lengths_.size(), spaces.size(),
+        parallel_for(shapes_.size(), spaces.size(),
                      [&](std::size_t i, std::size_t worker) { work(i, *spaces[worker]); });
     }
     template <class Work>
     nb::list numbers(bool all, Work work) const {
-        std::vector<std::vector<double>> found(lengths_.size());
+        std::vector<std::vector<double>> found(shapes_.size());
         each([&](std::size_t i, Workspace& space) {
             found[i].resize(scores_[i].scores.size());
             work(i, found[i], space);
@@ -373,7 +388,7 @@ private:
 
     std::shared_ptr<const DerivationStructure> structure_;
     std::size_t n_jobs_;
-    std::vector<std::uint32_t> lengths_;
+    Lists shapes_;
     std::vector<Vector> arrays_;
     std::vector<PartScores> scores_;
 };
@@ -416,6 +431,8 @@ void bind_part_models(nb::module_& m) {
     nb::class_<PartBatch>(m, "PartBatch", "Scores of parts of many sequences, and what follows from them.")
         .def(nb::init<const DerivationStructure&, const Indices&, const nb::list&, std::size_t>(), nb::arg("structure"),
              nb::arg("lengths"), nb::arg("scores"), nb::arg("n_jobs") = 1)
+        .def(nb::init<const DerivationStructure&, const nb::list&, const nb::list&, std::size_t>(),
+             nb::arg("structure"), nb::arg("shapes"), nb::arg("scores"), nb::arg("n_jobs") = 1)
         .def("best", &PartBatch::best, nb::arg("k") = 1, "For each sequence, its best outputs with their scores.")
         .def("log_partition", &PartBatch::log_partition)
         .def("marginals", &PartBatch::marginals, nb::arg("all") = false)

@@ -100,7 +100,8 @@ Lists ArcModel::pruned(const ArcSentences& sentences, std::size_t most, std::spa
                      std::ranges::nth_element(order, order.begin() + static_cast<std::ptrdiff_t>(size), better);
                  order.resize(size);
                  const std::uint32_t gold = kept.empty() ? kNoWord : kept[first + m - 1];
-                 if (gold != kNoWord && std::ranges::find(order, gold) == order.end()) order.push_back(gold);
+                 for (const std::uint32_t head : {m - 1, gold})
+                     if (head != kNoWord && std::ranges::find(order, head) == order.end()) order.push_back(head);
                  std::ranges::sort(order);
                  heads.insert(heads.end(), order.begin(), order.end());
                  shape[m + 1] = static_cast<std::uint32_t>(heads.size());

@@ -44,7 +44,7 @@ LinearOracle::LinearOracle(std::shared_ptr<const Structure> structure, Examples 
 
 std::shared_ptr<LinearOracle::Set> LinearOracle::made(std::shared_ptr<const Structure> structure, Examples examples) {
     const std::size_t n = examples.shapes.size();
-    const bool known = examples.allowed.empty();
+    const bool known = examples.allowed.empty() && examples.allowed_parts.empty();
     if ((known && examples.outputs.size() != n) || examples.weights.size() != n)
         throw std::invalid_argument("there must be one output and one weight for each example");
     Lists shapes;
@@ -54,6 +54,7 @@ std::shared_ptr<LinearOracle::Set> LinearOracle::made(std::shared_ptr<const Stru
     set->structure = std::move(structure);
     set->shapes = std::move(shapes);
     set->allowed = std::move(examples.allowed);
+    set->allowed_parts = std::move(examples.allowed_parts);
     set->variables = examples.variables;
     set->weights = std::move(examples.weights);
     set->part_costs = std::move(examples.part_costs);
@@ -71,7 +72,9 @@ std::shared_ptr<LinearOracle::Set> LinearOracle::made(std::shared_ptr<const Stru
         return numbers.empty() || numbers.size() == size;
     };
     if (!fits(set->part_costs, set->first_part.back()) || !fits(set->site_weights, set->first_site.back()) ||
-        !(n == 0 || fits(set->cost, n_codes * n_codes)) || (!known && set->allowed.size() != set->first_site.back()))
+        !(n == 0 || fits(set->cost, n_codes * n_codes)) ||
+        (!set->allowed.empty() && set->allowed.size() != set->first_site.back()) ||
+        (!set->allowed_parts.empty() && set->allowed_parts.size() != n))
         throw std::invalid_argument("costs, weights of sites or allowed codes do not fit the examples");
     return set;
 }
@@ -146,6 +149,13 @@ void LinearOracle::put_costs(std::size_t example, bool weighed, std::vector<doub
     if (!set.part_costs.empty()) {
         std::copy_n(set.part_costs.begin() + static_cast<std::ptrdiff_t>(set.first_part[example]), out.size(),
                     out.begin());
+        return;
+    }
+    if (!set.allowed_parts.empty()) {
+        const auto other = out.begin() + static_cast<std::ptrdiff_t>(features().begin(example, 1));
+        std::fill(out.begin(), other, 1.0);
+        std::fill(other, out.end(), 0.0);
+        for (const Part part : set.allowed_parts[example]) out[part] = 0.0;
         return;
     }
     if (set.cost.empty() && !weighed && set.allowed.empty())
@@ -349,6 +359,11 @@ double LinearOracle::infer_site_by_site(std::size_t example, double* variance, S
 
 void LinearOracle::allow_gold(std::size_t example, Space& space) const {
     space.allowed.assign(features().n_parts(example), 1);
+    if (!set_->allowed_parts.empty()) {
+        std::fill_n(space.allowed.data(), features().begin(example, 1), std::uint8_t{0});
+        for (const Part part : set_->allowed_parts[example]) space.allowed[part] = 1;
+        return;
+    }
     for (std::size_t s = 0; s < features().n_sites(example, 0); ++s) keep_gold(example, s, space);
 }
 

@@ -37,6 +37,9 @@ struct Examples {
     // Partly known outputs, in place of `outputs`: the codes that each site of the first block may have, any where
     // there are none.
     Lists allowed;
+    // Likewise, where outputs do not have one part at each of these sites: by example, the parts of the first block
+    // that an output may have.
+    Lists allowed_parts;
 };
 
 class LinearOracle final : public Oracle,
@@ -95,8 +98,8 @@ private:
     struct Set {
         explicit Set(Features made) : features(std::move(made)) {}
         std::shared_ptr<const Structure> structure;
-        Lists shapes, gold;  // gold: parts; of partly known outputs, those that some allowed output has
-        Lists allowed;       // as given
+        Lists shapes, gold;            // gold: parts; of partly known outputs, those that some allowed output has
+        Lists allowed, allowed_parts;  // as given
         Variables variables = Variables::kPlain;
         std::vector<double> weights, part_costs, cost, site_weights;
         std::vector<std::size_t> first_part, first_site;  // of examples, in part_costs and in site_weights
@@ -113,7 +116,7 @@ private:
     LinearOracle(std::shared_ptr<Set> set, bool local) : set_(std::move(set)), local_(local) {}
     static std::shared_ptr<Set> made(std::shared_ptr<const Structure> structure, Examples examples);
     static void take_outputs(Set& set, const Examples& examples);
-    bool partly_known() const { return !set_->allowed.empty(); }
+    bool partly_known() const { return !set_->allowed.empty() || !set_->allowed_parts.empty(); }
     void find_gold();
     void collect_difference(std::size_t example, std::span<const Part> gold, std::span<const Part> other,
                             SparseVector& out);

@@ -807,7 +807,11 @@ class PartModel:
 class PartBatch:
     """Scores of parts of many sequences, and what follows from them."""
 
+    @overload
     def __init__(self, structure: PartStructure, lengths: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: list, n_jobs: int = 1) -> None: ...
+
+    @overload
+    def __init__(self, structure: PartStructure, shapes: list, scores: list, n_jobs: int = 1) -> None: ...
 
     def best(self, k: int = 1) -> list:
         """For each sequence, its best outputs with their scores."""
@@ -835,6 +839,9 @@ class ArcSentences:
 
     def __len__(self) -> int: ...
 
+    def checksum(self) -> int:
+        """64 bits that change when what the templates see does."""
+
     def shapes(self) -> TreeShapes: ...
 
     def attribute_keys(self, sentence: int, head: int, modifier: int, third: int | None = None, channel: str = 'arc') -> NDArray[numpy.uint64]:
@@ -846,9 +853,9 @@ class ArcSentences:
     def units(self, shapes: TreeShapes, sentence: int, channel: str, bits: int) -> tuple:
         """Where the units of each site of a channel begin, and the units."""
 
-def arc_oracle(structure: PartStructure, sentences: ArcSentences, shapes: TreeShapes, channels: Sequence[tuple[str, int, int, int]], outputs: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], ends: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> LinearOracle:
+def arc_oracle(structure: PartStructure, sentences: ArcSentences, shapes: TreeShapes, channels: Sequence[tuple[str, int, int, int]], outputs: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], ends: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, partial: bool = False) -> LinearOracle:
     """
-    Sentences with gold trees as learners see them. Channels: (name, block, codes, hash bits).
+    Sentences with gold trees as learners see them. Channels: (name, block, codes, hash bits). `partial`: heads and labels of 2**32 - 1 are not known.
     """
 
 class ArcModel:

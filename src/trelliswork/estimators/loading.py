@@ -12,6 +12,7 @@ __all__ = ["load", "restored"]
 for _kind, _home in {
     "sequence-labeler": "sequence_labeler:SequenceLabeler",
     "segment-labeler": "segment_labeler:SegmentLabeler",
+    "dependency-parser": "dependency_parser:DependencyParser",
     "committee": "committee.committee:Committee",
     "hmm": "hmm.hmm:HMM",
     "multiclass-classifier": "multiclass.classifier:MulticlassClassifier",
@@ -39,7 +40,7 @@ def load(path: Any, mmap: bool = True, *, structure: Any = None, segment_feature
 
     Returns
     -------
-    SequenceLabeler, SegmentLabeler, Committee, HMM, MulticlassClassifier, MulticlassPerceptron or StructuredPredictor
+    SequenceLabeler, SegmentLabeler, DependencyParser, Committee, HMM, ...
         What was saved.
 
     Raises

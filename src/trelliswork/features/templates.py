@@ -332,6 +332,25 @@ class Templates:
                         f"Leave out {lines}{instead}."
                     )
 
+    def without(self, kind: str) -> Templates:
+        """Return the same without the templates whose attributes meet this, of the values of `meets`.
+
+        Examples
+        --------
+        >>> Templates("head.word & mod.word\\nlabel: mod.word").without("arc label").names
+        ['head.word|mod.word']
+        """
+        if kind not in self.meets:
+            return self
+        groups = []
+        for group in self._groups:
+            reader = _Reader(group, _Resources(self._resources, None, closed=True), "templates")
+            lines = [line for line in group.lines if kind not in {own for t in reader.of(line) for own in t.meets}]
+            groups.append(_Group(group.format, group.columns, lines))
+        fewer = Templates.__new__(Templates)
+        fewer._build(groups, _Resources(self._resources, None, closed=True), "templates", self.transitions)
+        return fewer
+
     def extractor(self) -> _core.Extractor:
         """Return the templates about tokens as the core runs them."""
         if self._extractor is None:
@@ -609,8 +628,11 @@ class _Reader:
 
     def __iter__(self) -> Iterator[Template]:
         for number, line in enumerate(self.group.lines, 1):
-            where = f"{self.name}, line {number}"
-            yield from self._foreign(line, where) if self.group.format != "own" else self._own(line, where)
+            yield from self.of(line, f"{self.name}, line {number}")
+
+    def of(self, line: str, where: str = "templates") -> Iterator[Template]:
+        """The templates of one line, which may be changed by those before it."""
+        return self._foreign(line, where) if self.group.format != "own" else self._own(line, where)
 
     def _foreign(self, line: str, where: str) -> Iterator[Template]:
         line = foreign.without_comment(line, self.group.format).rstrip()

@@ -49,7 +49,7 @@ def _is_object_of(value: Any, holds: Callable[[Any], bool]) -> bool:
 
 
 def _is_channel(value: Any) -> bool:
-    known = ("each", "tied", "interval")
+    known = ("each", "tied", "interval", "mapped")
     return isinstance(value, dict) and isinstance(value.get("block"), str) and value.get("sites") in known
 
 
