@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <map>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -19,12 +18,8 @@ namespace tw::chain {
 namespace {
 
 constexpr std::size_t kMostCounted = std::size_t{1} << 22;  // places in a table of labels by wrong labels so far
-constexpr std::size_t kFetched = 64;                        // tokens whose lists and weights are fetched ahead
-constexpr std::size_t kLines = 4;                           // of a list; the processor sees by then where it goes on
 constexpr std::size_t kPairsAhead = 8;                      // attributes of pairs of labels fetched before
-constexpr std::size_t kMostInPart = 64;                     // labels; more have no bit in a word
-constexpr std::size_t kNear = std::size_t{1} << 18;         // weights that stay in the cache
-constexpr std::size_t kRoom = 8;                            // numbers that a kernel may write behind a row
+constexpr std::size_t kRoom = linear::ListedUnits::kRoom;
 
 bool same(std::span<const std::byte> a, std::span<const std::byte> b) {
     return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0);
@@ -47,206 +42,40 @@ struct BestLabellings::Scratch {
     bool same = false;  // whether the moves are those of the last search
 };
 
-// Adds to a vector with few non-zeros: a table from weight to place, whose old entries are told by their stamp.
-class BestLabellings::Sum {
-public:
-    void begin() {
-        n_ = 0;
-        if (++stamp_ == 0) {
-            std::ranges::fill(table_, Slot{});
-            stamp_ = 1;
-        }
-    }
-    // Numbers to be fetched, as soon as it is known which, in the next sum.
-    void prefetch_update(const PrefetchTarget& touched) { touched_ = touched; }
-    explicit Sum(bool counted) : counted_(counted) {}
-    // To be called before so many weights are added.
-    void expect(std::size_t more) {
-        const std::size_t most = n_ + more;
-        if (most > indices_.size()) {
-            indices_.resize(2 * most);
-            values_.resize(2 * most);
-            if (counted_) counts_.resize(2 * most);
-        }
-        if (2 * most > table_.size()) enlarge(2 * most);
-    }
-    void add(std::uint32_t weight, double value, double count = 1.0) {
-        if (weight == kNoWeight) return;
-        Slot& slot = place(weight);
-        if (slot.stamp == stamp_) {
-            values_[slot.at] += value;
-            return;
-        }
-        slot = {stamp_, weight, static_cast<std::uint32_t>(n_)};
-        put(weight, value, count);
-    }
-    // A weight that is met once only: it need not be looked for.
-    void append(std::uint32_t weight, double value, double count) {
-        if (weight != kNoWeight) put(weight, value, count);
-    }
-    void end(SparseVector& out) {  // what cancelled is left out
-        std::size_t n = 0;
-        for (std::size_t i = 0; i < n_; ++i) {
-            indices_[n] = indices_[i];
-            values_[n] = values_[i];
-            if (counted_) counts_[n] = counts_[i];
-            n += values_[i] != 0.0;
-        }
-        const auto size = static_cast<std::ptrdiff_t>(n);
-        out.indices.assign(indices_.begin(), indices_.begin() + size);
-        out.values.assign(values_.begin(), values_.begin() + size);
-        if (counted_) out.counts.assign(counts_.begin(), counts_.begin() + size);
-        touched_ = {};
-    }
-
-private:
-    struct Slot {
-        std::uint32_t stamp = 0, weight = 0, at = 0;
-    };
-    void put(std::uint32_t weight, double value, double count) {
-        if (touched_.numbers) fetch_ahead(static_cast<const char*>(touched_.numbers) + weight * touched_.stride);
-        indices_[n_] = weight;
-        if (counted_) counts_[n_] = count;
-        values_[n_++] = value;
-    }
-    Slot& place(std::uint32_t weight) {
-        const std::size_t mask = table_.size() - 1;
-        std::size_t i = (weight * 0x9e3779b97f4a7c15ULL) >> shift_;
-        while (table_[i].stamp == stamp_ && table_[i].weight != weight) i = (i + 1) & mask;
-        return table_[i];
-    }
-    void enlarge(std::size_t size) {
-        size = std::bit_ceil(std::max<std::size_t>(256, size));
-        table_.assign(size, Slot{});
-        shift_ = 64 - static_cast<unsigned>(std::countr_zero(size));
-        stamp_ = 1;
-        for (std::size_t i = 0; i < n_; ++i) place(indices_[i]) = {stamp_, indices_[i], static_cast<std::uint32_t>(i)};
-    }
-
-    const bool counted_;  // whether some variables stand for several weights, and differences say for how many
-    std::size_t n_ = 0;
-    std::vector<std::uint32_t> indices_;
-    std::vector<double> values_, counts_;
-    std::vector<Slot> table_;
-    std::uint32_t stamp_ = 0;
-    unsigned shift_ = 0;
-    PrefetchTarget touched_;
-};
-
 BestLabellings::BestLabellings(const TrainingSet& set, std::shared_ptr<WeightIndex> index)
-    : set_(set), index_(std::move(index)), K_(set.n_labels()), start_(K_, 0.0), end_(K_, 0.0) {
+    : set_(set),
+      index_(std::move(index)),
+      K_(set.n_labels()),
+      start_(K_, 0.0),
+      end_(K_, 0.0),
+      units_(index_, TrainingSet::kUnits, K_, set.units.n_members, set.settings.by_member, set.valued()),
+      sum_(set.settings.by_member && set.has_merged_units()),
+      spaces_(std::make_unique<Pool<Scratch>>()) {
     for (std::size_t y = 0; y < K_ && set.constrained(); ++y) {
         if (!set.settings.constraints.start[y]) start_[y] = kLogZero;
         if (!set.settings.constraints.end[y]) end_[y] = kLogZero;
     }
     for (std::uint32_t pair = 0; pair < K_ * K_; ++pair)
         transitions_.push_back(index_->find(TrainingSet::kTransitions, 0, pair));
-    place_units();
     list_units();
-    sum_ = std::make_unique<Sum>(set.settings.by_member && set.has_merged_units());
-    spaces_ = std::make_unique<Pool<Scratch>>();
 }
 
-void BestLabellings::place_units() {
-    const WeightTable& table = set_.unit_weights;
-    labels_.assign(table.labels.begin(), table.labels.end());
-    labels_.resize(labels_.size() + 1);                     // fetched ahead even where a unit has no weights
-    std::map<std::uint32_t, std::uint16_t> factor_of_size;  // there are few sizes of units
-    for (std::uint32_t u = 0; u < set_.units.size(); ++u) {
-        const auto [known, fresh] =
-            factor_of_size.emplace(set_.units.n_members[u], static_cast<std::uint16_t>(factors_.size()));
-        if (fresh) {
-            factors_.push_back(set_.factor(u));
-            steps_.push_back(set_.settings.by_member ? 1.0 : set_.factor(u));
-            counts_.push_back(set_.settings.by_member ? set_.factor(u) : 1.0);
-        }
-        if (factors_.size() > 0xffff) throw std::invalid_argument("too many different units of attributes");
-        const std::uint32_t size = table.starts[u + 1] - table.starts[u];
-        places_.push_back({table.starts[u], static_cast<std::uint16_t>(size), known->second});
-    }
-    has_added_.resize(places_.size() / 64 + 1);
-}
-
-// Units are numbered by count, so that the rows that come first are those used most.
 void BestLabellings::list_units() {
     const Occurrences& o = set_.occurrences;
-    const bool valued = set_.valued();
     InterruptCheck check;
     for (std::uint32_t t = 0; t + 1 < o.starts.size(); ++t) {
         check();
-        for (std::uint32_t i = o.starts[t]; i < o.starts[t + 1]; ++i) {
-            const std::uint32_t unit = o.numbers[i];
-            const Place& place = places_[unit];
-            const bool row = place.size == K_;
-            if (!index_->grows() && place.size > 1 && !row && K_ <= kMostInPart) {
-                std::uint64_t labels = 0;
-                for (std::size_t j = 0; j < place.size; ++j) labels |= std::uint64_t{1} << labels_[place.begin + j];
-                parts_.push_back({labels, place.begin, place.factor});
-                if (valued) part_values_.push_back(o.values[i]);
-            } else if (row && factor(unit) == 1.0) {
-                rows_.push_back(place.begin);
-                last_row_ = std::max(last_row_, place.begin);
-                if (valued) row_factors_.push_back(static_cast<double>(o.values[i]));
-                if (place.begin > kNear) far_.push_back(place.begin);
-            } else {
-                rare_.push_back({unit, t, place.begin, row ? RareUnit::kRow : place.size, place.factor,
-                                 place.size > 0 ? labels_[place.begin] : std::uint16_t{0}});
-                if (valued) rare_values_.push_back(o.values[i]);
-            }
-        }
-        row_starts_.push_back(static_cast<std::uint32_t>(rows_.size()));
-        far_starts_.push_back(static_cast<std::uint32_t>(far_.size()));
-        part_starts_.push_back(static_cast<std::uint32_t>(parts_.size()));
-        rare_starts_.push_back(static_cast<std::uint32_t>(rare_.size()));
+        for (std::uint32_t i = o.starts[t]; i < o.starts[t + 1]; ++i)
+            units_.add(o.numbers[i], static_cast<double>(o.value(i)));
+        units_.end_site();
     }
-}
-
-void BestLabellings::see_added() {
-    const auto& entries = index_->added(TrainingSet::kUnits).entries();
-    for (; seen_added_ < entries.size(); ++seen_added_) {
-        const std::uint32_t unit = entries[seen_added_].unit;
-        has_added_[unit / 64] |= std::uint64_t{1} << unit % 64;
-    }
-}
-
-void BestLabellings::see_all_added() {
-    std::ranges::fill(has_added_, std::uint64_t{0});
-    seen_added_ = 0;
-    see_added();
 }
 
 BestLabellings::~BestLabellings() = default;
 
 void BestLabellings::fetch_lists(std::size_t s) const {
-    const std::size_t first = set_.starts[s], last = std::min<std::size_t>(set_.starts[s + 1], first + kFetched);
-    const auto fetch = [](const auto& list, std::size_t begin, std::size_t end) {
-        const std::size_t stop = std::min(end, begin + kLines * 64 / sizeof(list[0]));
-        for (std::size_t i = begin; i < stop; i += 64 / sizeof(list[0])) fetch_to_read(&list[i]);
-    };
-    fetch(row_starts_, first, last + 1);
-    fetch(far_starts_, first, last + 1);
-    fetch(part_starts_, first, last + 1);
-    fetch(rare_starts_, first, last + 1);
-    fetch(rows_, row_starts_[first], row_starts_[last]);
-    fetch(far_, far_starts_[first], far_starts_[last]);
-    fetch(parts_, part_starts_[first], part_starts_[last]);
-    fetch(rare_, rare_starts_[first], rare_starts_[last]);
-    if (!set_.partly_labelled()) fetch(set_.gold, first, last);
-}
-
-void BestLabellings::fetch_weights(const ScaledWeights& weights, std::size_t s) const {
-    const std::size_t first = set_.starts[s], last = std::min<std::size_t>(set_.starts[s + 1], first + kFetched);
-    const auto fetch = [&](const auto* v) {
-        for (std::size_t i = far_starts_[first]; i < far_starts_[last]; ++i)
-            for (std::size_t y = 0; y < K_; y += 64 / sizeof(*v)) fetch_to_read(v + far_[i] + y);
-        for (std::size_t i = part_starts_[first]; i < part_starts_[last]; ++i)
-            if (parts_[i].begin > kNear) fetch_to_read(v + parts_[i].begin);
-        for (std::size_t i = rare_starts_[first]; i < rare_starts_[last]; ++i) fetch_to_read(v + rare_[i].begin);
-    };
-    if (weights.rounded.empty())
-        fetch(weights.stored.data());
-    else
-        fetch(weights.rounded.data());
+    units_.fetch_lists(set_.starts[s], set_.starts[s + 1]);
+    if (!set_.partly_labelled()) fetch_to_read(&set_.gold[set_.starts[s]]);
 }
 
 std::size_t BestLabellings::n_steps(std::size_t s) const { return set_.has_pair_attributes() ? set_.length(s) - 1 : 1; }
@@ -254,29 +83,7 @@ std::size_t BestLabellings::n_steps(std::size_t s) const { return set_.has_pair_
 std::size_t BestLabellings::part_count(std::size_t s) const { return set_.length(s) * K_ + n_steps(s) * K_ * K_; }
 
 void BestLabellings::put_unit_scores(const ScaledWeights& weights, std::size_t s, double* unary) const {
-    const bool valued = set_.valued();
-    const TokenUnits tokens{row_starts_.data(),
-                            rows_.data(),
-                            last_row_,
-                            valued ? row_factors_.data() : nullptr,
-                            far_starts_.data(),
-                            far_.data(),
-                            part_starts_.data(),
-                            parts_.data(),
-                            valued ? part_values_.data() : nullptr,
-                            rare_starts_.data(),
-                            rare_.data(),
-                            valued ? rare_values_.data() : nullptr};
-    const linear::Additions& added = index_->added(TrainingSet::kUnits);
-    const auto gather = [&](auto kernel, auto values) {
-        kernel({labels_.data(), has_added_.data(), added.first().data(), added.entries().data(), factors_.data(),
-                values.data(), values.size()},
-               tokens, set_.starts[s], set_.starts[s + 1], K_, unary);
-    };
-    if (weights.rounded.empty())
-        gather(kernels().gather, weights.stored);
-    else
-        gather(kernels().gather_rounded, weights.rounded);
+    units_.scores(weights, set_.starts[s], set_.starts[s + 1], unary);
     if (weights.scale == 1.0) return;
     for (std::size_t i = 0; i < set_.length(s) * K_; ++i) unary[i] *= weights.scale;
 }
@@ -523,46 +330,6 @@ Output BestLabellings::found(std::size_t s, const std::int32_t* labels, double t
     return out;
 }
 
-template <class Visit>
-[[gnu::always_inline]] inline void BestLabellings::each_row(std::size_t token, Visit visit) const {
-    for (std::size_t i = row_starts_[token]; i < row_starts_[token + 1]; ++i)
-        visit(rows_[i], row_factors_.empty() ? 1.0 : row_factors_[i]);
-}
-
-template <class Visit>
-[[gnu::always_inline]] inline void BestLabellings::each_part(std::size_t token, Visit visit) const {
-    for (std::size_t i = part_starts_[token]; i < part_starts_[token + 1]; ++i)
-        visit(parts_[i], part_values_.empty() ? 1.0 : double{part_values_[i]});
-}
-
-template <class Visit>
-[[gnu::always_inline]] inline void BestLabellings::each_rare(std::size_t token, Visit visit) const {
-    for (std::size_t i = rare_starts_[token]; i < rare_starts_[token + 1]; ++i)
-        visit(rare_[i], rare_values_.empty() ? 1.0 : double{rare_values_[i]});
-}
-
-std::size_t BestLabellings::n_units(std::size_t token) const {
-    return row_starts_[token + 1] - row_starts_[token] + part_starts_[token + 1] - part_starts_[token] +
-           rare_starts_[token + 1] - rare_starts_[token];
-}
-
-std::uint32_t BestLabellings::weight_of(const PartRow& part, std::uint32_t label) {
-    const std::uint64_t bit = std::uint64_t{1} << label;
-    if (!(part.labels & bit)) return kNoWeight;
-    return part.begin + static_cast<std::uint32_t>(std::popcount(part.labels & (bit - 1)));
-}
-
-std::uint32_t BestLabellings::weight_of(const RareUnit& rare, std::uint32_t label) {
-    if (rare.size == RareUnit::kRow) return rare.begin + label;
-    if (rare.size > 0 && rare.label == label) return rare.begin;
-    for (std::uint32_t w = rare.begin + 1; w < rare.begin + rare.size; ++w)
-        if (labels_[w] == label) return w;
-    const bool first = !(has_added_[rare.unit / 64] >> rare.unit % 64 & 1);
-    const std::uint32_t weight = index_->find_or_add_later(TrainingSet::kUnits, rare.unit, label, first);
-    see_added();
-    return weight;
-}
-
 std::uint32_t BestLabellings::sequence(std::size_t example) const {
     if (example >= set_.n_examples) throw std::invalid_argument("there is no example " + std::to_string(example));
     return set_.sequence[example];
@@ -573,22 +340,13 @@ void BestLabellings::require_length(std::uint32_t s, const Output& output) const
         throw std::invalid_argument("this output is of another example");
 }
 
-void BestLabellings::prefetch_update(const PrefetchTarget& touched) { sum_->prefetch_update(touched); }
-
 template <class Add>
 [[gnu::always_inline]] inline void BestLabellings::each_difference(std::size_t token, std::uint32_t right,
                                                                    std::uint32_t wrong, Add add) {
-    each_row(token, [&](std::uint32_t begin, double x) {
-        add(begin + right, x, 1.0);
-        add(begin + wrong, -x, 1.0);
+    units_.each_unit(token, [&](double x, double count, auto weight_of) {
+        add(weight_of(right), x, count);
+        add(weight_of(wrong), -x, count);
     });
-    const auto put = [&](const auto& unit, double value) {
-        const double x = steps_[unit.factor] * value, count = counts_[unit.factor];
-        add(weight_of(unit, right), x, count);
-        add(weight_of(unit, wrong), -x, count);
-    };
-    each_part(token, put);
-    each_rare(token, put);
 }
 
 void BestLabellings::difference(std::size_t example, const Output& output, SparseVector& out) {
@@ -609,37 +367,40 @@ void BestLabellings::difference_to(std::size_t example, const Output& gold, cons
 template <class Label>
 void BestLabellings::put_difference(std::size_t s, const Label* gold, std::span<const std::uint32_t> labels,
                                     SparseVector& out) {
-    sum_->begin();
+    sum_.begin();
+    const auto add = [&](std::uint32_t w, double x, double count = 1.0) {
+        if (w != kNoWeight) sum_.add(w, x, count);
+    };
     std::size_t n_wrong = 0;
     for (std::size_t t = 0; t < set_.length(s); ++t) n_wrong += labels[t] != gold[t];
     for (std::size_t t = 0; t < set_.length(s); ++t) {
         const std::size_t token = set_.starts[s] + t;
         const std::uint32_t label = labels[t];
         if (label != gold[t]) {
-            sum_->expect(2 * n_units(token));
+            sum_.expect(2 * units_.n_units(token));
             if (n_wrong == 1)  // the units of one token are all different
-                each_difference(token, gold[t], label,
-                                [&](std::uint32_t w, double x, double count) { sum_->append(w, x, count); });
+                each_difference(token, gold[t], label, [&](std::uint32_t w, double x, double count) {
+                    if (w != kNoWeight) sum_.append(w, x, count);
+                });
             else
-                each_difference(token, gold[t], label,
-                                [&](std::uint32_t w, double x, double count) { sum_->add(w, x, count); });
+                each_difference(token, gold[t], label, add);
         }
         if (t == 0 || (label == gold[t] && labels[t - 1] == gold[t - 1])) continue;
         const auto right = static_cast<std::uint32_t>(gold[t - 1] * K_ + gold[t]);
         const auto wrong = static_cast<std::uint32_t>(labels[t - 1] * K_ + label);
-        sum_->expect(2);
-        sum_->add(transition(right), 1.0);
-        sum_->add(transition(wrong), -1.0);
+        sum_.expect(2);
+        add(transition(right), 1.0);
+        add(transition(wrong), -1.0);
         if (!set_.has_pair_attributes()) continue;
         const Occurrences& o = set_.pair_occurrences;
-        sum_->expect(2 * (o.starts[token + 1] - o.starts[token]));
+        sum_.expect(2 * (o.starts[token + 1] - o.starts[token]));
         for (std::size_t i = o.starts[token]; i < o.starts[token + 1]; ++i) {
             const double x = o.value(i);
-            sum_->add(index_->find_or_add(TrainingSet::kPairs, o.numbers[i], right), x);
-            sum_->add(index_->find_or_add(TrainingSet::kPairs, o.numbers[i], wrong), -x);
+            add(index_->find_or_add(TrainingSet::kPairs, o.numbers[i], right), x);
+            add(index_->find_or_add(TrainingSet::kPairs, o.numbers[i], wrong), -x);
         }
     }
-    sum_->end(out);
+    sum_.end(out);
 }
 
 // NaN where pairs of labels have attributes, or the weights lack some that are there by now.
@@ -664,13 +425,13 @@ double BestLabellings::margin_of(const Real* v, std::size_t s, std::span<const s
             const auto row = [&](std::uint32_t begin, double x) {
                 sum += x * (value(begin + gold[t]) - value(begin + labels[t]));
             };
-            each_row(token, row);
-            each_part(token, [&](const PartRow& part, double x) {
-                x *= factors_[part.factor];
-                sum += x * (value(weight_of(part, gold[t])) - value(weight_of(part, labels[t])));
+            units_.each_row(token, row);
+            units_.each_part(token, [&](const PartRow& part, double x) {
+                x *= units_.factor(part.factor);
+                sum += x * (value(units_.weight_of(part, gold[t])) - value(units_.weight_of(part, labels[t])));
             });
-            each_rare(token, [&](const RareUnit& rare, double x) {
-                x *= factors_[rare.factor];
+            units_.each_rare(token, [&](const RareUnit& rare, double x) {
+                x *= units_.factor(rare.factor);
                 if (rare.size == RareUnit::kRow) {
                     row(rare.begin, x);
                     return;
@@ -679,7 +440,7 @@ double BestLabellings::margin_of(const Real* v, std::size_t s, std::span<const s
                     if (label == gold[t]) sum += x * value(w);
                     if (label == labels[t]) sum -= x * value(w);
                 };
-                for (std::uint32_t w = rare.begin; w < rare.begin + rare.size; ++w) add(labels_[w], w);
+                for (std::uint32_t w = rare.begin; w < rare.begin + rare.size; ++w) add(units_.code(w), w);
                 index_->added(TrainingSet::kUnits).each(rare.unit, add);
             });
         }
@@ -729,7 +490,10 @@ void BestLabellings::difference_of_marginals(std::size_t example, std::span<cons
     const std::uint32_t s = sequence(example);
     if (s == kNoAttribute) return out.clear();
     if (marginals.size() != part_count(s)) throw std::invalid_argument("marginals have the wrong size");
-    sum_->begin();
+    sum_.begin();
+    const auto add = [&](std::uint32_t w, double x, double count = 1.0) {
+        if (w != kNoWeight) sum_.add(w, x, count);
+    };
     const std::size_t length = set_.length(s), size = K_ * K_;
     const double* edges = marginals.data() + length * K_;
     std::vector<double> moves(edges, edges + (length > 1 ? n_steps(s) * size : 0));
@@ -738,21 +502,21 @@ void BestLabellings::difference_of_marginals(std::size_t example, std::span<cons
         const std::size_t token = set_.starts[s] + t;
         const double* p = marginals.data() + t * K_;
         const auto rest = [&](std::uint32_t y) { return (y == set_.gold[token] ? 1.0 : 0.0) - p[y]; };
-        sum_->expect(K_ * n_units(token));
+        sum_.expect(K_ * units_.n_units(token));
         const auto some = [&](std::uint32_t begin, std::size_t size, double x, double count) {
             for (std::uint32_t w = begin; w < begin + size; ++w)
-                if (rest(labels_[w]) != 0.0) sum_->add(w, x * rest(labels_[w]), count);
+                if (const double p = rest(units_.code(w)); p != 0.0) sum_.add(w, x * p, count);
         };
-        each_row(token, [&](std::uint32_t begin, double x) { some(begin, K_, x, 1.0); });
-        each_part(token, [&](const PartRow& part, double x) {
-            some(part.begin, static_cast<std::size_t>(std::popcount(part.labels)), steps_[part.factor] * x,
-                 counts_[part.factor]);
+        units_.each_row(token, [&](std::uint32_t begin, double x) { some(begin, K_, x, 1.0); });
+        units_.each_part(token, [&](const PartRow& part, double x) {
+            some(part.begin, static_cast<std::size_t>(std::popcount(part.labels)), units_.step(part.factor) * x,
+                 units_.count(part.factor));
         });
-        each_rare(token, [&](const RareUnit& rare, double x) {
-            const double step = steps_[rare.factor] * x, count = counts_[rare.factor];
+        units_.each_rare(token, [&](const RareUnit& rare, double x) {
+            const double step = units_.step(rare.factor) * x, count = units_.count(rare.factor);
             if (index_->grows()) {
                 for (std::uint32_t y = 0; y < K_; ++y)
-                    if (rest(y) != 0.0) sum_->add(weight_of(rare, y), step * rest(y), count);
+                    if (rest(y) != 0.0) add(units_.weight_of(rare, y), step * rest(y), count);
             } else {  // no need to look for weights that are not there
                 some(rare.begin, rare.size == RareUnit::kRow ? K_ : rare.size, step, count);
             }
@@ -765,16 +529,16 @@ void BestLabellings::difference_of_marginals(std::size_t example, std::span<cons
         const Occurrences& pairs = set_.pair_occurrences;
         for (std::uint32_t pair = 0; pair < size; ++pair) {
             if (step[pair] == 0.0) continue;
-            sum_->expect(pairs.starts[token + 1] - pairs.starts[token]);
+            sum_.expect(pairs.starts[token + 1] - pairs.starts[token]);
             for (std::size_t i = pairs.starts[token]; i < pairs.starts[token + 1]; ++i)
-                sum_->add(index_->find_or_add(TrainingSet::kPairs, pairs.numbers[i], pair),
-                          step[pair] * static_cast<double>(pairs.value(i)));
+                add(index_->find_or_add(TrainingSet::kPairs, pairs.numbers[i], pair),
+                    step[pair] * static_cast<double>(pairs.value(i)));
         }
     }
-    sum_->expect(size);  // as many are different
+    sum_.expect(size);  // as many are different
     for (std::size_t i = 0; i < moves.size(); ++i)
-        if (moves[i] != 0.0) sum_->add(transition(i % size), moves[i]);
-    sum_->end(out);
+        if (moves[i] != 0.0) add(transition(i % size), moves[i]);
+    sum_.end(out);
 }
 
 }  // namespace tw::chain

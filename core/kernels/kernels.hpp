@@ -89,7 +89,8 @@ struct AddedWeight {
 inline constexpr std::uint32_t kNoneAdded = ~std::uint32_t{0};
 template <class Real>
 struct UnitWeights {
-    const std::uint16_t* labels;       // of each weight
+    const std::uint16_t* labels;  // of each weight from `first` on
+    std::uint32_t first;
     const std::uint64_t* has_added;    // a bit for each unit
     const std::uint32_t* first_added;  // of each unit that has added weights
     const AddedWeight* added;
@@ -123,10 +124,10 @@ struct TokenUnits {
     const std::uint32_t *far_starts, *far;
     const std::uint32_t* part_starts;
     const PartRow* parts;
-    const float* part_values;  // or null: all ones
+    const double* part_values;  // or null: all ones
     const std::uint32_t* rare_starts;
     const RareUnit* rare;
-    const float* rare_values;  // or null: all ones
+    const double* rare_values;  // or null: all ones
 };
 
 inline constexpr std::int32_t kTied = -1;

@@ -24,7 +24,7 @@ TW_INLINE void store_half_doubles(double* to, FloatPack v) {
 template <class Real>
 TW_INLINE double part_value(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t i) {
     const double factor = w.factors[tokens.parts[i].factor];
-    return tokens.part_values ? factor * (double)tokens.part_values[i] : factor;
+    return tokens.part_values ? factor * tokens.part_values[i] : factor;
 }
 
 // The sums of B vectors of labels, the last of them perhaps half a one, stay in registers while the rows of a token are
@@ -146,10 +146,10 @@ TW_INLINE void add_rest(const UnitWeights<Real>& w, const RareUnit& rare, double
         for (size_t y = 1; y < K; ++y) row[y] += x * (double)from[y];
         return;
     }
-    for (size_t j = 1; j < rare.size; ++j) row[w.labels[rare.begin + j]] += x * (double)from[j];
+    for (size_t j = 1; j < rare.size; ++j) row[w.labels[rare.begin - w.first + j]] += x * (double)from[j];
     if (!has_added(w.has_added, rare.unit)) return;
     for (std::uint32_t a = w.first_added[rare.unit]; a != kNoneAdded; a = w.added[a].next)
-        row[w.added[a].code] += x * (double)w.weights[w.added[a].weight];
+        if (w.added[a].weight < w.n_weights) row[w.added[a].code] += x * (double)w.weights[w.added[a].weight];
 }
 
 // What is far away in memory is fetched, a block of tokens at a time, while the rows of some tokens are added: rows
@@ -170,7 +170,7 @@ void gather(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t begin, 
         };
         const auto x = [&](const RareUnit* rare) TW_INLINE_LAMBDA {
             const double factor = w.factors[rare->factor];
-            return tokens.rare_values ? factor * (double)tokens.rare_values[rare - tokens.rare] : factor;
+            return tokens.rare_values ? factor * tokens.rare_values[rare - tokens.rare] : factor;
         };
         const auto row = [&](const RareUnit* rare) TW_INLINE_LAMBDA { return out + (rare->token - begin) * K; };
         for (size_t i = tokens.far_starts[from]; i < tokens.far_starts[to]; ++i)
@@ -186,7 +186,7 @@ void gather(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t begin, 
             if (listed[i]->size == RareUnit::kRow) {
                 fetch_row(w.weights + listed[i]->begin, K);
             } else {
-                prefetch(w.labels + listed[i]->begin);
+                prefetch(w.labels + (listed[i]->begin - w.first));
                 prefetch(w.first_added + listed[i]->unit);
             }
         }

@@ -62,7 +62,11 @@ struct Channel {
     std::vector<std::uint32_t> codes = {};  // by code of the block; empty: the same
     SparseRows shares = {};                 // by code of the block: (code of the channel, share); none: `codes` says it
     std::vector<std::size_t> first = {};    // the first site of each example; [n_examples + 1]
-    SparseRows rows = {};                   // the units of each site, unless there is
+    // The units of each site, unless there is a source of them. A unit may stand for several attributes that always
+    // occur together, with value 1; its value is then what multiplies its weight in a score, see Variables in
+    // oracle.hpp.
+    SparseRows rows = {};
+    std::vector<std::uint32_t> n_members = {};  // of units; empty: one each
     std::shared_ptr<const UnitSource> source = nullptr;
 
     std::size_t n_sites(std::size_t example) const { return first[example + 1] - first[example]; }

@@ -8,6 +8,13 @@
 #include "../base/interrupt.hpp"
 
 namespace tw::linear {
+namespace {
+
+// Where weights are added later, units have all codes from the start that have so large a share of them, or occur so
+// often, in sites for a code: they are added up by vectors.
+constexpr std::size_t kFullRow = 4, kOften = 8, kMostInRow = 64;
+
+}  // namespace
 
 Features::Features(const Structure& structure, const Lists& shapes, std::vector<Channel> channels)
     : channels_(std::move(channels)) {
@@ -35,25 +42,52 @@ Features::Features(const Structure& structure, const Lists& shapes, std::vector<
     }
 }
 
-void Features::set_weights(std::vector<WeightTable> tables, bool grows) {
+void Features::set_weights(std::vector<WeightTable> tables, bool grows, bool by_member) {
     tables_ = std::move(tables);
-    index_ = WeightIndex(grows);
+    index_ = std::make_shared<WeightIndex>(grows);
     rows_.resize(channels_.size());
+    lists_.resize(channels_.size());
     for (std::size_t c = 0; c < channels_.size(); ++c) {
         const std::size_t n_units = channels_[c].n_units;
         const WeightTable& table = tables_[c];
-        index_.add_channel(channels_[c].n_codes, n_units, table.starts, table.codes);
+        index_->add_channel(channels_[c].n_codes, n_units, table.starts, table.codes);
         if (table.starts.empty()) continue;
         if (table.starts.size() != n_units + 1) throw std::invalid_argument("a table of weights has the wrong size");
         rows_[c].resize(n_units + 1);
         for (std::size_t u = 0; u <= n_units; ++u) {
             const std::uint32_t begin = table.starts[u];
-            rows_[c][u] = {index_.offset(c) + begin, begin < table.codes.size() ? table.codes[begin] : 0};
+            rows_[c][u] = {index_->offset(c) + begin, begin < table.codes.size() ? table.codes[begin] : 0};
         }
+    }
+    for (std::size_t c = 0; c < channels_.size(); ++c)
+        if (!channels_[c].source && channels_[c].n_codes <= ListedUnits::kMostCodes) make_lists(c, by_member);
+}
+
+void Features::make_lists(std::size_t c, bool by_member) {
+    const Channel& channel = channels_[c];
+    const std::vector<std::uint32_t>& members = channel.n_members;
+    const auto value = [&](std::size_t i) {  // of members
+        return !members.empty() && members[channel.rows.columns[i]] > 1 ? 1.0 : channel.rows.value(i);
+    };
+    bool valued = false;
+    for (std::size_t i = 0; i < channel.rows.values.size() && !valued; ++i) valued = value(i) != 1.0;
+    lists_[c] = std::make_unique<ListedUnits>(index_, c, channel.n_codes, members, by_member, valued);
+    InterruptCheck check;
+    for (std::size_t s = 0; s < channel.rows.size(); ++s) {
+        check();
+        for (std::size_t i = channel.rows.starts[s]; i < channel.rows.starts[s + 1]; ++i)
+            lists_[c]->add(channel.rows.columns[i], value(i));
+        lists_[c]->end_site();
     }
 }
 
-void Features::find_weights(const Lists& gold, Combinations combinations) {
+void Features::grow_again(std::span<const double> list) {
+    index_->set_to(list);
+    for (const auto& lists : lists_)
+        if (lists) lists->see_all_added();
+}
+
+void Features::find_weights(const Lists& gold, Combinations combinations, bool by_member) {
     std::vector<WeightTable> tables(channels_.size());
     std::vector<std::uint64_t> pairs;  // unit * n_codes + code
     std::vector<double> counts, scratch, of_sites;
@@ -80,52 +114,52 @@ void Features::find_weights(const Lists& gold, Combinations combinations) {
         }
         std::ranges::sort(pairs);
         pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
-        tables[c].starts.assign(channel.n_units + 1, 0);
-        for (const std::uint64_t pair : pairs) {
-            ++tables[c].starts[pair / channel.n_codes + 1];
-            tables[c].codes.push_back(static_cast<std::uint32_t>(pair % channel.n_codes));
+        std::vector<std::uint32_t> how_often;  // of units that may have all codes
+        if (combinations == Combinations::kGrown && (channel.n_codes <= kMostInRow || channel.n_units == 1)) {
+            how_often.resize(channel.n_units, 0);
+            for (const std::uint32_t unit : channel.rows.columns) how_often[unit] += how_often[unit] != ~0u;
         }
-        for (std::size_t u = 0; u < channel.n_units; ++u) tables[c].starts[u + 1] += tables[c].starts[u];
+        tables[c].starts.push_back(0);
+        auto pair = pairs.begin();
+        for (std::size_t u = 0; u < channel.n_units; ++u) {
+            const auto first = pair;
+            while (pair != pairs.end() && *pair / channel.n_codes == u) ++pair;
+            if (!how_often.empty() && (static_cast<std::size_t>(pair - first) > channel.n_codes / kFullRow ||
+                                       std::size_t{how_often[u]} * kOften >= channel.n_codes))
+                for (std::uint32_t code = 0; code < channel.n_codes; ++code) tables[c].codes.push_back(code);
+            else
+                for (auto own = first; own != pair; ++own)
+                    tables[c].codes.push_back(static_cast<std::uint32_t>(*own % channel.n_codes));
+            tables[c].starts.push_back(static_cast<std::uint32_t>(tables[c].codes.size()));
+        }
     }
-    set_weights(std::move(tables), combinations == Combinations::kGrown);
+    set_weights(std::move(tables), combinations == Combinations::kGrown, by_member);
 }
 
-void Features::add_scores(std::size_t c, std::span<const double> weights, std::size_t first, std::size_t n_sites,
+// Where there are too many codes for lists.
+template <class Real>
+void Features::add_scores(std::size_t c, std::span<const Real> weights, std::size_t first, std::size_t n_sites,
                           double* out) const {
     const Channel& channel = channels_[c];
     const std::size_t n_codes = channel.n_codes;
-    const double* w = weights.data();
-    const std::uint32_t* codes = index_.codes(c).data();
-    const std::uint32_t offset = index_.offset(c);
-    const std::uint32_t* units = channel.rows.columns.data();
-    const Additions& added = index_.added(c);
-    const bool grown = !added.entries().empty(), full = rows_[c].empty();
-    const Row* rows = rows_[c].data();
-    const std::size_t end = channel.rows.columns.size();
-    std::size_t ahead = channel.rows.starts[first] + kAhead;
+    const Real* w = weights.data();
+    const std::uint32_t* codes = index_->codes(c).data();
+    const std::uint32_t offset = index_->offset(c);
+    const Additions& added = index_->added(c);
+    const bool grown = !added.entries().empty();
     for (std::size_t s = 0; s < n_sites; ++s, out += n_codes)
         each_unit(c, first + s,
-                  [&](std::uint32_t unit, double x, std::uint32_t begin, std::uint32_t size, std::uint32_t code) {
-                      if (!full && ahead + kAhead < end) {
-                          fetch_to_read(&rows[units[ahead + kAhead]]);
-                          fetch_to_read(w + rows[units[ahead++]].begin);
-                      }
-                      const double* of_unit = w + begin;
+                  [&](std::uint32_t unit, double x, std::uint32_t begin, std::uint32_t size, std::uint32_t) {
                       if (size == n_codes)
-                          add_row(out, of_unit, x, n_codes);
-                      else if (size == 1)
-                          out[code] += x * *of_unit;
+                          add_row(out, w + begin, x, n_codes);
                       else
-                          for (std::uint32_t k = 0; k < size; ++k) out[codes[begin - offset + k]] += x * of_unit[k];
+                          for (std::uint32_t k = 0; k < size; ++k)
+                              out[codes[begin - offset + k]] += x * static_cast<double>(w[begin + k]);
                       if (grown)
                           added.each(unit, [&](std::uint32_t of, std::uint32_t weight) {
-                              if (weight < weights.size()) out[of] += x * w[weight];
+                              if (weight < weights.size()) out[of] += x * static_cast<double>(w[weight]);
                           });
                   });
-}
-
-bool Features::reads_rounded() const {
-    return std::ranges::all_of(channels_, [](const Channel& channel) { return channel.source != nullptr; });
 }
 
 UnitSource::Scratch& Features::scratch_of(std::size_t c, Scratch& space) const {
@@ -151,7 +185,7 @@ void Features::add_made_scores(std::size_t c, std::span<const Real> weights, std
     constexpr std::size_t kRowsAhead = 3, kLine = 64 / sizeof(Real);
     const std::size_t n = channels_[c].n_sites(example), n_codes = channels_[c].n_codes;
     const UnitLists& lists = made(c, example, space);
-    const Real* w = weights.data() + index_.offset(c);
+    const Real* w = weights.data() + index_->offset(c);
     const std::uint32_t* units = lists.units.data();
     const std::size_t last = lists.units.size();
     if (n_codes == 1) {
@@ -188,6 +222,23 @@ void Features::add_made_scores(std::size_t c, std::span<const Real> weights, std
     }
 }
 
+void Features::put_scores(std::size_t c, const ScaledWeights& weights, std::size_t example, double* out,
+                          Scratch& space) const {
+    const std::size_t first = channels_[c].first[example], n_sites = channels_[c].n_sites(example);
+    if (lists_[c]) return lists_[c]->scores(weights, first, first + n_sites, out);
+    std::fill_n(out, n_sites * channels_[c].n_codes, 0.0);
+    const auto add = [&](auto values) {
+        if (channels_[c].source)
+            add_made_scores(c, values, example, out, space);
+        else
+            add_scores(c, values, first, n_sites, out);
+    };
+    if (weights.rounded.empty())
+        add(weights.stored);
+    else
+        add(weights.rounded);
+}
+
 void Features::scores(const ScaledWeights& weights, std::size_t example, double* out, Scratch& space) const {
     std::fill_n(out, n_parts(example), 0.0);
     const auto add = [&](std::size_t c, double* to) {
@@ -203,14 +254,14 @@ void Features::scores(const ScaledWeights& weights, std::size_t example, double*
         const Channel& channel = channels_[c];
         const std::size_t n = channel.n_sites(example), sites_of_block = n_sites(example, channel.block);
         double* of_block = out + begin(example, channel.block);
-        if (channel.lies_as_block(sites_of_block)) {
-            add(c, of_block);
-        } else {
-            space.of_sites.assign(n * channel.n_codes, 0.0);
-            add(c, space.of_sites.data());
-            channel.spread(space.of_sites.data(), n, sites_of_block, n_codes_[channel.block], of_block, space.sums,
+        space.of_sites.resize(std::max(space.of_sites.size(), n * channel.n_codes + ListedUnits::kRoom));
+        double* of_sites = space.of_sites.data();
+        put_scores(c, weights, example, of_sites, space);
+        if (channel.lies_as_block(sites_of_block))
+            add_row(of_block, of_sites, 1.0, n * channel.n_codes);
+        else
+            channel.spread(of_sites, n, sites_of_block, n_codes_[channel.block], of_block, space.sums,
                            map_of(c, example, space));
-        }
     }
     if (weights.scale != 1.0)
         for (std::size_t i = 0; i < n_parts(example); ++i) out[i] *= weights.scale;
@@ -242,10 +293,28 @@ void Features::take_made(std::size_t c, std::size_t example, SparseSum& out) {
     std::size_t at = 0;
     each_site(entries_, [&](std::uint32_t site, std::span<const Entry> codes) {
         while (sites_[at] != site) ++at;
+        out.expect((space_.made.starts[at + 1] - space_.made.starts[at]) * codes.size());
         for (std::size_t u = space_.made.starts[at]; u < space_.made.starts[at + 1]; ++u)
             for (const Entry& entry : codes)
-                out.add(index_.offset(c) + space_.made.units[u] * n_codes + entry.code, entry.x);
+                out.add(index_->offset(c) + space_.made.units[u] * n_codes + entry.code, entry.x);
     });
+}
+
+void Features::fetch_lists(std::size_t example) const {
+    for (std::size_t c = 0; c < channels_.size(); ++c)
+        if (lists_[c]) lists_[c]->fetch_lists(channels_[c].first[example], channels_[c].first[example + 1]);
+}
+
+void Features::fetch_weights(const ScaledWeights& weights, std::size_t example) const {
+    for (std::size_t c = 0; c < channels_.size(); ++c)
+        if (lists_[c] && channels_[c].sites != Channel::Sites::kTied)
+            lists_[c]->fetch_weights(weights, channels_[c].first[example], channels_[c].first[example + 1]);
+}
+
+// Of a channel without lists.
+std::uint32_t Features::weight_of(std::size_t c, std::uint32_t unit, std::uint32_t code) {
+    if (rows_[c].empty()) return index_->offset(c) + unit * static_cast<std::uint32_t>(channels_[c].n_codes) + code;
+    return index_->find_or_add(c, unit, code);
 }
 
 // Adds up what stands in entries_, in the order of sites and codes.
@@ -253,30 +322,26 @@ void Features::take(std::size_t c, std::size_t example, SparseSum& out) {
     if (channels_[c].source) return take_made(c, example, out);
     const Channel& channel = channels_[c];
     const bool one_site = !entries_.empty() && entries_.front().site == entries_.back().site;  // its units differ
-    const Row* rows = rows_[c].empty() ? nullptr : rows_[c].data();
-    const std::uint32_t offset = index_.offset(c), n_codes = static_cast<std::uint32_t>(channel.n_codes);
-    const auto weight_of = [&](std::uint32_t unit, std::uint32_t code) {  // without a search in the usual cases
-        if (!rows) return offset + unit * n_codes + code;
-        const Row row = rows[unit];
-        const std::uint32_t size = rows[unit + 1].begin - row.begin;
-        if (size == n_codes) return row.begin + code;
-        return size > 0 && row.code == code ? row.begin : index_.find_or_add(c, unit, code);
-    };
     each_site(entries_, [&](std::uint32_t site, std::span<const Entry> of_site) {
-        const std::size_t at = channel.first[example] + site, last = channel.rows.starts[at + 1];
-        for (std::size_t u = channel.rows.starts[at]; u < last; ++u) {
-            const std::uint32_t unit = channel.rows.columns[u];
-            const double value = channel.rows.value(u);
-            if (value == 0.0) continue;
+        const std::size_t at = channel.first[example] + site;
+        const auto add_unit = [&](double x, double count, auto weight_of_code) {
+            if (x == 0.0) return;
             for (const Entry& entry : of_site) {
-                const std::uint32_t weight = weight_of(unit, entry.code);
+                const std::uint32_t weight = weight_of_code(entry.code);
                 if (weight == kNoWeight) continue;
                 if (one_site)
-                    out.append(weight, value * entry.x);
+                    out.append(weight, x * entry.x, count);
                 else
-                    out.add(weight, value * entry.x);
+                    out.add(weight, x * entry.x, count);
             }
-        }
+        };
+        out.expect(of_site.size() * channel.rows.columns_of(at).size());
+        if (lists_[c])
+            lists_[c]->each_unit(at, add_unit);
+        else
+            channel.rows.each(at, [&](std::uint32_t unit, double x) {
+                add_unit(x, 1.0, [&](std::uint32_t code) { return weight_of(c, unit, code); });
+            });
     });
 }
 

@@ -1,13 +1,14 @@
 // From weights to scores of parts and back, for the examples of any structure.
 //
 //     weights     [channel 0: unit 0's codes, unit 1's codes, ...][channel 1: ...] ... [added]
-//     lists       units of each site, one site after the other                         Channel::rows
+//     units       of each site, one site after the other                               Channel::rows, ListedUnits
 //     table       by unit: where its weights begin, and the code of the first of them  8 bytes, one line of the cache
 //     parts       [block 0: site 0's codes, site 1's codes, ...][block 1: ...]         of one example
 //
-// Scores: for each site, for each of its units, for each code that the unit has: part += value * weight. Sums go the
-// same way back. Units that have all codes are added as rows; most others have one code only, and the table says which.
-// Tables and weights are larger than the cache: they are fetched some units ahead.
+// Scores: for each site, for each of its units, for each code that the unit has: part += value * weight. They are
+// gathered from lists by kind of unit (listed_units.hpp). Sums go the same way back, by the table: units that have all
+// codes are added as rows; most others have one code only, and the table says which. Tables and sums are larger than
+// the cache: they are fetched some units ahead.
 #pragma once
 
 #include <algorithm>
@@ -23,6 +24,7 @@
 #include "../oracle.hpp"
 #include "../structures/structure.hpp"
 #include "channel.hpp"
+#include "listed_units.hpp"
 #include "weight_index.hpp"
 
 namespace tw::linear {
@@ -52,12 +54,13 @@ public:
     // `shapes`: of examples. Throws std::invalid_argument when channels and structure do not fit each other.
     Features(const Structure& structure, const Lists& shapes, std::vector<Channel> channels);
     // To be called once, before anything below: the tables as given, or made from the parts of gold.
-    void set_weights(std::vector<WeightTable> tables, bool grows);
-    void find_weights(const Lists& gold, Combinations combinations);
+    // `by_member`: what the weight of a unit with several members is, see Variables.
+    void set_weights(std::vector<WeightTable> tables, bool grows, bool by_member = false);
+    void find_weights(const Lists& gold, Combinations combinations, bool by_member);
 
     const std::vector<Channel>& channels() const { return channels_; }
-    WeightIndex& index() { return index_; }
-    const WeightIndex& index() const { return index_; }
+    const WeightIndex& index() const { return *index_; }
+    void grow_again(std::span<const double> list);  // forgets what was added and adds these
 
     std::size_t n_blocks() const { return n_codes_.size(); }
     std::size_t n_codes(std::size_t block) const { return n_codes_[block]; }
@@ -69,11 +72,12 @@ public:
     }
     std::size_t n_parts(std::size_t example) const { return begin(example, n_blocks()); }
 
-    // Whether scores() also takes weights that are rounded: where all units are made, and so have all codes.
-    bool reads_rounded() const;
-
     // Overwrites [n_parts].
     void scores(const ScaledWeights& weights, std::size_t example, double* out, Scratch& space) const;
+
+    // Bring near what scores() will read of an example.
+    void fetch_lists(std::size_t example) const;
+    void fetch_weights(const ScaledWeights& weights, std::size_t example) const;
 
     // Adds the derivatives of  sum of numbers * scores of parts  by the weights; with `power` 2, of the squares of
     // values. sums.rows(channel)(unit, where its weights begin) says where the sums of the unit's own weights begin,
@@ -109,8 +113,9 @@ private:
     static constexpr std::size_t kAhead = 12;  // units; the table twice as far
 
     // The two are never the same memory.
-    static void add_row(double* __restrict to, const double* __restrict from, double x, std::size_t n) {
-        for (std::size_t k = 0; k < n; ++k) to[k] += x * from[k];
+    template <class Real>
+    static void add_row(double* __restrict to, const Real* __restrict from, double x, std::size_t n) {
+        for (std::size_t k = 0; k < n; ++k) to[k] += x * static_cast<double>(from[k]);
     }
     // Units of all sites of an example, made by the channel's source.
     const UnitLists& made(std::size_t channel, std::size_t example, Scratch& space) const;
@@ -119,7 +124,11 @@ private:
     std::span<const std::uint32_t> map_of(std::size_t channel, std::size_t example, Scratch& space) const;
     template <class Visit>
     void each_unit(std::size_t channel, std::size_t site, Visit visit) const;
-    void add_scores(std::size_t channel, std::span<const double> weights, std::size_t first, std::size_t n_sites,
+    // Overwrites [n_sites][n_codes] and perhaps kRoom more.
+    void put_scores(std::size_t channel, const ScaledWeights& weights, std::size_t example, double* out,
+                    Scratch& space) const;
+    template <class Real>
+    void add_scores(std::size_t channel, std::span<const Real> weights, std::size_t first, std::size_t n_sites,
                     double* out) const;
     template <class Real>
     void add_made_scores(std::size_t channel, std::span<const Real> weights, std::size_t example, double* out,
@@ -130,6 +139,8 @@ private:
     void take_made(std::size_t channel, std::size_t example, SparseSum& out);
     template <class Visit>
     static void each_site(std::vector<Entry>& entries, Visit visit);
+    void make_lists(std::size_t channel, bool by_member);
+    std::uint32_t weight_of(std::size_t channel, std::uint32_t unit, std::uint32_t code);
     void take(std::size_t channel, std::size_t example, SparseSum& out);
 
     std::vector<Channel> channels_;
@@ -137,7 +148,9 @@ private:
     std::vector<std::uint32_t> begins_;
     std::vector<WeightTable> tables_;
     std::vector<std::vector<Row>> rows_;  // by channel and unit, one more at the end; none where all units have all
-    WeightIndex index_{false};
+    std::shared_ptr<WeightIndex> index_;
+    std::vector<std::unique_ptr<ListedUnits>>
+        lists_;  // by channel; none where a source makes units, or codes are too many
     std::vector<Entry> entries_;
     std::vector<std::uint32_t> sites_;
     Scratch space_;  // of collect()
@@ -150,7 +163,7 @@ template <class Visit>
     const auto n_codes = static_cast<std::uint32_t>(channels_[channel].n_codes);
     const std::size_t stop = lists.starts[site + 1];
     const Row* rows = rows_[channel].empty() ? nullptr : rows_[channel].data();
-    const std::uint32_t offset = index_.offset(channel);
+    const std::uint32_t offset = index_->offset(channel);
     for (std::size_t i = lists.starts[site]; i < stop; ++i) {
         const std::uint32_t unit = lists.columns[i];
         const Row row = rows ? rows[unit] : Row{offset + unit * n_codes, 0};
@@ -164,7 +177,7 @@ void Features::scatter_made(std::size_t c, std::size_t example, const double* of
     const std::size_t n = channels_[c].n_sites(example), n_codes = channels_[c].n_codes;
     const UnitLists& lists = made(c, example, space);
     const auto begin = [&](std::uint32_t unit) {
-        return index_.offset(c) + static_cast<std::uint32_t>(unit * n_codes);
+        return index_->offset(c) + static_cast<std::uint32_t>(unit * n_codes);
     };
     for (std::size_t s = 0; s < n; ++s, of_sites += n_codes) {
         std::size_t k = 0;
@@ -200,10 +213,10 @@ void Features::scatter(std::size_t example, const double* of_parts, Sums& sums, 
             scatter_made<power>(c, example, numbers, sums.rows(c), space);
             continue;
         }
-        const std::uint32_t* codes = index_.codes(c).data();
-        const std::uint32_t offset = index_.offset(c);
+        const std::uint32_t* codes = index_->codes(c).data();
+        const std::uint32_t offset = index_->offset(c);
         const std::uint32_t* units = channel.rows.columns.data();
-        const Additions& added = index_.added(c);
+        const Additions& added = index_->added(c);
         const bool grown = !added.entries().empty();
         const auto rows = sums.rows(c);
         const std::size_t last = channel.rows.starts[channel.first[example + 1]];

@@ -34,12 +34,13 @@ struct InPlace {
 
 LinearOracle::LinearOracle(std::shared_ptr<const Structure> structure, Examples examples, Combinations combinations,
                            std::optional<std::vector<WeightTable>> tables)
-    : set_(made(std::move(structure), std::move(examples))) {
+    : LinearOracle(made(std::move(structure), std::move(examples)), false) {
+    const bool by_member = variables() == Variables::kByMember;
     if (partly_known()) find_gold();
     if (tables)
-        set_->features.set_weights(std::move(*tables), combinations == Combinations::kGrown);
+        set_->features.set_weights(std::move(*tables), combinations == Combinations::kGrown, by_member);
     else
-        set_->features.find_weights(set_->gold, combinations);
+        set_->features.find_weights(set_->gold, combinations, by_member);
 }
 
 std::shared_ptr<LinearOracle::Set> LinearOracle::made(std::shared_ptr<const Structure> structure, Examples examples) {
@@ -125,9 +126,38 @@ void LinearOracle::require_example(std::size_t example) const {
     if (example >= n_examples()) throw std::invalid_argument("there is no example " + std::to_string(example));
 }
 
+namespace {
+
+// visit(members, weight) for all weights of units that stand for several attributes.
+template <class Visit>
+void each_shared_weight(const Features& features, Visit visit) {
+    const WeightIndex& index = features.index();
+    for (std::size_t c = 0; c < features.channels().size(); ++c) {
+        const std::vector<std::uint32_t>& members = features.channels()[c].n_members;
+        for (std::size_t u = 0; u < members.size(); ++u) {
+            if (members[u] == 1) continue;
+            for (std::uint32_t w = index.begin(c, u); w < index.begin(c, u + 1); ++w) visit(members[u], w);
+            index.added(c).each(u, [&](std::uint32_t, std::uint32_t w) { visit(members[u], w); });
+        }
+    }
+}
+
+}  // namespace
+
 std::span<const double> LinearOracle::l1_factors() const {
-    l1_factors_.resize(n_weights(), 1.0);
+    if (l1_factors_.size() == n_weights()) return l1_factors_;
+    l1_factors_.assign(n_weights(), 1.0);
+    if (variables() == Variables::kScaled)
+        each_shared_weight(features(), [&](std::uint32_t members, std::uint32_t w) {
+            l1_factors_[w] = std::sqrt(static_cast<double>(members));
+        });
     return l1_factors_;
+}
+
+std::size_t LinearOracle::n_parameters() const {
+    std::size_t total = n_weights();
+    each_shared_weight(features(), [&](std::uint32_t members, std::uint32_t) { total += members - 1; });
+    return total;
 }
 
 Workspace& LinearOracle::workspace(Space& space) const {
@@ -203,9 +233,10 @@ std::vector<Output> LinearOracle::kbest(const ScaledWeights& weights, std::size_
         both = &space.more;
     }
     std::vector<Output> out;
+    const double of_gold = partly_known() ? std::nan("") : sum(space.scores, set_->gold[example]);
     for (Answer& answer : structure().best(set_->shapes[example], {*both}, k, workspace(space))) {
         const double score = sum(space.scores, answer.parts), cost = sum(space.costs, answer.parts);
-        out.push_back({std::move(answer.parts), nullptr, score, cost});
+        out.push_back({std::move(answer.parts), nullptr, score, cost, of_gold - score});
     }
     return out;
 }
@@ -264,6 +295,7 @@ void LinearOracle::collect_difference(std::size_t example, std::span<const Part>
             ++j;
         }
     }
+    difference_.begin();
     set_->features.collect(example, counts_, difference_);
     difference_.end(out, structure().has_one_part());  // so that listing labels as outputs changes no bit
 }
@@ -284,6 +316,7 @@ void LinearOracle::difference_of_marginals(std::size_t example, std::span<const 
     space.more.resize(marginals.size());
     for (std::size_t i = 0; i < marginals.size(); ++i) space.more[i] = -marginals[i];
     for (const Part part : set_->gold[example]) space.more[part] += 1.0;
+    difference_.begin();
     set_->features.collect(example, space.more.data(), difference_, space.scratch);
     difference_.end(out, structure().has_one_part());  // so that listing labels as outputs changes no bit
 }

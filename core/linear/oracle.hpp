@@ -61,14 +61,21 @@ public:
     Sums* sums() override { return this; }
     PartMarginals* parts() override { return local_ || partly_known() ? nullptr : this; }
     PartialGold* partial() override { return partly_known() ? this : nullptr; }
-    Hints* hints() override { return reads_rounded() ? this : nullptr; }
-    bool reads_rounded() const override { return features().reads_rounded(); }
+    Hints* hints() override { return this; }
     GrowingWeights* growth() override { return this; }
     Variables variables() const override { return set_->variables; }
     bool decides() const override { return !local_ && !partly_known() && structure().decides(); }
     std::vector<double> grown() const override { return features().index().list(); }
-    void grow_again(std::span<const double> list) override { set_->features.index().set_to(list); }
+    void grow_again(std::span<const double> list) override { set_->features.grow_again(list); }
     double example_weight(std::size_t example) const override { return set_->weights[example]; }
+
+    // Single labels are few enough to be read as they are.
+    bool reads_rounded() const override { return !structure().has_one_part(); }
+    void prefetch(const ScaledWeights& weights, std::size_t next, std::size_t after) const override {
+        features().fetch_lists(after);
+        features().fetch_weights(weights, next);
+    }
+    void prefetch_update(const PrefetchTarget& touched) override { difference_.prefetch_update(touched); }
 
     std::vector<Output> kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
                               double nu) const override;
@@ -90,6 +97,7 @@ public:
                    double nu) const override;
 
     std::size_t memory_bytes() const;
+    std::size_t n_parameters() const;  // weights, with every unit taken apart
 
     const Structure& structure() const { return *set_->structure; }
     const Features& features() const { return set_->features; }
@@ -113,7 +121,8 @@ private:
         std::unique_ptr<Workspace> structure;
     };
 
-    LinearOracle(std::shared_ptr<Set> set, bool local) : set_(std::move(set)), local_(local) {}
+    LinearOracle(std::shared_ptr<Set> set, bool local)
+        : set_(std::move(set)), local_(local), difference_(set_->variables == Variables::kByMember) {}
     static std::shared_ptr<Set> made(std::shared_ptr<const Structure> structure, Examples examples);
     static void take_outputs(Set& set, const Examples& examples);
     bool partly_known() const { return !set_->allowed.empty() || !set_->allowed_parts.empty(); }

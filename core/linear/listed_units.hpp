@@ -1,0 +1,117 @@
+// The units of the sites of a channel, in lists by how many codes they have weights for, so that scores are gathered by
+// vectors and what is far away in memory is fetched before it is needed.
+//
+//     rows    units with all codes and one member     where their weights begin
+//     far     those of them that are seldom used      the same
+//     parts   units with several codes, not all       where their weights begin, a bit for each code
+//     rare    all others                              unit, site, where their weights begin, the first code
+// each with a table that says where the entries of a site begin. A unit of g members that have one weight adds a factor
+// times it: the square root of g, or g (see Variables in oracle.hpp).
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "../base/huge_pages.hpp"
+#include "../kernels/kernels.hpp"
+#include "../oracle.hpp"
+#include "weight_index.hpp"
+
+namespace tw::linear {
+
+class ListedUnits {
+public:
+    static constexpr std::size_t kMostCodes = 65535;
+    static constexpr std::size_t kRoom = 8;  // numbers that scores() may write behind the last
+
+    // Of a channel of the index with at most kMostCodes codes; `n_members` of each unit, or none: one each. `valued`:
+    // some values are not 1. Those of units with several members are.
+    ListedUnits(std::shared_ptr<WeightIndex> index, std::size_t channel, std::size_t n_codes,
+                std::span<const std::uint32_t> n_members, bool by_member, bool valued);
+    // The units of all sites, one after the other; their number is that of the calls of end_site.
+    void add(std::uint32_t unit, double value);
+    void end_site();
+
+    void see_added();      // to be called when weights were added
+    void see_all_added();  // when what was added has been replaced
+
+    // Overwrites [last - first][n_codes] with the scores at weights of scale 1.
+    void scores(const ScaledWeights& weights, std::size_t first, std::size_t last, double* out) const;
+
+    // Bring near what scores() will read.
+    void fetch_lists(std::size_t first, std::size_t last) const;
+    void fetch_weights(const ScaledWeights& weights, std::size_t first, std::size_t last) const;
+
+    std::size_t n_units(std::size_t site) const {
+        return row_starts_[site + 1] - row_starts_[site] + part_starts_[site + 1] - part_starts_[site] +
+               rare_starts_[site + 1] - rare_starts_[site];
+    }
+    // Call visit for the units of a site with their values.
+    template <class Visit>
+    void each_row(std::size_t site, Visit visit) const {  // visit(begin, x)
+        for (std::size_t i = row_starts_[site]; i < row_starts_[site + 1]; ++i)
+            visit(rows_[i], row_values_.empty() ? 1.0 : row_values_[i]);
+    }
+    template <class Visit>
+    void each_part(std::size_t site, Visit visit) const {  // visit(part, x)
+        for (std::size_t i = part_starts_[site]; i < part_starts_[site + 1]; ++i)
+            visit(parts_[i], part_values_.empty() ? 1.0 : part_values_[i]);
+    }
+    template <class Visit>
+    void each_rare(std::size_t site, Visit visit) const {  // visit(rare, x)
+        for (std::size_t i = rare_starts_[site]; i < rare_starts_[site + 1]; ++i)
+            visit(rare_[i], rare_values_.empty() ? 1.0 : rare_values_[i]);
+    }
+    // visit(x, count, weight_of) for all units: x for a derivative by the variable, for how many weights it stands, and
+    // weight_of(code), which makes a weight if need be and the index may grow.
+    template <class Visit>
+    [[gnu::always_inline]] void each_unit(std::size_t site, Visit visit) {
+        each_row(site, [&](std::uint32_t begin, double x) {
+            visit(x, 1.0, [&](std::uint32_t code) { return begin + code; });
+        });
+        const auto other = [&](const auto& unit, double x) {
+            visit(steps_[unit.factor] * x, counts_[unit.factor],
+                  [&](std::uint32_t code) { return weight_of(unit, code); });
+        };
+        each_part(site, other);
+        each_rare(site, other);
+    }
+
+    // Of a unit of several members: what multiplies a weight in a score, and in a difference; how many weights it is.
+    double factor(std::uint16_t which) const { return factors_[which]; }
+    double step(std::uint16_t which) const { return steps_[which]; }
+    double count(std::uint16_t which) const { return counts_[which]; }
+    std::uint32_t code(std::uint32_t weight) const { return codes_[weight - first_weight_]; }
+    static std::uint32_t weight_of(const PartRow& part, std::uint32_t code) {
+        const std::uint64_t bit = std::uint64_t{1} << code;
+        if (!(part.labels & bit)) return kNoWeight;
+        return part.begin + static_cast<std::uint32_t>(std::popcount(part.labels & (bit - 1)));
+    }
+    std::uint32_t weight_of(const RareUnit& rare, std::uint32_t code);
+
+    std::size_t memory_bytes() const;
+
+private:
+    std::shared_ptr<WeightIndex> index_;
+    std::size_t channel_, n_codes_;
+    std::uint32_t first_weight_;
+    std::vector<double> factors_, steps_, counts_;  // of units with so many members
+    std::vector<std::uint16_t> factor_of_;          // of units; empty: all the first
+    LargeArray<std::uint16_t> codes_;               // of weights; empty: all units have all
+    std::vector<std::uint64_t> has_added_;
+    std::size_t seen_added_ = 0;
+    // What TokenUnits says.
+    std::vector<std::uint32_t> row_starts_{0}, far_starts_{0}, part_starts_{0}, rare_starts_{0}, far_;
+    LargeArray<std::uint32_t> rows_;
+    std::uint32_t last_row_ = 0;
+    LargeArray<PartRow> parts_;
+    LargeArray<RareUnit> rare_;
+    bool valued_;
+    std::vector<double> row_values_, part_values_, rare_values_;
+};
+
+}  // namespace tw::linear
