@@ -18,7 +18,7 @@ from trelliswork.cli.checkpoint import Checkpoint
 from trelliswork.cli.main import main
 from trelliswork.cli.progress import TrainingProgress
 from trelliswork.estimators.sequence_labeler import SequenceLabeler
-from trelliswork.training import sequence_examples
+from trelliswork.training import examples as examples_module
 from trelliswork.training.monitor import Monitor
 from trelliswork.training.sequence_examples import SequenceExamples
 
@@ -70,7 +70,7 @@ WITHOUT_A_MODEL = {
     "the corpus is read": (train_module, "read_labelled"),
     "the examples are numbered": (SequenceExamples, "_read"),
     "the development data are read": (SequenceExamples, "problem"),
-    "the learner is made": (sequence_examples, "checked_learner"),
+    "the learner is made": (examples_module, "checked_learner"),
 }
 
 
