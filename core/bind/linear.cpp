@@ -134,6 +134,20 @@ void bind_structure(nb::module_& m) {
             },
             nb::arg("n_labels"), nb::arg("allowed") = nb::none(),
             "Blocks: spans, children (pairs of labels), splits; see core/structures/nested_bracketing.cpp.")
+        .def_static(
+            "grammar",
+            [](std::size_t n_symbols, std::size_t n_inner, std::size_t n_terminals, std::size_t n_codes,
+               const Numbers& rules, const Numbers& starts) {
+                require(rules.size() % 4 == 0, "rules must be rows of parent, left and right child, and code");
+                GrammarTables tables{n_symbols, n_inner, n_terminals, n_codes, {}, {}};
+                for (std::size_t i = 0; i < rules.size(); i += 4)
+                    tables.rules.push_back(
+                        {rules.data()[i], rules.data()[i + 1], rules.data()[i + 2], rules.data()[i + 3]});
+                tables.starts.assign(starts.data(), starts.data() + starts.size());
+                return grammar_structure(std::move(tables));
+            },
+            nb::arg("n_symbols"), nb::arg("n_inner"), nb::arg("n_terminals"), nb::arg("n_codes"), nb::arg("rules"),
+            nb::arg("starts"), "Derivations of a grammar; see core/structures/grammar.cpp. 2^32 - 1 stands for none.")
         .def(
             "blocks",
             [](const DerivationStructure& self, const Numbers& shape) {

@@ -54,4 +54,22 @@ std::unique_ptr<DerivationStructure> bracketing_structure(std::size_t n_labels);
 std::unique_ptr<DerivationStructure> nested_bracketing_structure(std::size_t n_labels,
                                                                  std::vector<std::uint8_t> allowed = {});
 
+// A rule of a grammar: a parent over one child or two. Symbols come first, then inner ones, then terminals, which only
+// rules with one child lead to. `code`: which score it has, or kNoPart.
+inline constexpr std::uint32_t kNoSymbol = ~std::uint32_t{0};
+struct GrammarRule {
+    std::uint32_t parent, left, right;
+    Part code;
+};
+struct GrammarTables {
+    std::size_t n_symbols, n_inner, n_terminals, n_codes;
+    std::vector<GrammarRule> rules;
+    std::vector<std::uint32_t> starts;
+};
+
+// Derivations of a weighted context-free grammar. Given the spans of its symbols and its words, a tree must have one
+// derivation. Throws std::invalid_argument when a rule with one child does not lead to a higher symbol, or something is
+// out of range.
+std::unique_ptr<DerivationStructure> grammar_structure(GrammarTables tables);
+
 }  // namespace tw

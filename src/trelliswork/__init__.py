@@ -51,6 +51,7 @@ _HOMES = {
     "structures.custom.structure": ("Structure",),
     "structures.dependency": ("DependencyTree",),
     "structures.expectation": ("ExpectationPass",),
+    "structures.grammar": ("Grammar", "Parses"),
     "structures.ngram": ("NGramChain",),
     "structures.program": ("Program",),
     "structures.results": (

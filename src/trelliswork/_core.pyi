@@ -365,6 +365,12 @@ class PartStructure:
         Blocks: spans, children (pairs of labels), splits; see core/structures/nested_bracketing.cpp.
         """
 
+    @staticmethod
+    def grammar(n_symbols: int, n_inner: int, n_terminals: int, n_codes: int, rules: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> PartStructure:
+        """
+        Derivations of a grammar; see core/structures/grammar.cpp. 2^32 - 1 stands for none.
+        """
+
     def blocks(self, arg: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], /) -> list:
         """Name, sites and codes of each kind of parts."""
 

@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Brackets", "Expectations", "Forward", "ForwardBackward", "Labeling", "Segmentation", "Tree"]
+from trelliswork.labels.trees import Constituent
+
+__all__ = ["Brackets", "Expectations", "Forward", "ForwardBackward", "Labeling", "Parse", "Segmentation", "Tree"]
 
 
 class Labeling(NamedTuple):
@@ -66,6 +68,20 @@ class Tree(NamedTuple):
 
     heads: npt.NDArray[np.int32]
     labels: npt.NDArray[np.int32] | None
+    score: float
+
+
+class Parse(NamedTuple):
+    """A tree of a grammar, and its score.
+
+    Examples
+    --------
+    >>> from trelliswork import Constituent
+    >>> Parse(Constituent.from_text("(NP (NN rain))"), -0.5).tree.leaves()
+    ['rain']
+    """
+
+    tree: Constituent
     score: float
 
 

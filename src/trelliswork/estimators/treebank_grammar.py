@@ -1,0 +1,140 @@
+"""The grammar of a treebank: relative frequencies of its rules, and how its tags emit words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from trelliswork.arguments import shown
+from trelliswork.errors import InvalidInput
+from trelliswork.estimators.hmm.unknown_words import UnseenTokens, lexicon
+from trelliswork.labels.trees import Constituent
+from trelliswork.structures import checks
+from trelliswork.structures.checks import FloatArray
+
+__all__ = ["START", "Annotation", "TreebankGrammar", "WordScores", "counted"]
+
+START = "(start)"  # brackets cannot stand in a label
+_CLASS_PSEUDO_COUNT = 0.1  # how many sightings of a known word the words like it are worth
+
+
+@dataclass
+class Annotation:
+    """Symbols for the labels of trees: each label with those of its ancestors, as many as ``vertical`` says."""
+
+    vertical: int
+    tags: set[str] = field(default_factory=set)
+    shown: dict[str, str] = field(default_factory=dict)
+
+    def __call__(self, tree: Constituent) -> Constituent:
+        """Return the tree with chains of unary brackets as one, symbols for labels, and the start symbol on top."""
+        plain = tree.collapsed()
+        above: dict[int, str] = {}  # the labels of ancestors, by the identity of a constituent
+        made: dict[int, Constituent] = {}
+        for node, _, _ in plain.nodes():
+            for child in node.children:
+                if isinstance(child, str):
+                    continue
+                if not child.is_tag:
+                    history = f"{node.label}^{above.get(id(node), '')}".split("^")
+                    above[id(child)] = "^".join(name for name in history[: self.vertical - 1] if name)
+        for node, _, _ in reversed(list(plain.nodes())):
+            children = [child if isinstance(child, str) else made[id(child)] for child in node.children]
+            made[id(node)] = node if node.is_tag else Constituent(self._symbol(node, above), children)
+        return Constituent(START, [made[id(plain)]])
+
+    def _symbol(self, node: Constituent, above: dict[int, str]) -> str:
+        ancestors = above.get(id(node), "")
+        symbol = f"{node.label}^{ancestors}" if ancestors else node.label
+        if symbol in self.tags:
+            symbol += " (phrase)"
+        self.shown[symbol] = node.label
+        return symbol
+
+
+class WordScores:
+    """Log-probabilities of words given their tags, as the counts of a treebank have them."""
+
+    def __init__(self, counts: Counter[tuple[str, str]], rare_count: int, max_suffix: int) -> None:
+        self.tags = {tag: i for i, tag in enumerate(dict.fromkeys(tag for _, tag in counts))}
+        self.words = {word: i for i, word in enumerate(dict.fromkeys(word for word, _ in counts))}
+        table = np.zeros((len(self.words), len(self.tags)))
+        for (word, tag), count in counts.items():
+            table[self.words[word], self.tags[tag]] = count
+        self._known, self._unseen = lexicon(
+            list(self.words), table, table, _CLASS_PSEUDO_COUNT, rare_count, max_suffix
+        )  # fmt: skip
+
+    def __call__(self, words: Sequence[str], tags: Sequence[str]) -> FloatArray:
+        """Return log p(word | tag), (n, T), with a column for each of ``tags``."""
+        unseen: UnseenTokens = self._unseen
+        rows = [self.words.get(word, -1) for word in words]
+        scores = self._known[rows]
+        new = [t for t, row in enumerate(rows) if row < 0]
+        if new:
+            scores[new] = unseen.log_prob([words[t] for t in new])
+        return np.ascontiguousarray(scores[:, [self.tags[tag] for tag in tags]])
+
+
+@dataclass
+class TreebankGrammar:
+    """What a treebank says: rules with log-probabilities, symbols that are not shown, and how words are scored."""
+
+    rules: list[tuple[str, tuple[str, ...], float]]
+    inner: set[str]
+    annotation: Annotation
+    lexicon: WordScores
+
+
+def counted(
+    trees: Iterable[Constituent], *, vertical: int, horizontal: int | None, rare_count: int, max_suffix: int
+) -> TreebankGrammar:
+    """Count a treebank; `Grammar.from_trees` says how."""
+    vertical = checks.as_count("vertical", vertical)
+    horizontal = None if horizontal is None else checks.as_count("horizontal", horizontal, least=0)
+    rare_count, max_suffix = (checks.as_count(*one, least=0) for one in (("rare_count", rare_count),
+                              ("max_suffix", max_suffix)))  # fmt: skip
+    kept = list(trees)
+    words: Counter[tuple[str, str]] = Counter()
+    for number, tree in enumerate(kept):
+        if not isinstance(tree, Constituent):
+            raise InvalidInput(f"tree {number} is {shown(tree)}; expected a Constituent.")
+        for word, tag in tree.tagged():
+            if tag is None:
+                raise InvalidInput(f"the word {word!r} of tree {number} has no tag: (NN {word}), say.")
+            words[word, tag] += 1
+    if not words:
+        raise InvalidInput("there are no trees to count.")
+    annotation = Annotation(vertical, {tag for _, tag in words})
+    rules: Counter[tuple[str, tuple[str, ...]]] = Counter()
+    inner: set[str] = set()
+    for tree in kept:
+        for node, _, _ in annotation(tree).nodes():
+            if not node.is_tag:
+                names = [child.label for child in node.children if isinstance(child, Constituent)]
+                rules.update(_steps(node.label, names, horizontal, inner))
+    totals: Counter[str] = Counter()
+    for (parent, _), count in rules.items():
+        totals[parent] += count
+    scored = [(parent, children, float(np.log(n / totals[parent]))) for (parent, children), n in rules.items()]
+    return TreebankGrammar(scored, inner, annotation, WordScores(words, rare_count, max_suffix))
+
+
+def _steps(
+    parent: str, children: list[str], horizontal: int | None, inner: set[str]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield a rule as it is, or as one step for each child but the last, given the children before it."""
+    if horizontal is None or len(children) < 3:
+        yield parent, tuple(children)
+        return
+    at = parent
+    for i, child in enumerate(children[:-2]):
+        history = children[max(0, i + 1 - horizontal) : i + 1]
+        rest = f"({parent}|{' '.join(history)})"
+        inner.add(rest)
+        yield at, (child, rest)
+        at = rest
+    yield at, tuple(children[-2:])
