@@ -183,18 +183,18 @@ std::string with_trees(const Treebank& treebank, std::span<const std::int32_t> h
 
 std::vector<std::int64_t> sentence_ends(const Treebank& treebank) {
     const std::string_view text = treebank.words.text;
+    const auto behind_line = [&](std::size_t at) { return std::min(text.find('\n', at), text.size() - 1) + 1; };
     std::vector<std::int64_t> ends;
-    for (std::size_t i = 1; i < treebank.words.n_sequences(); ++i) {
+    for (std::size_t i = 1; i <= treebank.words.n_sequences(); ++i) {
         const Columns::Place& last = treebank.words.lines[treebank.words.starts[i] - 1];
-        std::size_t line = text.find('\n', last.begin + last.size) + 1;  // there is another sentence behind it
-        for (bool blank = false; !blank;) {
-            const std::size_t next = text.find('\n', line) + 1;
+        std::size_t line = behind_line(last.begin + last.size);
+        for (bool blank = false; !blank && line < text.size();) {
+            const std::size_t next = behind_line(line);
             blank = text.substr(line, next - line).find_first_not_of(" \t\r\n") == text.npos;
             line = next;
         }
         ends.push_back(static_cast<std::int64_t>(line));
     }
-    if (treebank.words.n_sequences() > 0) ends.push_back(static_cast<std::int64_t>(text.size()));
     return ends;
 }
 

@@ -44,7 +44,7 @@ Treebank read_treebank(const Columns& rows, const TreeChecks& checks);
 std::string with_trees(const Treebank& treebank, std::span<const std::int32_t> heads,
                        std::span<const std::int32_t> relations, const std::vector<std::string>& names);
 
-// Where the text of each sentence ends: behind the blank line after it, that of the last one with the text.
+// Where the text of each sentence ends: behind the blank line after it, or with all of the text.
 std::vector<std::int64_t> sentence_ends(const Treebank& treebank);
 
 // The first word, from 1, of a cycle among the heads of a sentence; 0 when there is none.

@@ -42,3 +42,12 @@ def test_every_fresh_word_is_tagged(shown):
 
 def test_the_trellis_is_a_picture(shown):
     assert (shown[2] / "trellis.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_parser_is_right_more_often_than_not(shown):
+    assert percentage(shown[1], "Parser", "UAS") > 60
+    assert percentage(shown[1], "Parser", "LAS") > 50
+
+
+def test_the_tree_is_a_picture(shown):
+    assert (shown[2] / "tree.svg").read_text().startswith("<svg")

@@ -103,6 +103,7 @@ def test_wrong_files(place, kind, good, run, tmp_path):
 OPTIONS = {
     "train": "-o m.tw {good}",
     "tag": "{model} {good}",
+    "parse": "{model} {good}",
     "eval": "{model} {good}",
     "compare": "{tagged} {tagged}",
     "cv": "{good}",

@@ -88,7 +88,7 @@ def test_a_file_comes_back_byte_for_byte(text):
 def test_sentences_have_texts_of_their_own_which_make_up_the_file(text):
     treebank = read(text)
     texts = [treebank.sentence_text(i) for i in range(len(treebank))]
-    assert b"".join(texts) == (treebank.text if texts else b"")
+    assert b"".join([*texts, treebank.rest]) == treebank.text
     assert [list(read(part)) for part in texts] == [[sentence] for sentence in treebank]
 
 

@@ -1,6 +1,6 @@
-"""The demonstration: train on the corpus that ships with the library, score it, tag fresh lines, draw a trellis.
+"""The demonstration: train on the corpora that ship with the library, score, tag fresh lines, parse, draw.
 
-Run by ``make demo``, ``trelliswork demo [FOLDER]`` or ``python -m trelliswork.cli.demo [FOLDER]``; the picture goes
+Run by ``make demo``, ``trelliswork demo [FOLDER]`` or ``python -m trelliswork.cli.demo [FOLDER]``; the pictures go
 into the folder (``demo``).
 """
 
@@ -25,14 +25,19 @@ FRESH_LINES = (
 )
 
 
+HELD_OUT = 40  # sentences of the treebank that the parser does not learn from
+
+
 @click.command(
     "demo",
-    short_help="Train on the corpus that ships with the library, and tag fresh lines.",
+    short_help="Train on the corpora that ship with the library, tag fresh lines, parse.",
     epilog="Example: trelliswork demo pictures",
 )
 @click.argument("folder", default="demo")
 def command(folder: str) -> None:
-    """Train a CRF on 1,154 lines of recipes, score it beside an HMM, tag fresh lines, draw a trellis into FOLDER."""
+    """Train a CRF on 1,154 lines of recipes, score it beside an HMM, tag fresh lines; train a parser on 154 sentences
+    and score it on 40 others; draw a trellis and a tree into FOLDER.
+    """
     main([folder])
 
 
@@ -48,6 +53,7 @@ def main(arguments: list[str]) -> int:
     report(corpus, {"CRF": crf, "HMM": hmm})
     tag(crf)
     draw(crf, folder)
+    parse(folder)
     return 0
 
 
@@ -115,6 +121,33 @@ def draw(crf: tw.SequenceLabeler, folder: Path) -> None:
     path = folder / "trellis.png"
     axes.figure.savefig(path, dpi=150)  # type: ignore[union-attr]
     print(f"\nThe trellis of the second line is in {path}.")
+
+
+def parse(folder: Path) -> None:
+    """Train a small dependency parser, score it on sentences it has not seen, and draw one of its trees."""
+    import trelliswork as tw
+
+    sentences = tw.corpora.sentences()
+    learned, held_out = (
+        tw.corpora.Treebank.from_sentences(part) for part in (sentences[:-HELD_OUT], sentences[-HELD_OUT:])
+    )
+    began = time.perf_counter()
+    parser = tw.DependencyParser(hash_bits=18).fit(learned)
+    seconds = time.perf_counter() - began
+    trees = parser.predict(held_out)
+    scores = tw.evaluation.dependency_scores(held_out, trees)
+    print(f"\nTrained a dependency parser on {len(learned)} sentences ({learned.n_words:,} words) in {seconds:.2f} s.")
+    print(f"Parser, {len(held_out)} other sentences: UAS {scores.uas:.1%}, LAS {scores.las:.1%}\n")
+    longest = max(range(len(held_out)), key=lambda i: len(held_out[i].rows))
+    sentence, (heads, relations) = held_out[longest], trees[longest]
+    for word, head, relation in zip(sentence.words, heads, relations, strict=True):
+        governor = "the sentence" if head == 0 else sentence.words[head - 1]
+        print(f"  {word:<12} {relation:<10} of {governor}")
+    path = folder / "tree.svg"
+    tags = [row[2] for row in sentence.rows]
+    svg = tw.plots.arcs_svg(sentence.words, heads, relations, tags=tags, gold=(sentence.heads, sentence.relations))
+    path.write_text(svg, encoding="utf-8")
+    print(f"\nThis tree, with the right one below the words, is in {path}.")
 
 
 if __name__ == "__main__":

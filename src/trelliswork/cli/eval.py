@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trelliswork.cli.models import loaded_model, no_mmap_option, require_token_marginals
+from trelliswork.cli.models import no_mmap_option, opened_model, require_token_marginals
 from trelliswork.cli.reading import Labelled, Layout, format_of, labelled_blocks, layout_options, read_sentences
+from trelliswork.cli.trees import compared_trees, task_of
 from trelliswork.errors import InvalidInput
 from trelliswork.labels.schemes import SCHEME_NAMES
 
@@ -32,6 +33,9 @@ __all__ = ["calibration_of_model", "command", "evaluate_model", "evaluate_tagged
 @click.argument("test", metavar="TEST", default="-")
 @click.option("--tagged", is_flag=True, help="TEST is tagged: its last two columns are the gold label and the guess.")
 @click.option(
+    "--gold", metavar="FILE", help="TEST is parsed already: score its trees against those of FILE (CoNLL-U, brackets)."
+)
+@click.option(
     "--scheme", type=click.Choice([*SCHEME_NAMES, "none"], case_sensitive=False), help="How labels spell spans."
 )
 @click.option(
@@ -46,6 +50,7 @@ def command(
     model: str | None,
     test: str,
     tagged: bool,
+    gold: str | None,
     layout: Layout,
     scheme: str | None,
     strict: bool,
@@ -58,19 +63,31 @@ def command(
 
     With --tagged there is no model: the file holds gold and guessed labels side by side, as tagging a labelled file
     leaves them. Without --scheme, the scheme is found from the gold labels; labels that spell no spans, such as parts
-    of speech, are scored as tokens.
+    of speech, are scored as tokens. The model of a parser is scored by its trees: UAS and LAS, or brackets.
+    So is a file that is parsed already, against the trees of the file that --gold names.
     """
     if calibration and (tagged or test == "-"):
         raise click.UsageError("--calibration needs a MODEL and a TEST file that can be read twice.")
     if tagged and not mmap:
         raise click.UsageError("--no-mmap is about a MODEL, and with --tagged there is none.")
+    if gold is not None:
+        if tagged or calibration or scheme is not None or strict or not mmap:
+            raise click.UsageError("--gold is about trees, and goes with --json, --format and --encoding alone.")
+        _tell(*compared_trees(gold, model if model is not None else test, layout), as_json)
+        return
     reliability = None
     if tagged:
         evaluation = evaluate_tagged(model if model is not None else test, layout, scheme, strict)
     elif model is None:
         raise click.UsageError("Name a MODEL and a TEST file, or pass --tagged with a file that is tagged already.")
     else:
-        labeler = loaded_model(model, jobs, mmap)
+        labeler, settings = opened_model(model, jobs, mmap)
+        task = task_of(settings)
+        if task is not None:
+            if scheme is not None or strict or calibration:
+                raise click.UsageError("--scheme, --strict and --calibration are about labels, and this is a parser.")
+            _tell(*task.scores(labeler, test, layout), as_json)
+            return
         evaluation = evaluate_model(labeler, test, layout, scheme, strict)
         if calibration:
             require_token_marginals(labeler, str(model))
@@ -80,6 +97,10 @@ def command(
         click.echo(json.dumps(evaluation.as_dict() | more, ensure_ascii=False))
     else:
         click.echo(evaluation if reliability is None else f"{evaluation}\n\n{reliability}")
+
+
+def _tell(text: str, figures: dict[str, Any], as_json: bool) -> None:
+    click.echo(json.dumps(figures, ensure_ascii=False) if as_json else text)
 
 
 def evaluate_tagged(source: str, layout: Layout, scheme: str | None = None, strict: bool = False) -> Evaluation:

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from trelliswork.cli.models import loaded_model, no_mmap_option, require_labeler
+from trelliswork.cli.models import no_mmap_option, opened_model, require_labeler
 from trelliswork.cli.reading import Layout, layout_options, read_sentences
+from trelliswork.cli.trees import task_of
 from trelliswork.errors import InvalidInput
 
 __all__ = ["command", "described", "explained"]
@@ -93,6 +94,8 @@ def _facts(model: str, size: int, estimator: Any, top: int, labels: tuple[str, .
 
     tensors, settings = estimator.exported()
     members = models.members_of(tensors, settings)
+    if task_of(settings) is not None:
+        return {"model": model, "bytes": size, **_parser_facts(tensors, settings, labels)}
     if not members:
         return {"model": model, "bytes": size, **_single_facts(estimator, top, labels)}
     own = {name: value for name, value in settings.items() if name not in ("labels", "members", "base")}
@@ -108,6 +111,28 @@ def _facts(model: str, size: int, estimator: Any, top: int, labels: tuple[str, .
 def _metadata_of(settings: dict[str, Any]) -> list[str]:
     """What a user said of the model, a line each."""
     return [f"metadata: {name}={value}" for name, value in settings.get("metadata", {}).items()]
+
+
+def _parser_facts(tensors: dict[str, Any], settings: dict[str, Any], labels: tuple[str, ...]) -> dict[str, Any]:
+    """What is in a parser. Its attributes are hashed and have no names, so weights are counted, not listed."""
+    from trelliswork import models
+
+    if labels:
+        raise InvalidInput("--label: the attributes of a parser are hashed, so its weights have no names to show.")
+    weights = {name: _length(tensor) for name, tensor in tensors.items() if name.endswith("weights")}
+    return {
+        "labels": settings["labels"],
+        "kind": settings["kind"],
+        "weights": sum(weights.values()),
+        "tensors": models.sizes(tensors),
+        "settings": {name: value for name, value in settings.items() if name not in ("labels", "templates")},
+        "templates": settings.get("templates"),
+    }
+
+
+def _length(tensor: Any) -> int:
+    view = memoryview(tensor)
+    return view.nbytes // view.itemsize
 
 
 def _single_facts(estimator: Any, top: int, labels: tuple[str, ...]) -> dict[str, Any]:
@@ -165,7 +190,9 @@ def explained(
     """
     from trelliswork.corpora.files import name_of
 
-    labeler = loaded_model(model, None, mmap)
+    labeler, settings = opened_model(model, None, mmap)
+    if task_of(settings) is not None:
+        return _explained_trees(labeler, settings, sentence, source, layout or Layout(), token, top)
     if sentence is not None:
         width = labeler.n_columns_
         rows: list[Any] = [word.rsplit("/", width - 1) if width > 1 else [word] for word in sentence.split()]
@@ -185,6 +212,41 @@ def explained(
     if not found:
         raise InvalidInput(f"--token {token}: no sentence has this token. Give a word of it, or a position from 0.")
     return found
+
+
+def _explained_trees(
+    parser: Any,
+    settings: dict[str, Any],
+    sentence: str | None,
+    source: str | None,
+    layout: Layout,
+    token: str | None,
+    top: int,
+) -> list[tuple[dict[str, Any], str]]:
+    """Why words have their heads: for each sentence, an object for JSON and a text."""
+    if settings["kind"] != "dependency-parser" or sentence is not None:
+        raise InvalidInput("trees are explained for dependencies, and for sentences of CoNLL-U: --explain FILE.")
+    from trelliswork.corpora.treebanks import read_treebank
+
+    found = []
+    for item in read_treebank(source or "-", heads=False, encoding=layout.encoding):
+        arcs = parser.explain(item.rows)
+        chosen = [arcs[place] for place in _positions(item.words, token)]
+        if chosen:
+            record = [{**arc._asdict(), "contributions": arc.contributions[:top]} for arc in chosen]
+            text = "\n".join(_arc_text(arc, item.words, top) for arc in chosen)
+            found.append(({"tokens": item.words, "arcs": record}, text))
+    if not found:
+        raise InvalidInput(f"--token {token}: no sentence has this token. Give a word of it, or a position from 0.")
+    return found
+
+
+def _arc_text(arc: Any, words: list[str], top: int) -> str:
+    head = "the root" if arc.head == 0 else words[arc.head - 1]
+    lines = [
+        f"{words[arc.word - 1]}: {arc.relation} of {head}, score {arc.score:.3f}, probability {arc.probability:.3f}"
+    ]
+    return "\n".join([*lines, *(f"  {value:+8.3f}  {attribute}" for attribute, value in arc.contributions[:top])])
 
 
 def _positions(tokens: list[Any], token: str | None) -> list[int]:
@@ -235,13 +297,35 @@ def _as_text(explanation: Any, positions: list[int], top: int) -> str:
 def _text_of(facts: dict[str, Any]) -> str:
     if "members" in facts:
         return "\n\n".join([_text_of_committee(facts), *map(_text_of, facts["members"].values())])
+    if "kind" in facts:
+        what = f"a {facts['kind'].replace('-', ' ')} with {facts['weights']:,} weights"
+        return "\n".join([*_heading(facts, what), "", "features", *_template_lines(facts["templates"])])
+    what = f"{facts['attributes']:,} attributes, {facts['weights']:,} weights, {facts['zero_weights']:,} of them zero"
+    lines = [
+        *_heading(facts, what),
+        "",
+        "strongest transitions",
+        *(f"  {weight:+8.3f}  {before} -> {label}" for before, label, weight in facts["transitions"]),
+    ]
+    for label, weights in facts["top"].items():
+        lines += ["", label, *(f"  {weight:+8.3f}  {attribute}" for attribute, weight in weights)]
+    return "\n".join(lines)
+
+
+def _template_lines(templates: Any) -> list[str]:
+    from trelliswork.features.templates import Templates
+
+    return [f"  {line}" for line in Templates.from_dict(templates).text.splitlines()]
+
+
+def _heading(facts: dict[str, Any], what: str) -> list[str]:
+    """Size, labels, learner, options, training: what every model has."""
     settings = facts["settings"]
     learner, training = settings.get("learner", {}), settings.get("training", {})
     parameters = [f"{name}={value}" for name, value in learner.get("parameters", {}).items()]
     options = [f"{name}={value}" for name, value in settings.get("parameters", {}).items() if value is not None]
-    lines = [
-        f"{facts['model']}: {facts['bytes'] / 2**20:.2f} MiB, {facts['attributes']:,} attributes, "
-        f"{facts['weights']:,} weights, {facts['zero_weights']:,} of them zero",
+    return [
+        f"{facts['model']}: {facts['bytes'] / 2**20:.2f} MiB, {what}",
         f"labels: {' '.join(facts['labels'])}",
         f"learner: {learner.get('name')} {' '.join(parameters)}",
         f"options: {' '.join(options)}",
@@ -250,13 +334,7 @@ def _text_of(facts: dict[str, Any]) -> str:
         _probabilities(settings),
         *_metadata_of(settings),
         "bytes: " + ", ".join(f"{name} {size:,}" for name, size in facts["tensors"].items()),
-        "",
-        "strongest transitions",
-        *(f"  {weight:+8.3f}  {before} -> {label}" for before, label, weight in facts["transitions"]),
     ]
-    for label, weights in facts["top"].items():
-        lines += ["", label, *(f"  {weight:+8.3f}  {attribute}" for attribute, weight in weights)]
-    return "\n".join(lines)
 
 
 def _probabilities(settings: dict[str, Any]) -> str:

@@ -25,13 +25,14 @@ __all__ = ["cli", "main"]
 # Verb -> what `trelliswork --help` says about it; here, so that the list is printed without loading them all.
 VERBS = {
     "train": "Train a model on a labelled file.",
-    "tag": "Label new text with a model.",
+    "tag": "Label or parse new text with a model.",
+    "parse": "The same as tag.",
     "eval": "Score a model, or a file that is tagged already.",
     "compare": "Test whether two taggers differ by more than chance.",
     "cv": "Cross-validate learners and their parameters.",
     "inspect": "Show what is in a model: labels, transitions, weights; explain a token.",
     "convert": "Rewrite a corpus in another format or label scheme, or a model in fewer bytes.",
-    "demo": "Train on the corpus that ships with the library, and tag fresh lines.",
+    "demo": "Train on the corpora that ship with the library, tag fresh lines, parse.",
     "bench": "Time this library beside the peers that are installed.",
 }
 INTERRUPTED, BROKEN_PIPE = 130, 141  # 128 + the signal, as the shell reports other programs

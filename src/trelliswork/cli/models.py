@@ -14,6 +14,7 @@ __all__ = [
     "metadata_from",
     "metadata_option",
     "no_mmap_option",
+    "opened_model",
     "require_labeler",
     "require_token_marginals",
 ]
@@ -62,6 +63,11 @@ def require_labeler(settings: Mapping[str, Any], path: str) -> None:
 
 def loaded_model(model: str, jobs: int | None, mmap: bool = True) -> Any:
     """Return a saved model, ready to predict with so many threads; None is one for each processor."""
+    return opened_model(model, jobs, mmap)[0]
+
+
+def opened_model(model: str, jobs: int | None, mmap: bool = True) -> tuple[Any, dict[str, Any]]:
+    """Return a saved model as `loaded_model` does, and the settings of its file."""
     from trelliswork import models
     from trelliswork.estimators.loading import restored
 
@@ -70,7 +76,7 @@ def loaded_model(model: str, jobs: int | None, mmap: bool = True) -> Any:
     require_labeler(settings, model)
     labeler = restored(tensors, settings, name)
     labeler.n_jobs = jobs or -1
-    return labeler
+    return labeler, settings
 
 
 def require_token_marginals(labeler: Any, path: str) -> None:

@@ -35,7 +35,7 @@ __all__ = [
 
 BLOCK = 1 << 20  # bytes of column text in memory at a time
 BATCH = 2000  # sentences, of other formats
-FORMATS = ("columns", "conllu", "csv", "jsonl", "text")
+FORMATS = ("brackets", "columns", "conllu", "csv", "jsonl", "text")
 CONLLU_COLUMNS = ("form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 
 _SUFFIXES = {
@@ -45,6 +45,9 @@ _SUFFIXES = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".json": "jsonl",
+    ".mrg": "brackets",
+    ".brackets": "brackets",
+    ".ptb": "brackets",
 }
 _SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "any": None}
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -56,7 +59,7 @@ _OPTIONS = [
         "format",
         type=click.Choice(FORMATS),
         help="How the input is laid out. By default its name decides: .conllu, .csv, .jsonl, .json, "
-        "and columns otherwise.",
+        ".mrg, .brackets, and columns otherwise.",
     ),
     click.option(
         "--columns",
@@ -319,6 +322,8 @@ def read_sentences(source: str, layout: Layout, labelled: bool = True) -> Iterat
     if kind == "conllu":
         return _from_conllu(source, layout, labelled)
     _refuse_columns(layout, kind)
+    if kind == "brackets":
+        return _from_brackets(source, layout, labelled)
     return _from_jsonl(source, layout, labelled) if kind == "jsonl" else _from_text(source, layout, labelled)
 
 
@@ -370,6 +375,18 @@ def _from_conllu(source: str, layout: Layout, labelled: bool) -> Iterator[Senten
         tokens = [tuple(str(getattr(word, name)) for name in layout.columns or ("form",)) for word in sentence.words]
         labels = [str(getattr(word, label)) for word in sentence.words] if labelled else None
         yield Sentence(tokens, labels, sentence.line)
+
+
+def _from_brackets(source: str, layout: Layout, labelled: bool) -> Iterator[Sentence]:
+    """The words of bracketed trees, labelled with their tags; empty elements are left out."""
+    from trelliswork.corpora.brackets import read_brackets
+    from trelliswork.corpora.columns import Sentence
+
+    for number, tree in enumerate(read_brackets(source, layout.encoding, empties=False), 1):
+        words = tree.tagged()
+        if labelled and any(tag is None for _, tag in words):
+            raise InvalidInput(f"{_name(source)}, tree {number}: found a word without a tag, such as (NN dog).")
+        yield Sentence([(word,) for word, _ in words], [str(tag) for _, tag in words] if labelled else None, number)
 
 
 def _from_jsonl(source: str, layout: Layout, labelled: bool) -> Iterator[Sentence]:

@@ -16,9 +16,10 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from trelliswork.cli.blocks import blocks
-from trelliswork.cli.models import loaded_model, no_mmap_option, require_labeler, require_token_marginals
+from trelliswork.cli.models import no_mmap_option, opened_model, require_labeler, require_token_marginals
 from trelliswork.cli.progress import ByteProgress, on_terminal
 from trelliswork.cli.reading import Layout, is_table, layout_options, read_sentences
+from trelliswork.cli.trees import Asked, task_of
 from trelliswork.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ BATCH = 2000  # sentences at a time, where the estimator is needed
 
 @click.command(
     "tag",
-    short_help="Label new text with a model.",
+    short_help="Label or parse new text with a model.",
     epilog="Example: trelliswork tag recipes.tw --format text --json <<< '2 ripe tomatoes'",
 )
 @click.argument("model", metavar="MODEL")
@@ -62,6 +63,10 @@ def command(
 
     Columns come back as they were, with the label as a further column; columns beyond those of the training data, such
     as gold labels, are passed on. Text comes back one token a line.
+
+    A parser of dependencies gives CoNLL-U back with other heads and relations, all else untouched; --marginals adds
+    the probability of each arc to MISC. A parser of constituents reads columns of words and tags, or bracketed trees,
+    and writes one tree a line.
     """
     if as_json:
         tag_json(model, source, sys.stdout, layout, marginals, kbest, jobs, mmap)
@@ -84,6 +89,8 @@ def tag_columns(
 ) -> None:
     """Write a corpus as columns with a label added to each line, block by block; NumPy is not needed.
 
+    With the model of a parser, write its trees: CoNLL-U, or brackets.
+
     Parameters
     ----------
     model : str
@@ -105,8 +112,10 @@ def tag_columns(
 
     data, name = models.contents(model, mmap)
     tensors, settings = models.loads(data, name)
-    _require_text(settings, model)
-    if _decoded_by_core(settings, output):
+    task = task_of(settings)
+    if task is None:
+        _require_text(settings, model)
+    if task is None and _decoded_by_core(settings, output):
         if output == "marginals":
             from trelliswork.models.calibration import warn_unless_probabilities
 
@@ -117,6 +126,11 @@ def tag_columns(
 
     labeler = restored(tensors, settings, model)
     labeler.n_jobs = jobs or -1
+    if task is not None:
+        for text in task.parse(labeler, source, layout or Layout(), Asked(marginals=output == "marginals")):
+            _write(target, text)
+            target.flush()
+        return
     if output == "marginals":
         require_token_marginals(labeler, model)
     _tag_by_estimator(labeler, source, target, layout or Layout(), output)
@@ -147,7 +161,11 @@ def tag_json(
     """
     import json
 
-    labeler = loaded_model(model, jobs, mmap)
+    labeler, settings = opened_model(model, jobs, mmap)
+    task = task_of(settings)
+    if task is not None:
+        _write_trees(task.parse(labeler, source, layout or Layout(), Asked(kbest, marginals, as_json=True)), target)
+        return
     if marginals:
         require_token_marginals(labeler, model)
     for X in _batches(source, layout or Layout()):
@@ -184,7 +202,11 @@ def tag_kbest(
     k : int
         How many; fewer are written where fewer exist.
     """
-    labeler = loaded_model(model, jobs, mmap)
+    labeler, settings = opened_model(model, jobs, mmap)
+    task = task_of(settings)
+    if task is not None:
+        _write_trees(task.parse(labeler, source, layout or Layout(), Asked(k)), target)
+        return
     for X in _batches(source, layout or Layout()):
         for rows, best in zip(X, labeler.predict_kbest(X, k), strict=True):
             for rank, (labels, score) in enumerate(best, 1):
@@ -286,6 +308,12 @@ class ColumnTagger:
                 "be the same, and in the same order."
             )
             warnings.warn(UnknownAttributes(message, known, everything), stacklevel=2)
+
+
+def _write_trees(texts: Iterable[bytes], target: IO[str]) -> None:
+    for text in texts:
+        target.write(text.decode())
+        target.flush()
 
 
 def _progress(source: str) -> ByteProgress:

@@ -22,6 +22,7 @@ from trelliswork.cli.models import metadata_from, metadata_option
 from trelliswork.cli.progress import TrainingProgress, on_terminal
 from trelliswork.cli.reading import Labelled, Layout, layout_options, read_labelled
 from trelliswork.cli.streams import say
+from trelliswork.cli.trees import TASKS as TREES
 from trelliswork.errors import InvalidInput
 from trelliswork.features import presets
 from trelliswork.labels.schemes import SCHEME_NAMES
@@ -32,8 +33,9 @@ if TYPE_CHECKING:
 __all__ = ["command", "learner_from", "parameter_value", "templates_from", "train"]
 
 PRESETS = presets.ABOUT_TOKENS
+TASKS = ("labels", "segments", *TREES)
 CHECKPOINT_SECONDS = 5.0
-DEFAULT_LEARNER = "crf"
+DEFAULT_LEARNER, TREE_LEARNER = "crf", "pa"
 _LEARNER = "trelliswork.learner"  # where a click context keeps which learner's help is wanted
 
 
@@ -73,7 +75,9 @@ class _TrainCommand(click.Command):
     "--features", metavar="NAME|FILE", default="auto", help=f"{', '.join(PRESETS)}, or a template file.  [auto]"
 )
 @click.option(
-    "--learner", metavar="NAME", default=DEFAULT_LEARNER, show_default=True, help="The training algorithm; see below."
+    "--learner",
+    metavar="NAME",
+    help=f"The training algorithm; see below.  [{DEFAULT_LEARNER}; of trees {TREE_LEARNER}]",
 )
 @click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="A parameter of the learner; see below.")
 @click.option(
@@ -94,10 +98,11 @@ class _TrainCommand(click.Command):
 )
 @click.option(
     "--task",
-    type=click.Choice(["labels", "segments"]),
+    type=click.Choice(TASKS),
     default="labels",
     show_default=True,
-    help="Label tokens, or whole segments (which the labels must spell).",
+    help="Label tokens, or whole segments (which the labels must spell); find dependency trees (CoNLL-U) or "
+    "constituents (bracketed trees).",
 )
 @click.option(
     "--longest", type=click.IntRange(min=1), metavar="N", help="With --task segments: tokens of a segment.  [as seen]"
@@ -108,7 +113,7 @@ class _TrainCommand(click.Command):
     default=1,
     show_default=True,
     metavar="N",
-    help="How many labels before a label its score looks at.",
+    help="How many labels before a label its score looks at; 2 for dependency trees with siblings and grandparents.",
 )
 @click.option(
     "--histories",
@@ -116,6 +121,24 @@ class _TrainCommand(click.Command):
     default="seen",
     show_default=True,
     help="With --order 2 or more: which label histories are told apart.",
+)
+@click.option(
+    "--projective/--non-projective",
+    default=None,
+    help="With --task dependency: whether arcs may not cross.  [projective]",
+)
+@click.option(
+    "--single-root/--multi-root",
+    default=None,
+    help="With --task dependency: whether a sentence has one root, or one or more.  [single root]",
+)
+@click.option(
+    "--labels",
+    type=click.Choice(["joint", "chain", "none"]),
+    help="With --task dependency: how relations are found, if at all.  [joint]",
+)
+@click.option(
+    "--heads", type=click.IntRange(min=1), metavar="N", help="With --task dependency: heads kept for each word.  [12]"
 )
 @click.option(
     "--patience", type=click.IntRange(min=1), metavar="N", help="Stop after N iterations without a better dev score."
@@ -157,7 +180,7 @@ def train(
     layout: Layout | None = None,
     dev: str | None = None,
     features: str = "auto",
-    learner: str = DEFAULT_LEARNER,
+    learner: str | None = None,
     settings: Sequence[str] = (),
     scheme: str | None = None,
     min_count: int = 1,
@@ -167,6 +190,10 @@ def train(
     longest: int | None = None,
     order: int = 1,
     histories: str = "seen",
+    projective: bool | None = None,
+    single_root: bool | None = None,
+    labels: str | None = None,
+    heads: int | None = None,
     patience: int | None = None,
     jobs: int | None = None,
     seed: int = 0,
@@ -188,16 +215,18 @@ def train(
         A labelled file to score after each iteration.
     features : str
         ``"auto"``, the name of a ready set of templates, or the path of a template file.
-    learner : str
-        The name of a learner.
+    learner : str or None
+        The name of a learner; None is that of the task.
     settings : sequence of str
         Its parameters, ``"name=value"`` each.
     scheme : str or None
         The label scheme to keep to.
-    task : {"labels", "segments"}
-        Whether to train a `trelliswork.SequenceLabeler` or a `trelliswork.SegmentLabeler`.
+    task : {"labels", "segments", "dependency", "constituency"}
+        Whether to train a `trelliswork.SequenceLabeler`, `SegmentLabeler`, `DependencyParser` or `ConstituencyParser`.
     longest
         As for `trelliswork.SegmentLabeler`.
+    projective, single_root, labels, heads
+        As for `trelliswork.DependencyParser`, ``"none"`` for None; None is its default.
     min_count, hash_bits, combinations, order, histories, patience
         As for `trelliswork.SequenceLabeler`.
     jobs, seed : int
@@ -220,8 +249,8 @@ def train(
     kept = metadata_from(metadata)
     _check_paths(model, checkpoint, resume)
     common: dict[str, Any] = {
-        "learner": learner_from(learner, settings),
-        "features": templates_from(features),
+        "learner": learner_from(learner or (TREE_LEARNER if task in TREES else DEFAULT_LEARNER), settings),
+        "features": templates_from(features, TREES[task].features if task in TREES else PRESETS),
         "min_count": min_count,
         "hash_bits": hash_bits,
         "combinations": combinations,
@@ -229,10 +258,12 @@ def train(
         "n_jobs": jobs or -1,
         "random_state": seed,
     }
-    labeler = _labeler(task, common, longest, {"order": order, "histories": histories, "constraints": scheme})
+    of_chains = {"order": order, "histories": histories, "constraints": scheme}
+    of_trees = {"projective": projective, "single_root": single_root, "labels": labels, "heads": heads}
+    labeler = _labeler(task, common, longest, of_chains, of_trees)
     began = time.perf_counter()
-    corpus = read_labelled(source, layout)
-    held_out = None if dev is None else read_labelled(dev, layout)
+    corpus = _read(task, source, layout, labeler)
+    held_out = None if dev is None else _read(task, dev, layout, labeler)
     keeper = Checkpoint(checkpoint, _run_of(labeler, source, dev) if checkpoint else {}, CHECKPOINT_SECONDS)
     resumed = _resumed(keeper, checkpoint, quiet) if resume else None
     bar = on_terminal() and not quiet and not verbose
@@ -245,19 +276,56 @@ def train(
     return _facts(labeler, model, corpus.X, time.perf_counter() - began, interrupted)
 
 
-def _labeler(task: str, common: dict[str, Any], longest: int | None, of_chains: dict[str, Any]) -> Any:
-    """Return the estimator of a task; options of the other are refused."""
+def _labeler(
+    task: str, common: dict[str, Any], longest: int | None, of_chains: dict[str, Any], of_trees: dict[str, Any]
+) -> Any:
+    """Return the estimator of a task; options of the others are refused."""
+    if longest is not None and task != "segments":
+        raise InvalidInput("--longest is for --task segments.")
+    said = {name: value for name, value in of_trees.items() if value is not None}
+    if said and task != "dependency":
+        named = ", ".join(f"--{name.replace('_', '-')}" for name in of_trees)
+        raise InvalidInput(f"{named} are for --task dependency.")
+    if task in TREES:
+        return _parser(task, common, of_chains, said)
     if task == "labels":
         from trelliswork.estimators.sequence_labeler import SequenceLabeler
 
-        if longest is not None:
-            raise InvalidInput("--longest is for --task segments.")
         return SequenceLabeler(**common, **of_chains)
     from trelliswork.estimators.segment_labeler import SegmentLabeler
 
-    if of_chains != {"order": 1, "histories": "seen", "constraints": None}:
+    if of_chains != NO_CHAIN_OPTIONS:
         raise InvalidInput("--order, --histories and --scheme are for --task labels.")
     return SegmentLabeler(**common, longest=longest)
+
+
+NO_CHAIN_OPTIONS = {"order": 1, "histories": "seen", "constraints": None}
+
+
+def _parser(task: str, common: dict[str, Any], of_chains: dict[str, Any], of_trees: dict[str, Any]) -> Any:
+    """Return the parser of a task; options that it does not have are refused, unless they say what is so anyway."""
+    import inspect
+
+    kind = TREES[task].estimator()
+    known = inspect.signature(kind).parameters
+    unsaid = {"features": "auto", "min_count": 1, "hash_bits": None, "combinations": "auto", "patience": None}
+    given = {**common, **of_chains, **of_trees}
+    for name, nothing in {**unsaid, **NO_CHAIN_OPTIONS}.items():
+        if given[name] == nothing:
+            del given[name]  # the parser's own default
+        elif name not in known:
+            option = {"constraints": "scheme"}.get(name, name).replace("_", "-")
+            raise InvalidInput(f"--{option} does not apply to --task {task}.")
+    if given.get("labels") == "none":
+        given["labels"] = None
+    return kind(**given)
+
+
+def _read(task: str, source: str, layout: Layout, labeler: Any) -> Labelled:
+    """Read what a task learns from."""
+    if task not in TREES:
+        return read_labelled(source, layout)
+    return TREES[task].read(source, layout, labeler)
 
 
 def learner_from(name: str, settings: Sequence[str] = ()) -> Any:
@@ -286,17 +354,17 @@ def learner_from(name: str, settings: Sequence[str] = ()) -> Any:
         raise InvalidInput(f"{str(error).rstrip('.')}. Its parameters are {listed}.") from error
 
 
-def templates_from(features: str) -> Any:
+def templates_from(features: str, ready: Sequence[str] = PRESETS) -> Any:
     """Return templates by the name of a ready set or from a file; ``"auto"`` is left for the data to decide."""
     from trelliswork.features.templates import Templates
 
     if features == "auto":
         return features
-    if features in PRESETS:
+    if features in ready:
         return getattr(Templates, features)()
     if not os.path.exists(features):
         raise InvalidInput(
-            f"--features {features}: this is neither a file nor one of the ready sets {', '.join(PRESETS)}."
+            f"--features {features}: this is neither a file nor one of the ready sets {', '.join(ready)}."
         )
     return Templates.load(features)
 
@@ -395,6 +463,9 @@ def _fit(
         raise InvalidInput(f"{placed} {advice}") from error
 
 
+MORE_OPTIONS = ("order", "histories", "longest", "projective", "single_root", "labels", "heads")
+
+
 def _run_of(labeler: Any, source: str, dev: str | None) -> dict[str, Any]:
     """What a resumed run must have in common with the one before, ready for JSON."""
     from trelliswork.models.json_values import parameters_as_json
@@ -404,12 +475,12 @@ def _run_of(labeler: Any, source: str, dev: str | None) -> dict[str, Any]:
     free = ("tol", "max_iter" if hasattr(learner, "max_iter") else "epochs")
     parameters = {name: value for name, value in learner.get_params().items() if name not in free}
     options = ("min_count", "hash_bits", "combinations", "constraints", "patience", "random_state")
-    more = {name: getattr(labeler, name, None) for name in ("order", "histories", "longest")}
+    more = {name: getattr(labeler, name, None) for name in MORE_OPTIONS}
     features = labeler.features
     return {
         "learner": type(learner).__name__,
         "parameters": parameters_as_json(parameters),
-        **{name: getattr(labeler, name) for name in options},
+        **{name: getattr(labeler, name, None) for name in options},
         **{name: value for name, value in more.items() if value is not None},
         "features": features if isinstance(features, str) else json.loads(json.dumps(features.to_dict())),
         "training data": fingerprint(source),
@@ -426,7 +497,7 @@ def _resumed(keeper: Checkpoint, path: str | None, quiet: bool) -> dict[str, Any
 
 def n_tokens(X: Any) -> int:
     """Return how many tokens there are."""
-    found = getattr(X, "n_tokens", None)
+    found = getattr(X, "n_tokens", getattr(X, "n_words", None))
     return found if isinstance(found, int) else sum(map(len, X))
 
 

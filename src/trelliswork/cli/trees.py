@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
@@ -21,7 +21,7 @@ from trelliswork.errors import InvalidInput
 if TYPE_CHECKING:
     from trelliswork.corpora.treebanks import Treebank
 
-__all__ = ["TASKS", "Asked", "TreeTask", "task_of"]
+__all__ = ["TASKS", "Asked", "TreeTask", "compared_trees", "task_of"]
 
 BLOCK = 1 << 22  # bytes of CoNLL-U in memory at a time
 BATCH = 500  # bracketed trees, or sentences of columns
@@ -44,7 +44,7 @@ class TreeTask(Protocol):
         """Return the class to train."""
         ...
 
-    def read(self, source: str, layout: Layout, parser: Any) -> Labelled:
+    def read(self, source: str, layout: Layout, parser: Any = None) -> Labelled:
         """Return sentences and gold trees of a file, as a parser wants them."""
         ...
 
@@ -74,12 +74,13 @@ class Dependency:
         """Return the class to train."""
         return _public("DependencyParser")
 
-    def read(self, source: str, layout: Layout, parser: Any) -> Labelled:
-        """Return the words and the trees of a CoNLL-U file, with one root or more as the parser has it."""
+    def read(self, source: str, layout: Layout, parser: Any = None) -> Labelled:
+        """Return the words and the trees of a CoNLL-U file, with one root if the parser insists on it."""
         from trelliswork.corpora.treebanks import read_treebank
 
         self._check(source, layout)
-        treebank = read_treebank(source, single_root=bool(parser.single_root), encoding=layout.encoding)
+        single_root = parser is not None and bool(parser.single_root)
+        treebank = read_treebank(source, single_root=single_root, encoding=layout.encoding)
         if not len(treebank):
             raise _nothing_in(source)
         return Labelled(treebank, treebank, lambda i, t: _line_of(treebank, i, t))
@@ -102,15 +103,14 @@ class Dependency:
         from trelliswork.evaluation import dependency_scores
 
         gold = self.read(source, layout, parser).X
-        found = dependency_scores(gold, _placed(gold, partial(parser.predict, gold)))
-        return str(found), found.as_dict()
+        return _told_dependencies(dependency_scores(gold, _placed(gold, partial(parser.predict_coded, gold))))
 
     def _parsed(self, parser: Any, treebank: Treebank, asked: Asked) -> bytes:
         if asked.as_json:
             return self._records(parser, treebank, asked)
         if asked.kbest is not None:
             return _with_best_trees(treebank, parser.predict_kbest(treebank, asked.kbest))
-        trees = parser.predict(treebank)
+        trees = parser.predict_coded(treebank)
         if asked.marginals:
             return _with_probabilities(treebank, trees, parser.predict_marginals(treebank))
         return treebank.with_trees(trees)
@@ -118,7 +118,7 @@ class Dependency:
     def _records(self, parser: Any, treebank: Treebank, asked: Asked) -> bytes:
         records = [
             {"tokens": sentence.words, **_tree_record(tree)}
-            for sentence, tree in zip(treebank, parser.predict(treebank), strict=True)
+            for sentence, tree in zip(treebank, parser.predict_coded(treebank), strict=True)
         ]
         if asked.marginals:
             for record, table in zip(records, parser.predict_marginals(treebank), strict=True):
@@ -144,7 +144,7 @@ class Constituency:
         """Return the class to train."""
         return _public("ConstituencyParser")
 
-    def read(self, source: str, layout: Layout, parser: Any) -> Labelled:
+    def read(self, source: str, layout: Layout, parser: Any = None) -> Labelled:
         """Return the sentences, as (word, tag), and the trees of a bracketed file."""
         _refuse_layout(layout, "bracketed trees")
         trees = list(self._gold(source, layout))
@@ -164,8 +164,7 @@ class Constituency:
         from trelliswork.evaluation import bracket_scores
 
         gold = self.read(source, layout, parser)
-        found = bracket_scores(gold.y, parser.predict(gold.X))
-        return str(found), {"bracket": found.as_dict()}
+        return _told_brackets(bracket_scores(gold.y, parser.predict(gold.X)))
 
     def _gold(self, source: str, layout: Layout) -> Iterator[Any]:
         from trelliswork.corpora.brackets import read_brackets
@@ -213,6 +212,35 @@ class Constituency:
 TASKS: dict[str, TreeTask] = {"dependency": Dependency(), "constituency": Constituency()}
 
 
+def compared_trees(gold: str, parsed: str, layout: Layout) -> tuple[str, dict[str, Any]]:
+    """Return the scores of a file of trees against another, as text and for JSON.
+
+    Parameters
+    ----------
+    gold, parsed : str
+        The names of two files, both CoNLL-U or both bracketed trees, of the same sentences.
+    layout : Layout
+        How they are laid out.
+    """
+    if _has_brackets(gold, layout):
+        from trelliswork.evaluation import bracket_scores
+
+        task = Constituency()
+        return _told_brackets(bracket_scores(task.read(gold, layout).y, task.read(parsed, layout).y))
+    from trelliswork.evaluation import dependency_scores
+
+    trees = [Dependency().read(source, layout).X for source in (gold, parsed)]
+    return _told_dependencies(dependency_scores(*trees))
+
+
+def _told_dependencies(found: Any) -> tuple[str, dict[str, Any]]:
+    return str(found), found.as_dict()
+
+
+def _told_brackets(found: Any) -> tuple[str, dict[str, Any]]:
+    return str(found), {"bracket": found.as_dict()}
+
+
 def task_of(settings: Mapping[str, Any]) -> TreeTask | None:
     """Return the kind of trees that a model file is about; None if it is about something else."""
     return next((task for task in TASKS.values() if task.kind == settings.get("kind")), None)
@@ -257,37 +285,36 @@ def _placed(treebank: Treebank, answer: Callable[[], Any]) -> Any:
 
 
 def _with_best_trees(treebank: Treebank, best: Sequence[Sequence[tuple[Any, float]]]) -> bytes:
-    """Every sentence once for each of its trees, after a comment that tells their rank and log-probability."""
-    from trelliswork.corpora.treebanks import Treebank
-
+    """Every sentence once for each of its trees, with comments that tell their rank and log-probability."""
     written = []
     for i, trees in enumerate(best):
-        alone = Treebank.from_bytes(treebank.sentence_text(i), heads=False)
         for rank, (tree, score) in enumerate(trees, 1):
-            written.append(f"# tree = {rank} {float(score):.6f}\n".encode() + alone.with_trees([tree]))
-    return b"".join(written)
+            text = _parsed_alone(treebank, i, tree)
+            missing = b"" if text.endswith((b"\n\n", b"\n\r\n")) else b"\n" if text.endswith(b"\n") else b"\n\n"
+            written.append(f"# rank = {rank}\n# log_prob = {float(score):.6f}\n".encode() + text + missing)
+    return b"".join([*written, treebank.rest])
 
 
-def _with_probabilities(treebank: Treebank, trees: Sequence[Any], tables: Sequence[Any]) -> bytes:
+def _with_probabilities(treebank: Treebank, trees: Iterable[Any], tables: Sequence[Any]) -> bytes:
     """The sentences with trees, and ``HeadProb=`` of each word's arc at the end of MISC."""
     written = []
     for i, (tree, table) in enumerate(zip(trees, tables, strict=True)):
-        heads = tree.heads if hasattr(tree, "heads") else tree[0]
-        probabilities = iter(_arc_probability(table, head, m) for m, head in enumerate(heads, 1))
+        probabilities = iter([_arc_probability(table, head, m) for m, head in enumerate(tree[0], 1)])
         lines = []
         for line in _parsed_alone(treebank, i, tree).split(b"\n"):
             columns = line.split(b"\t")
             if len(columns) == 10 and columns[0].isdigit():
                 said = f"HeadProb={next(probabilities):.4f}".encode()
-                end = b"\r" if columns[9].endswith(b"\r") else b""
-                misc = columns[9].removesuffix(b"\r")
+                misc = columns[9].rstrip(b"\r")
+                end = columns[9][len(misc) :]
                 columns[9] = (said if misc in (b"_", b"") else misc + b"|" + said) + end
             lines.append(b"\t".join(columns))
         written.append(b"\n".join(lines))
-    return b"".join(written)
+    return b"".join([*written, treebank.rest])
 
 
 def _parsed_alone(treebank: Treebank, i: int, tree: Any) -> bytes:
+    """The text of a sentence with another tree."""
     from trelliswork.corpora.treebanks import Treebank
 
     return Treebank.from_bytes(treebank.sentence_text(i), heads=False).with_trees([tree])
@@ -299,7 +326,7 @@ def _arc_probability(table: Any, head: int, modifier: int) -> float:
 
 
 def _tree_record(tree: Any) -> dict[str, Any]:
-    heads, relations = (tree.heads, tree.relations) if hasattr(tree, "heads") else tree
+    heads, relations = tree if isinstance(tree, tuple) else (tree, None)  # without labels, heads alone
     record: dict[str, Any] = {"heads": [int(head) for head in heads]}
     if relations is not None:
         record["relations"] = [str(relation) for relation in relations]

@@ -166,10 +166,23 @@ class Treebank:
         return self.tokens.lengths()
 
     def sentence_text(self, i: int) -> bytes:
-        """Return the text of a sentence, with its comments and the blank line after it; all of them are the file."""
+        """Return the text of a sentence, with its comments and the blank line after it.
+
+        The texts of all sentences, and `rest`, are the file.
+        """
+        ends = self._all_ends()
+        i = range(len(self))[i]
+        return self.text[ends[i] : ends[i + 1]]
+
+    @property
+    def rest(self) -> bytes:
+        """The text behind the last sentence."""
+        return self.text[self._all_ends()[-1] :]
+
+    def _all_ends(self) -> list[int]:
         if self._ends is None:
             self._ends = [0, *self._trees.ends().tolist()]
-        return self.text[self._ends[i] : self._ends[i + 1]]
+        return self._ends
 
     def coded(self) -> CodedTrees:
         """Return the trees as numbers; relations are None if no word has one."""
