@@ -315,3 +315,14 @@ def test_of_words_and_columns_spans_are_seen_without_being_asked_for(n_columns):
     assert {"size=1", "lower(whole.word)=x"} <= names
     assert ("outline(pos)=N" in names) == (n_columns > 1)
     assert ("last.c2|after.c2=u|u" in names) == (n_columns > 2)
+
+
+def test_a_sequence_that_cannot_be_cut_is_named_by_its_place(monkeypatch):
+    X, y = [["a", "b"], ["b", "c"], ["c", "a"]], [[(0, 1, "P")], [(0, 1, "P")], [(1, 2, "P")]]
+    apart = lambda before, after: (before, after) != ("P", "P")  # noqa: E731
+    labeler = tw.SegmentLabeler(tw.CRF(l2=0.1), "words", constraints=apart).fit(X, y)
+    monkeypatch.setattr(type(labeler._model), "most_asked", 1)  # sequences are asked one by one
+    allowed = [None, None, [["P"], ["P"]]]
+    for question in (labeler.predict, labeler.predict_marginals, labeler.predict_spans):
+        with pytest.raises(tw.Unsatisfiable, match=r"^X\[2\]: .* forbids every segmentation"):
+            question(X, allowed=allowed)

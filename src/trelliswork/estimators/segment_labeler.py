@@ -292,7 +292,7 @@ class SegmentLabeler(LinearEstimator):
                     return None
                 return masked(length, model, None if masks is None else masks[i], own)
 
-            yield model.batch(sources, checks.as_jobs(self.n_jobs), mask, added)
+            yield model.batch(sources, checks.as_jobs(self.n_jobs), mask, added, first)
             first += len(lengths)
         limits.require_length(first)
         if known is not None and len(known) != first:

@@ -33,6 +33,8 @@ class PartBatch:
     n_jobs : int
     """
 
+    _row: tuple[int, ...]  # the shape of the first block at a token: (K,)
+
     def __init__(
         self,
         structure: _core.PartStructure,
@@ -41,7 +43,7 @@ class PartBatch:
         n_labels: int,
         n_jobs: int,
     ) -> None:
-        self.lengths, self.n_labels, self.n_jobs = lengths, n_labels, n_jobs
+        self.lengths, self.n_labels, self.n_jobs, self._row = lengths, n_labels, n_jobs, (n_labels,)
         self._structure, self._scores = structure, scores
         self._core = _core.PartBatch(structure, np.ascontiguousarray(lengths, dtype=np.int64), scores, n_jobs)
 
@@ -54,11 +56,15 @@ class PartBatch:
 
     def kbest(self, k: int) -> list[list[Labeling]]:
         """Return the ``k`` best labellings of each sequence, distinct and best first."""
+        return [[Labeling(labels.astype(np.int32), score) for labels, score in best] for best in self._outputs(k)]
+
+    def _outputs(self, k: int) -> list[list[tuple[npt.NDArray[np.uint32], float]]]:
+        """Return the ``k`` best outputs of each sequence as the core has them."""
         found = self._core.best(k)
         for i, best in enumerate(found):
             if not best:
                 self._refuse(i)
-        return [[Labeling(labels.astype(np.int32), score) for labels, score in best] for best in found]
+        return found
 
     def log_partition(self) -> FloatArray:
         """Return log Z of each sequence, -inf where every labelling is forbidden."""
@@ -66,12 +72,15 @@ class PartBatch:
 
     def marginals(self) -> list[FloatArray]:
         """Return the probability of each label at each token, (T, K) for each sequence."""
-        self._require_possible()
-        return [row.reshape(-1, self.n_labels) for row in self._core.marginals()]
+        found = self._core.marginals()
+        for i, rows in enumerate(found):
+            if len(rows) and not rows.any():  # no labelling has a probability
+                self._refuse(i)
+        return [rows.reshape(-1, *self._row) for rows in found]
 
     def max_marginals(self) -> list[FloatArray]:
         """Return the best score of a labelling with each label at each token, (T, K) for each sequence."""
-        return [row.reshape(-1, self.n_labels) for row in self._core.max_marginals()]
+        return [rows.reshape(-1, *self._row) for rows in self._core.max_marginals()]
 
     def log_prob(self, labels: Sequence[npt.NDArray[Any]]) -> FloatArray:
         """Return the log-probability of one labelling of each sequence."""

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from trelliswork import _core
 from trelliswork.errors import InvalidInput, Unsatisfiable
 from trelliswork.features.inputs import Inputs
+from trelliswork.models.part_batch import PartBatch
 from trelliswork.models.trained import TrainedModel, Weight
 
 __all__ = ["SegmentModel", "segment_channels", "segment_sources", "segment_structure"]
@@ -108,8 +109,13 @@ class SegmentModel(TrainedModel):
         known, everything = self.core.known(source)
         return known, everything
 
-    def batch(self, sources: list[_core.Source], n_jobs: int, mask: Any = None, bias: Any = None) -> SegmentBatch:
-        """Return the sequences of sources; ``mask(i, length)``: segments (T, L, K) that may be, or None."""
+    def batch(
+        self, sources: list[_core.Source], n_jobs: int, mask: Any = None, bias: Any = None, first: int = 0
+    ) -> SegmentBatch:
+        """Return the sequences of sources; ``mask(i, length)``: segments (T, L, K) that may be, or None.
+
+        ``first`` is the number of the first sequence, for errors.
+        """
         lengths = sources[0].lengths()
         found = []
         for i, (length, parts) in enumerate(zip(lengths.tolist(), self.core.scores(sources, n_jobs), strict=True)):
@@ -127,7 +133,7 @@ class SegmentModel(TrainedModel):
             if allowed is not None:
                 segments[~allowed] = -np.inf
             found.append(own)
-        return SegmentBatch(self, lengths, found, n_jobs)
+        return SegmentBatch(self, lengths, found, n_jobs, first)
 
     def _log_totals(self, segments: FloatArray) -> FloatArray:
         """Return the log of the sum over all next segments, given where it begins and the label before it, (T, K)."""
@@ -154,24 +160,16 @@ class SegmentModel(TrainedModel):
         return sorted(found, key=lambda weight: -abs(weight.weight))
 
 
-class SegmentBatch:
-    """Scores of the segments of many sequences."""
+class SegmentBatch(PartBatch):
+    """Scores of the segments of many sequences; marginals are those of segments, (T, L, K) for each sequence."""
 
-    def __init__(self, model: SegmentModel, lengths: Ints, scores: list[FloatArray], n_jobs: int) -> None:
-        self.lengths, self._model, self._scores = lengths, model, scores
-        self._core = _core.PartBatch(model.structure, np.ascontiguousarray(lengths), scores, n_jobs)
+    def __init__(self, model: SegmentModel, lengths: Ints, scores: list[FloatArray], n_jobs: int, first: int) -> None:
+        super().__init__(model.structure, lengths, scores, len(model.labels), n_jobs)
+        self._model, self._first, self._row = model, first, (model.longest, len(model.labels))
 
     def best(self, k: int = 1) -> list[list[tuple[npt.NDArray[Any], float]]]:
         """Return, for each sequence, its best segmentations as rows of (begin, end, label), and their scores."""
-        found = self._core.best(k)
-        for i, own in enumerate(found):
-            if not own:
-                raise Unsatisfiable(f"chain {i}: what is allowed and fixed forbids every segmentation of it.")
-        return [[(rows.reshape(-1, 3), score) for rows, score in own] for own in found]
-
-    def log_partition(self) -> FloatArray:
-        """Return log Z of each sequence."""
-        return np.asarray(self._core.log_partition())
+        return [[(rows.reshape(-1, 3), score) for rows, score in own] for own in self._outputs(k)]
 
     def scores_of(self, rows: Sequence[npt.NDArray[Any]]) -> FloatArray:
         """Return the score of one segmentation of each sequence, -inf where it is forbidden."""
@@ -191,16 +189,8 @@ class SegmentBatch:
             found.append(-np.inf if forbidden else float(scores[parts].sum() + ends))
         return np.array(found)
 
-    def marginals(self) -> list[FloatArray]:
-        """Return the probability of each segment, (T, L, K) for each sequence."""
-        return [self._shaped(part) for part in self._core.marginals()]
-
-    def max_marginals(self) -> list[FloatArray]:
-        """Return the best score of a segmentation with each segment, (T, L, K) for each sequence."""
-        return [self._shaped(part) for part in self._core.max_marginals()]
-
-    def _shaped(self, part: FloatArray) -> FloatArray:
-        return part.reshape(-1, self._model.longest, len(self._model.labels))
+    def _refuse(self, i: int) -> None:
+        raise Unsatisfiable(f"X[{self._first + i}]: what is allowed and fixed forbids every segmentation of it.")
 
 
 def masked(
