@@ -134,6 +134,8 @@ void bind_structure(nb::module_& m) {
             },
             nb::arg("n_labels"), nb::arg("allowed") = nb::none(),
             "Blocks: spans, children (pairs of labels), splits; see core/structures/nested_bracketing.cpp.")
+        .def_static("spanning_tree", &spanning_tree_structure,
+                    "Spanning trees of undirected graphs; see core/structures/spanning_tree.cpp.")
         .def_static(
             "grammar",
             [](std::size_t n_symbols, std::size_t n_inner, std::size_t n_terminals, std::size_t n_codes,

@@ -7,10 +7,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <utility>
 
 #include "../base/semiring.hpp"
 #include "../spanning/distinct_trees.hpp"
 #include "../spanning/edmonds.hpp"
+#include "../spanning/partition.hpp"
 #include "../spanning/tree_sums.hpp"
 #include "families.hpp"
 
@@ -220,110 +223,66 @@ private:
     bool single_root_;
 };
 
-// The k best trees. The second best of a set of trees lacks a part of the best one. Those that have the part and those
-// that have not are two smaller sets whose best trees are known, and so on (Lawler 1972; how Camerini, Fratta &
-// Maffioli 1980 find the part without trying all is in Edmonds::change).
+// The second best of a set of trees, for spanning/partition.hpp.
 struct Arborescence::Search {
     const Arborescence& self;
     Shape shape;
     Space& own;                // cells: of the set at hand
     std::vector<double> left;  // scores of the parts that trees of the set at hand may have
-    std::vector<Answer>& out;
-
-    struct Set {
-        std::size_t within;  // the set that it is half of
-        Part part;
-        bool with_part;
-        std::size_t best;  // in out
-    };
-    struct Second {
-        Answer answer;
-        std::size_t set;
-        Part lacks;
-        // Of equal scores the set that was made first.
-        bool operator<(const Second& other) const {
-            return answer.score != other.answer.score ? answer.score < other.answer.score : set > other.set;
-        }
-    };
-    std::vector<Set> sets;
-    std::vector<Second> heap;
     std::vector<double> other_label;
 
-    Search(const Arborescence& structure, Shape of, const PartScores& scores, Space& space, std::vector<Answer>& found)
-        : self(structure), shape(of), own(space), out(found) {
+    Search(const Arborescence& structure, Shape of, const PartScores& scores, Space& space)
+        : self(structure), shape(of), own(space) {
         for (Part part = 0; part < scores.scores.size(); ++part) left.push_back(scores[part]);
     }
 
-    void run(std::size_t k) {
-        const std::size_t n = shape[0];
-        if (!own.edmonds.best(own.cells.data(), n, self.single_root_)) return;
-        out.push_back(self.answer(shape, {left}, own.edmonds.heads()));
-        sets.push_back({0, kNoPart, true, 0});
-        find_second(0);
-        while (out.size() < k && !heap.empty()) {
-            std::pop_heap(heap.begin(), heap.end());
-            Second second = std::move(heap.back());
-            heap.pop_back();
-            out.push_back(std::move(second.answer));
-            if (out.size() == k) return;
-            sets.push_back({second.set, second.lacks, true, sets[second.set].best});
-            sets.push_back({second.set, second.lacks, false, out.size() - 1});
-            find_second(sets.size() - 2);
-            find_second(sets.size() - 1);
-        }
-    }
-
-    void find_second(std::size_t set) {
+    std::optional<spanning::SecondBest> find_second(std::span<const spanning::Condition> conditions,
+                                                    const Answer& known) {
         const std::vector<double> all_cells = own.cells, all = left;
-        for (std::size_t s = set; s != 0; s = sets[s].within) keep(sets[s].part, sets[s].with_part);
+        for (const auto [part, has_it] : conditions) keep(part, has_it);
+        std::optional<spanning::SecondBest> out;
         if (own.edmonds.best_to_change(own.cells.data(), shape[0], self.single_root_)) {
-            const Answer best = self.answer(shape, {left}, own.edmonds.heads());
-            const Parts& known = out[sets[set].best].parts;
-            if (best.parts != known) {  // as good, or better by what rounding makes
+            Answer best = self.answer(shape, {left}, own.edmonds.heads());
+            if (best.parts != known.parts) {  // as good, but for rounding
                 Parts lacking;
-                std::ranges::set_difference(known, best.parts, std::back_inserter(lacking));
-                push({best, set, lacking.front()});
+                std::ranges::set_difference(known.parts, best.parts, std::back_inserter(lacking));
+                out = {std::move(best), lacking.front()};
             } else if (const Part lacks = part_to_change(); lacks != kNoPart) {
                 keep(lacks, false);
                 if (own.edmonds.best(own.cells.data(), shape[0], self.single_root_))
-                    push({self.answer(shape, {left}, own.edmonds.heads()), set, lacks});
+                    out = {self.answer(shape, {left}, own.edmonds.heads()), lacks};
             }
         }
         own.cells = all_cells;
         left = all;
-    }
-
-    void push(Second second) {
-        heap.push_back(std::move(second));
-        std::push_heap(heap.begin(), heap.end());
+        return out;
     }
 
     // Leaves those trees that have a part, or those that do not.
-    void keep(Part part, bool with_part) {
+    void keep(Part part, bool has_it) {
         const std::size_t n = shape[0];
         const Part first = part - part % static_cast<Part>(self.n_labels_);
         const auto [h, m] = self.arcs_of(shape).words(part / self.n_labels_);
         const double score = left[part];
-        if (with_part) {
+        if (has_it) {
             self.arcs_of(shape).each_part(m, [&](Part other) { left[other] = kLogZero; });
             std::fill_n(own.cells.data() + m * (n + 1), n + 1, kLogZero);
         }
-        left[part] = with_part ? score : kLogZero;
+        left[part] = has_it ? score : kLogZero;
         own.cells[m * (n + 1) + h] = left[self.best_label({left}, first)];
     }
 
+    // What the second best tree lacks: an arc, or its label.
     Part part_to_change() {
         const std::span<const std::uint32_t> heads = own.edmonds.heads();
-        const PartScores scores{left};
         const auto part_into = [&](std::size_t m) {
-            return self.best_label(scores, self.first_part(shape, heads[m], m));
+            return self.best_label({left}, self.first_part(shape, heads[m], m));
         };
         if (self.n_labels_ > 1) {
             other_label.assign(shape[0] + 1, 0.0);
             for (std::size_t m = 1; m <= shape[0]; ++m) {
                 const Part part = part_into(m);
-                const double score = left[part];
-                left[part] = kLogZero;
+                const double score = std::exchange(left[part], kLogZero);
                 other_label[m] = score - left[part_into(m)];
                 left[part] = score;
             }
@@ -337,10 +296,17 @@ std::vector<Answer> Arborescence::best(Shape shape, const PartScores& scores, st
     Space& own = static_cast<Space&>(space);
     std::vector<Answer> out;
     put_cells(shape, own.cells, true, [&](Part first) { return scores[best_label(scores, first)]; });
-    if (k > 1)
-        Search(*this, shape, scores, own, out).run(k);
-    else if (k == 1 && own.edmonds.best(own.cells.data(), shape[0], single_root_))
-        out.push_back(answer(shape, scores, own.edmonds.heads()));
+    if (k == 0 || !own.edmonds.best(own.cells.data(), shape[0], single_root_)) return out;
+    Answer first = answer(shape, scores, own.edmonds.heads());
+    if (k == 1) {
+        out.push_back(std::move(first));
+        return out;
+    }
+    Search search(*this, shape, scores, own);
+    const auto find_second = [&](std::span<const spanning::Condition> conditions, const Answer& known) {
+        return search.find_second(conditions, known);
+    };
+    spanning::k_best(k, std::move(first), find_second, out);
     return out;
 }
 

@@ -46,6 +46,9 @@ std::unique_ptr<DerivationStructure> projective_tree_structure(const DependencyB
 // Dependency trees whose arcs may cross, of the same parts without siblings and grandparents.
 std::unique_ptr<DerivationStructure> arborescence_structure(std::size_t n_labels, bool single_root);
 
+// Spanning trees of undirected graphs.
+std::unique_ptr<DerivationStructure> spanning_tree_structure();
+
 // Labelled bracketings: trees of constituents over the words of a sentence, scored by span and label.
 std::unique_ptr<DerivationStructure> bracketing_structure(std::size_t n_labels);
 

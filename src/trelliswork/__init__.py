@@ -61,10 +61,12 @@ _HOMES = {
         "ForwardBackward",
         "Labeling",
         "Segmentation",
+        "SpanningEdges",
         "Tree",
     ),
     "structures.segments": ("SegmentChain",),
     "structures.semirings": ("Semiring", "forward", "forward_backward"),
+    "structures.spanning": ("SpanningTree",),
     "training": ("active",),
 }
 

@@ -61,12 +61,14 @@ from trelliswork.structures.results import Forward as Forward
 from trelliswork.structures.results import ForwardBackward as ForwardBackward
 from trelliswork.structures.results import Labeling as Labeling
 from trelliswork.structures.results import Segmentation as Segmentation
+from trelliswork.structures.results import SpanningEdges as SpanningEdges
 from trelliswork.structures.results import Tree as Tree
 from trelliswork.structures.segments import SegmentChain as SegmentChain
 from trelliswork.structures.semirings import Semiring as Semiring
 from trelliswork.structures.semirings import forward as forward
 from trelliswork.structures.semirings import forward_backward as forward_backward
+from trelliswork.structures.spanning import SpanningTree as SpanningTree
 from trelliswork.training import active as active
 
-__all__ = ["AROW", "Automaton", "AutomatonChain", "Bracketing", "Brackets", "CRF", "Chain", "ChainBatch", "Committee", "Confidence", "Constituent", "ConvergenceWarning", "CuttingPlane", "DependencyParser", "DependencyTree", "DualCoordinate", "ExpectationPass", "Expectations", "ExponentiatedGradient", "Forward", "ForwardBackward", "FrankWolfe", "Grammar", "HMM", "InvalidInput", "InvalidModel", "LaRank", "Labeling", "MEMM", "MIRA", "MulticlassClassifier", "MulticlassPerceptron", "NGramChain", "Parses", "PassiveAggressive", "Pegasos", "Perceptron", "Program", "SDM", "SchemeConstraints", "SegmentChain", "SegmentLabeler", "Segmentation", "Semiring", "SequenceLabeler", "Structure", "StructuredPredictor", "Subgradient", "Templates", "Tree", "TrellisworkError", "UncalibratedScores", "UnknownAttributes", "UnknownParameter", "Unsatisfiable", "active", "beam_search", "confidence", "corpora", "evaluation", "forward", "forward_backward", "load", "models", "oracle", "plots", "scheme_constraints", "semirings"]
+__all__ = ["AROW", "Automaton", "AutomatonChain", "Bracketing", "Brackets", "CRF", "Chain", "ChainBatch", "Committee", "Confidence", "Constituent", "ConvergenceWarning", "CuttingPlane", "DependencyParser", "DependencyTree", "DualCoordinate", "ExpectationPass", "Expectations", "ExponentiatedGradient", "Forward", "ForwardBackward", "FrankWolfe", "Grammar", "HMM", "InvalidInput", "InvalidModel", "LaRank", "Labeling", "MEMM", "MIRA", "MulticlassClassifier", "MulticlassPerceptron", "NGramChain", "Parses", "PassiveAggressive", "Pegasos", "Perceptron", "Program", "SDM", "SchemeConstraints", "SegmentChain", "SegmentLabeler", "Segmentation", "Semiring", "SequenceLabeler", "SpanningEdges", "SpanningTree", "Structure", "StructuredPredictor", "Subgradient", "Templates", "Tree", "TrellisworkError", "UncalibratedScores", "UnknownAttributes", "UnknownParameter", "Unsatisfiable", "active", "beam_search", "confidence", "corpora", "evaluation", "forward", "forward_backward", "load", "models", "oracle", "plots", "scheme_constraints", "semirings"]
 __version__: str

@@ -366,6 +366,12 @@ class PartStructure:
         """
 
     @staticmethod
+    def spanning_tree() -> PartStructure:
+        """
+        Spanning trees of undirected graphs; see core/structures/spanning_tree.cpp.
+        """
+
+    @staticmethod
     def grammar(n_symbols: int, n_inner: int, n_terminals: int, n_codes: int, rules: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> PartStructure:
         """
         Derivations of a grammar; see core/structures/grammar.cpp. 2^32 - 1 stands for none.

@@ -9,7 +9,17 @@ import numpy.typing as npt
 
 from trelliswork.labels.trees import Constituent
 
-__all__ = ["Brackets", "Expectations", "Forward", "ForwardBackward", "Labeling", "Parse", "Segmentation", "Tree"]
+__all__ = [
+    "Brackets",
+    "Expectations",
+    "Forward",
+    "ForwardBackward",
+    "Labeling",
+    "Parse",
+    "Segmentation",
+    "SpanningEdges",
+    "Tree",
+]
 
 
 class Labeling(NamedTuple):
@@ -68,6 +78,19 @@ class Tree(NamedTuple):
 
     heads: npt.NDArray[np.int32]
     labels: npt.NDArray[np.int32] | None
+    score: float
+
+
+class SpanningEdges(NamedTuple):
+    """The edges of a spanning tree as rows of two nodes, the lower one first, and the score.
+
+    Examples
+    --------
+    >>> SpanningEdges(np.array([[0, 1], [1, 2]], dtype=np.int32), 3.0).edges.tolist()
+    [[0, 1], [1, 2]]
+    """
+
+    edges: npt.NDArray[np.int32]
     score: float
 
 
