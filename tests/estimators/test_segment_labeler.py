@@ -280,6 +280,7 @@ def test_a_segment_beyond_the_maximum_is_named():
         ({"constraints": "BIO"}, "segments need no scheme"),
         ({"longest": 0}, "longest is 0"),
         ({"combinations": "transitions"}, "combinations is"),
+        ({"combinations": "grown"}, "combinations must be 'seen' or 'all' for it"),
         ({"segment_features": 3}, "segment_features is 3"),
         ({"features": tw.Templates("pair: word")}, "pair"),
     ],

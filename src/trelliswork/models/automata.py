@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from trelliswork import _core, models
 from trelliswork.models.part_batch import PartBatch
-from trelliswork.models.trained import TrainedModel, Weight
+from trelliswork.models.parts import PartsModel
 from trelliswork.structures.automaton import Automaton
 
 __all__ = ["AutomatonModel", "LabelAutomaton"]
@@ -213,19 +213,16 @@ def _state(value: Any) -> Any:
     return tuple(map(_state, value)) if isinstance(value, list) else value
 
 
-class AutomatonModel(TrainedModel):
+class AutomatonModel(PartsModel):
     """A trained chain of order 2 or more, or with an automaton."""
 
     meets = ("label", "pair", "ngram")
 
-    def _made_core(self) -> _core.PartModel:
+    def _described(self) -> tuple[_core.PartStructure, list[tuple[Any, ...]]]:
         self.automaton = LabelAutomaton.read(self.tensors, self.settings)
         self.order = self.automaton.order
-        self.channels = list(self.settings["channels"])
         self._tied = not self.local and not {"pair", "ngram"} & set(self.channels)  # arcs: the same at every token
-        self.structure = self.automaton.structure(self._tied)
-        channels = self.automaton.channels(self.channels)
-        return _core.PartModel(self.structure, channels, self.tensors, self.hash_bits)
+        return self.automaton.structure(self._tied), self.automaton.channels(self.channels)
 
     @property
     def n_attributes(self) -> int:
@@ -247,11 +244,6 @@ class AutomatonModel(TrainedModel):
             _, grams = self.automaton.codes("2-gram")
             moves[grams[:, 0], grams[:, 1]] = np.asarray(self.tensors["channel.2-gram.weights"])
         return self._limited("allowed.transitions", moves.ravel()).reshape(K, K)
-
-    def known(self, source: _core.Source) -> tuple[int, int]:
-        """Return how many attributes of a source the model knows, of how many."""
-        known, everything = self.core.known([source])
-        return known, everything
 
     def scores(self, source: _core.Source, n_jobs: int) -> list[FloatArray]:
         """Return the scores of all parts of each sequence."""
@@ -341,25 +333,12 @@ class AutomatonModel(TrainedModel):
             if weight.previous is not None
         }
 
-    def weights(self) -> list[Weight]:
-        """Return all weights, the largest first; ``previous`` are the labels before, as far as the weight sees."""
-        found: list[Weight] = []
-        for name in self.channels:
-            found += self._attribute_weights(name) if name in _ATTRIBUTES else self._tied_weights(name)
-        return sorted(found, key=lambda weight: -abs(weight.weight))
-
-    def _tied_weights(self, channel: str) -> list[Weight]:
-        dense = np.asarray(self.tensors[f"channel.{channel}.weights"], dtype=np.float64)
-        names = self._tied_names(channel)
-        return [Weight(*names[code], float(dense[code])) for code in np.flatnonzero(dense).tolist()]
-
     def _tied_names(self, channel: str) -> list[tuple[str | None, str | None, str]]:
-        """The attribute, the labels before and the label that weights of each code of a channel are said to have."""
         if channel == "state":
             return [(f"into state {state}", None, "*") for (state,) in self.automaton.keys(channel, self.labels)]
         if channel == "arc":
             return [(f"in state {state}", None, label) for state, label in self.automaton.keys(channel, self.labels)]
-        return [(None, *names) for names in self.code_names[channel]]
+        return super()._tied_names(channel)
 
     def rule_contributions(self, best: Sequence[int]) -> Iterator[tuple[int, str, str, float]]:
         """Yield what the user's automaton adds to each label of each token after the best ones: token, name, label."""

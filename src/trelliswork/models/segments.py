@@ -14,7 +14,7 @@ from trelliswork import _core
 from trelliswork.errors import InvalidInput, Unsatisfiable
 from trelliswork.features.inputs import Inputs
 from trelliswork.models.part_batch import PartBatch
-from trelliswork.models.trained import TrainedModel, Weight
+from trelliswork.models.parts import PartsModel
 
 __all__ = ["SegmentModel", "segment_channels", "segment_sources", "segment_structure"]
 
@@ -77,37 +77,25 @@ def _spans_beside(inputs: Inputs, source: _core.Source, longest: int) -> _core.S
     return _core.SpanSource(source, inputs.templates.span_extractor(), longest)
 
 
-class SegmentModel(TrainedModel):
+class SegmentModel(PartsModel):
     """A trained model of segments."""
 
     meets = ("label", "span")
 
-    def _made_core(self) -> _core.PartModel:
+    def _described(self) -> tuple[_core.PartStructure, list[tuple[Any, ...]]]:
         K = len(self.labels)
         self.lengths = np.asarray(self.tensors["structure.lengths"]).astype(np.uint32)
         if len(self.lengths) != K or not 1 <= self.lengths.min(initial=1) <= self.lengths.max(initial=1) < 1 << 16:
             raise ValueError("structure.lengths does not have one length per label")
         self.longest = int(self.lengths.max())
         rules = [self.tensors.get(f"allowed.{name}") for name in ("transitions", "start", "end")]
-        self.structure = segment_structure(self.lengths, rules, tied=not self.local)
-        self.channels = list(self.settings["channels"])
-        channels = segment_channels(self.channels, K, self.longest)
-        return _core.PartModel(self.structure, channels, self.tensors, self.hash_bits)
-
-    @property
-    def n_attributes(self) -> int:
-        """How many attributes the model has, of tokens and of segments."""
-        return sum(int(self.core.n_attributes(name)) for name in self.channels if name != "transitions")
+        structure = segment_structure(self.lengths, rules, tied=not self.local)
+        return structure, segment_channels(self.channels, K, self.longest)
 
     @property
     def most_asked(self) -> int:
         """How many sequences' scores may be in memory at a time, if they are 32 tokens long."""
         return int(max(1, min(2048, (1 << 26) // (8 * 32 * self.longest * len(self.labels)))))
-
-    def known(self, source: Any) -> tuple[int, int]:
-        """Return how many attributes of some sources the model knows, of how many."""
-        known, everything = self.core.known(source)
-        return known, everything
 
     def batch(
         self, sources: list[_core.Source], n_jobs: int, mask: Any = None, bias: Any = None, first: int = 0
@@ -148,16 +136,7 @@ class SegmentModel(TrainedModel):
     def code_names(self) -> dict[str, list[tuple[str | None, str]]]:
         """The label before and the label of each code, by channel."""
         pairs: list[tuple[str | None, str]] = [(a, b) for a in self.labels for b in self.labels]
-        singles: list[tuple[str | None, str]] = [(None, label) for label in self.labels]
-        return {name: pairs if name == "transitions" else singles for name in self.channels}
-
-    def weights(self) -> list[Weight]:
-        """Return all weights, the largest first."""
-        moves = np.asarray(self.tensors["channel.transitions.weights"], dtype=np.float64)
-        found = [Weight(None, *self.code_names["transitions"][i], float(moves[i])) for i in np.flatnonzero(moves)]
-        for name in self.channels:
-            found += self._attribute_weights(name) if name != "transitions" else []
-        return sorted(found, key=lambda weight: -abs(weight.weight))
+        return super().code_names | {"transitions": pairs}
 
 
 class SegmentBatch(PartBatch):
