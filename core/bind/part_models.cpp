@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <optional>
+#include <random>
 
 #include "../base/parallel.hpp"
 #include "../base/semiring.hpp"
@@ -291,9 +292,11 @@ private:
     std::unique_ptr<PartModel> model_;
 };
 
-// Scores of the parts of sequences of these lengths, or shapes; answered in parallel, the same bits for any n_jobs.
+// Scores of the parts of examples of these shapes; answered in parallel, the same bits for any n_jobs.
 class PartBatch {
 public:
+    using Seeds = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
     PartBatch(const DerivationStructure& structure, const Indices& lengths, const nb::list& scores, std::size_t n_jobs)
         : structure_(shared(structure)), n_jobs_(std::max<std::size_t>(n_jobs, 1)) {
         for (std::size_t i = 0; i < lengths.size(); ++i) {
@@ -337,6 +340,31 @@ public:
             out[i] = structure_->log_partition(shape(i), scores_[i], nullptr, nullptr, space);
         });
         return to_numpy(out, {out.size()});
+    }
+
+    Reals entropy() const {
+        std::vector<double> out(shapes_.size());
+        each([&](std::size_t i, Workspace&) { out[i] = structure_->entropy(shape(i), scores_[i]); });
+        return to_numpy(out, {out.size()});
+    }
+
+    // n outputs of each, from a seed of its own.
+    nb::list sample(std::size_t n, const Seeds& seeds, bool distinct) const {
+        require(seeds.size() == shapes_.size(), "there must be one seed for each example");
+        std::vector<std::vector<std::vector<std::uint32_t>>> found(shapes_.size());
+        each([&](std::size_t i, Workspace&) {
+            std::mt19937_64 engine(seeds.data()[i]);
+            const auto draw = [&] { return static_cast<double>(engine() >> 11) * 0x1p-53; };
+            for (const Parts& parts : structure_->sample(shape(i), scores_[i], n, distinct, draw))
+                structure_->output_of(shape(i), parts, found[i].emplace_back());
+        });
+        nb::list out;
+        for (const auto& one : found) {
+            nb::list outputs;
+            for (const auto& output : one) outputs.append(to_numpy(output, {output.size()}));
+            out.append(outputs);
+        }
+        return out;
     }
 
     // Of the parts of the first block, or of all.
@@ -428,11 +456,13 @@ void bind_part_models(nb::module_& m) {
             },
             nb::arg("channel"))
         .def("name", &BoundPartModel::name, nb::arg("number"), nb::arg("channel"));
-    nb::class_<PartBatch>(m, "PartBatch", "Scores of parts of many sequences, and what follows from them.")
+    nb::class_<PartBatch>(m, "PartBatch", "Scores of parts of many examples, and what follows from them.")
         .def(nb::init<const DerivationStructure&, const Indices&, const nb::list&, std::size_t>(), nb::arg("structure"),
              nb::arg("lengths"), nb::arg("scores"), nb::arg("n_jobs") = 1)
         .def(nb::init<const DerivationStructure&, const nb::list&, const nb::list&, std::size_t>(),
              nb::arg("structure"), nb::arg("shapes"), nb::arg("scores"), nb::arg("n_jobs") = 1)
+        .def("entropy", &PartBatch::entropy)
+        .def("sample", &PartBatch::sample, nb::arg("n"), nb::arg("seeds"), nb::arg("distinct") = false)
         .def("best", &PartBatch::best, nb::arg("k") = 1, "For each sequence, its best outputs with their scores.")
         .def("log_partition", &PartBatch::log_partition)
         .def("marginals", &PartBatch::marginals, nb::arg("all") = false)

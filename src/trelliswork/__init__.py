@@ -53,6 +53,7 @@ _HOMES = {
     "structures.expectation": ("ExpectationPass",),
     "structures.grammar": ("Grammar", "Parses"),
     "structures.ngram": ("NGramChain",),
+    "structures.parts": ("Batch",),
     "structures.program": ("Program",),
     "structures.results": (
         "Brackets",

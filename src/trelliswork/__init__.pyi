@@ -54,6 +54,7 @@ from trelliswork.structures.expectation import ExpectationPass as ExpectationPas
 from trelliswork.structures.grammar import Grammar as Grammar
 from trelliswork.structures.grammar import Parses as Parses
 from trelliswork.structures.ngram import NGramChain as NGramChain
+from trelliswork.structures.parts import Batch as Batch
 from trelliswork.structures.program import Program as Program
 from trelliswork.structures.results import Brackets as Brackets
 from trelliswork.structures.results import Expectations as Expectations
@@ -70,5 +71,5 @@ from trelliswork.structures.semirings import forward_backward as forward_backwar
 from trelliswork.structures.spanning import SpanningTree as SpanningTree
 from trelliswork.training import active as active
 
-__all__ = ["AROW", "Automaton", "AutomatonChain", "Bracketing", "Brackets", "CRF", "Chain", "ChainBatch", "Committee", "Confidence", "Constituent", "ConvergenceWarning", "CuttingPlane", "DependencyParser", "DependencyTree", "DualCoordinate", "ExpectationPass", "Expectations", "ExponentiatedGradient", "Forward", "ForwardBackward", "FrankWolfe", "Grammar", "HMM", "InvalidInput", "InvalidModel", "LaRank", "Labeling", "MEMM", "MIRA", "MulticlassClassifier", "MulticlassPerceptron", "NGramChain", "Parses", "PassiveAggressive", "Pegasos", "Perceptron", "Program", "SDM", "SchemeConstraints", "SegmentChain", "SegmentLabeler", "Segmentation", "Semiring", "SequenceLabeler", "SpanningEdges", "SpanningTree", "Structure", "StructuredPredictor", "Subgradient", "Templates", "Tree", "TrellisworkError", "UncalibratedScores", "UnknownAttributes", "UnknownParameter", "Unsatisfiable", "active", "beam_search", "confidence", "corpora", "evaluation", "forward", "forward_backward", "load", "models", "oracle", "plots", "scheme_constraints", "semirings"]
+__all__ = ["AROW", "Automaton", "AutomatonChain", "Batch", "Bracketing", "Brackets", "CRF", "Chain", "ChainBatch", "Committee", "Confidence", "Constituent", "ConvergenceWarning", "CuttingPlane", "DependencyParser", "DependencyTree", "DualCoordinate", "ExpectationPass", "Expectations", "ExponentiatedGradient", "Forward", "ForwardBackward", "FrankWolfe", "Grammar", "HMM", "InvalidInput", "InvalidModel", "LaRank", "Labeling", "MEMM", "MIRA", "MulticlassClassifier", "MulticlassPerceptron", "NGramChain", "Parses", "PassiveAggressive", "Pegasos", "Perceptron", "Program", "SDM", "SchemeConstraints", "SegmentChain", "SegmentLabeler", "Segmentation", "Semiring", "SequenceLabeler", "SpanningEdges", "SpanningTree", "Structure", "StructuredPredictor", "Subgradient", "Templates", "Tree", "TrellisworkError", "UncalibratedScores", "UnknownAttributes", "UnknownParameter", "Unsatisfiable", "active", "beam_search", "confidence", "corpora", "evaluation", "forward", "forward_backward", "load", "models", "oracle", "plots", "scheme_constraints", "semirings"]
 __version__: str

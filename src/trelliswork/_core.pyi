@@ -817,13 +817,17 @@ class PartModel:
     def name(self, number: int, channel: str) -> object: ...
 
 class PartBatch:
-    """Scores of parts of many sequences, and what follows from them."""
+    """Scores of parts of many examples, and what follows from them."""
 
     @overload
     def __init__(self, structure: PartStructure, lengths: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: list, n_jobs: int = 1) -> None: ...
 
     @overload
     def __init__(self, structure: PartStructure, shapes: list, scores: list, n_jobs: int = 1) -> None: ...
+
+    def entropy(self) -> NDArray[numpy.float64]: ...
+
+    def sample(self, n: int, seeds: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], distinct: bool = False) -> list: ...
 
     def best(self, k: int = 1) -> list:
         """For each sequence, its best outputs with their scores."""

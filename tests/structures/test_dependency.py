@@ -301,3 +301,52 @@ def test_the_word_that_is_named_is_the_first_without_a_head():
 def test_bad_input(make, message):
     with pytest.raises(tw.InvalidInput, match=message):
         make()
+
+
+def test_a_batch_answers_as_each_of_its_members_on_any_number_of_threads():
+    made = [Case(seed, seed % 4 + 1, 2, True, ["siblings"], 0.05, False).tree for seed in range(40)]
+    made = [tree for tree in made if tree.log_partition() > -np.inf]
+    one, two = tw.Batch(made), tw.Batch(made, n_jobs=2)
+    assert len(one) == len(made)
+    for batch in (one, two):
+        assert [key(tree) for tree in batch.argmax()] == [key(tree.argmax()) for tree in made]
+        assert [[key(t) for t in ts] for ts in batch.kbest(3)] == [[key(t) for t in tree.kbest(3)] for tree in made]
+        assert batch.log_partition().tolist() == [tree.log_partition() for tree in made]
+        assert batch.entropy().tolist() == [tree.entropy() for tree in made]
+        for ask in ("marginals", "max_marginals"):
+            for got, tree in zip(getattr(batch, ask)(), made, strict=True):
+                np.testing.assert_array_equal(got, getattr(tree, ask)())
+    drawn = [[key(tree) for tree in trees_] for trees_ in one.sample(5, random_state=1)]
+    assert drawn == [[key(tree) for tree in trees_] for trees_ in two.sample(5, random_state=1)]
+    assert all(len(trees_) == 5 for trees_ in drawn)
+    assert one.sample(2, random_state=0)[0][0].score == made[0].score(one.sample(2, random_state=0)[0][0])
+
+
+@pytest.mark.parametrize("projective", [True, False])
+def test_a_stack_of_scores_is_a_batch(projective):
+    arcs = np.random.default_rng(0).normal(size=(7, 6, 6))
+    arcs[0, 0, 0] = np.nan  # not looked at
+    stack = tw.DependencyTree.batch(arcs, projective=projective, n_jobs=2)
+    listed = tw.DependencyTree.batch(list(arcs), projective=projective)
+    assert [key(tree) for tree in stack.argmax()] == [key(tree) for tree in listed.argmax()]
+    assert key(stack[3].argmax()) == key(tw.DependencyTree(arcs[3], projective=projective).argmax())
+    assert repr(stack[3]) == repr(listed[3])
+    assert pickle.loads(pickle.dumps(stack[3])).argmax().score == stack[3].argmax().score
+    labelled = tw.DependencyTree.batch(arcs, np.zeros((7, 6, 6, 3)), projective=projective)
+    assert [tree.labels.tolist() for tree in labelled.argmax()] == [[0] * 5] * 7
+
+
+def test_what_a_batch_refuses():
+    empty = tw.Batch([])
+    assert (empty.argmax(), empty.marginals(), empty.log_partition().shape, empty.sample()) == ([], [], (0,), [])
+    small, forbidden_ = tw.DependencyTree(np.zeros((3, 3))), tw.DependencyTree(np.full((3, 3), -np.inf))
+    with pytest.raises(tw.InvalidInput, match=r"structures\[1\] is .* not of one kind"):
+        tw.Batch([small, tw.DependencyTree(np.zeros((3, 3)), single_root=False)])
+    with pytest.raises(tw.InvalidInput, match=r"structures\[0\] is a ndarray"):
+        tw.Batch([np.zeros((3, 3))])
+    with pytest.raises(tw.Unsatisfiable, match="word 1 has no head"):
+        tw.Batch([small, forbidden_]).argmax()
+    with pytest.raises(tw.InvalidInput, match="arcs has 2 sentences, labels has 1"):
+        tw.DependencyTree.batch(np.zeros((2, 3, 3)), np.zeros((1, 3, 3, 2)))
+    with pytest.raises(tw.InvalidInput, match=r"arcs\[1, 0, 1\] is NaN"):
+        tw.DependencyTree.batch(np.array([np.zeros((2, 2)), np.full((2, 2), np.nan)]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["Bracketing"]
+
+
+@lru_cache(maxsize=64)
+def _structure(n_labels: int) -> _core.PartStructure:
+    """Return the one structure of its kind."""
+    return _core.PartStructure.bracketing(n_labels)
 
 
 class Bracketing(PartScores[Brackets]):
@@ -62,7 +69,7 @@ class Bracketing(PartScores[Brackets]):
         self._required: tuple[tuple[int, int], ...] = ()
         self._used = np.triu_indices(self.n_words, 1, self.n_words + 1)
         super().__init__(
-            _core.PartStructure.bracketing(self.n_labels),
+            _structure(self.n_labels),
             [self.n_words],
             np.ascontiguousarray(self.spans[self._used]).ravel(),
         )
@@ -85,15 +92,15 @@ class Bracketing(PartScores[Brackets]):
 
     def marginals(self) -> FloatArray:
         """Return the probability of every labelled constituent, (n, n + 1, L)."""
-        return self._table(self._expected(), 0.0)
+        return self._shaped(self._expected(), np.add, 0.0)
 
     def max_marginals(self) -> FloatArray:
         """Return the best score of a tree with each labelled constituent, (n, n + 1, L); -inf where there is none."""
-        return self._table(self._structure.max_marginals(self._shape, self._scores), -np.inf)
+        return self._shaped(self._structure.max_marginals(self._shape, self._scores), np.maximum, -np.inf)
 
     def sample(self, n: int = 1, random_state: Any = None, replace: bool = True) -> list[list[tuple[int, int, int]]]:
         """Draw ``n`` trees, each a list of constituents (begin, end, label); see `Chain.sample`."""
-        return [_rows(output) for output in self._drawn(n, random_state, replace)]
+        return [self._sampled(output) for output in self._drawn(n, random_state, replace)]
 
     def plot(
         self,
@@ -186,6 +193,12 @@ class Bracketing(PartScores[Brackets]):
         other._required = self._required if required is None else required
         other._shape = np.array([self.n_words, *(x for span in other._required for x in span)], dtype=np.uint32)
         return other
+
+    def _shaped(self, parts: FloatArray, join: np.ufunc, nothing: float) -> FloatArray:
+        return self._table(parts, nothing)
+
+    def _sampled(self, output: Numbers) -> list[tuple[int, int, int]]:
+        return _rows(output)
 
     def _table(self, by_part: FloatArray, nothing: float) -> FloatArray:
         out = np.full(self.spans.shape, nothing)

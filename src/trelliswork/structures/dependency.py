@@ -13,7 +13,7 @@ from trelliswork import _core
 from trelliswork.errors import InvalidInput, Unsatisfiable
 from trelliswork.structures import checks
 from trelliswork.structures.checks import FloatArray
-from trelliswork.structures.parts import Numbers, PartScores
+from trelliswork.structures.parts import Batch, Numbers, PartScores
 from trelliswork.structures.results import Tree
 
 if TYPE_CHECKING:
@@ -102,6 +102,56 @@ class DependencyTree(PartScores[Tree]):
             scores = np.concatenate([scores, self.grandparents[_grandparent_sites(n)]])
         super().__init__(structure, [n], scores)
 
+    @classmethod
+    def batch(
+        cls,
+        arcs: Iterable[npt.ArrayLike],
+        labels: Iterable[npt.ArrayLike] | None = None,
+        projective: bool = True,
+        single_root: bool = True,
+        n_jobs: int | None = None,
+    ) -> Batch[Tree]:
+        """Return many sentences as one `Batch`, which answers for all of them at once.
+
+        Parameters
+        ----------
+        arcs : list of (n_i + 1, n_i + 1) array-like, or (B, n + 1, n + 1) array-like
+            Scores of arcs of each sentence.
+        labels : list of (n_i + 1, n_i + 1, L) array-like, or (B, n + 1, n + 1, L) array-like, optional
+            Scores of labels of each sentence.
+        projective, single_root : bool
+            As for each of them.
+        n_jobs : int, optional
+            Threads; see `Batch`.
+
+        Examples
+        --------
+        >>> batch = DependencyTree.batch(np.zeros((2, 3, 3)))
+        >>> [tree.heads.tolist() for tree in batch.argmax()]
+        [[0, 1], [0, 1]]
+        """
+        if labels is None and isinstance(arcs, np.ndarray) and arcs.ndim == 3 and arcs.size:
+            single_root, projective = (
+                checks.as_flag("single_root", single_root),
+                checks.as_flag("projective", projective),
+            )
+            structure = _structure(projective, 1, single_root, False, False)
+            shape = np.array([arcs.shape[1] - 1], dtype=np.uint32)
+            members = []
+            for own in _as_arcs(arcs, 3):
+                one = cls.__new__(cls)
+                one.arcs, one.labels, one.siblings, one.grandparents = own, None, None, None
+                one.projective, one.single_root = projective, single_root
+                one._structure, one._shape, one._scores = structure, shape, own.reshape(-1)
+                members.append(one)
+            return Batch(members, n_jobs)
+        of_arcs = list(arcs)
+        of_labels = [None] * len(of_arcs) if labels is None else list(labels)
+        if len(of_labels) != len(of_arcs):
+            raise InvalidInput(f"arcs has {len(of_arcs)} sentences, labels has {len(of_labels)}.")
+        pairs = zip(of_arcs, of_labels, strict=True)
+        return Batch([cls(own, names, projective, single_root) for own, names in pairs], n_jobs)
+
     def __repr__(self) -> str:
         kinds = ", projective" if self.projective else ""
         kinds += ", single root" if self.single_root else ""
@@ -126,7 +176,7 @@ class DependencyTree(PartScores[Tree]):
 
     def marginals(self) -> FloatArray:
         """Return the probability of every arc, (n + 1, n + 1): ``[h, m]`` that ``h`` is the head of ``m``."""
-        return np.asarray(self._arcs_of(self._expected()).sum(axis=2))
+        return self._shaped(self._expected(), np.add, 0.0)
 
     def label_marginals(self) -> FloatArray:
         """Return the probability of every arc with every label, (n + 1, n + 1, L)."""
@@ -142,8 +192,7 @@ class DependencyTree(PartScores[Tree]):
 
     def max_marginals(self) -> FloatArray:
         """Return the best score of a tree with each arc, (n + 1, n + 1); -inf where there is none."""
-        best = self._structure.max_marginals(self._shape, self._scores)
-        return np.asarray(self._arcs_of(best).max(axis=2))
+        return self._shaped(self._structure.max_marginals(self._shape, self._scores), np.maximum, -np.inf)
 
     def sample(self, n: int = 1, random_state: Any = None, replace: bool = True) -> list[Tree]:
         """Draw ``n`` trees from the distribution; see `Chain.sample`.
@@ -157,8 +206,7 @@ class DependencyTree(PartScores[Tree]):
         replace : bool
             False: no tree is drawn twice, and fewer than ``n`` are returned where there are fewer.
         """
-        drawn = self._drawn(n, random_state, replace)
-        return [self._answer(output, self._total(output)) for output in drawn]
+        return [self._sampled(output) for output in self._drawn(n, random_state, replace)]
 
     def score(self, output: Any) -> float:
         """Return the score of a tree, -inf if it is forbidden or not among the trees that are asked for.
@@ -321,6 +369,13 @@ class DependencyTree(PartScores[Tree]):
         shape = (*self.arcs.shape, self.n_labels)
         return parts[: self.arcs.size * self.n_labels].reshape(shape)
 
+    def _shaped(self, parts: FloatArray, join: np.ufunc, nothing: float) -> FloatArray:
+        arcs = self._arcs_of(parts)
+        return arcs[:, :, 0] if self.n_labels == 1 else np.asarray(join.reduce(arcs, axis=2))
+
+    def _sampled(self, output: Numbers) -> Tree:
+        return self._answer(output, self._total(output))
+
     def _second_order_marginals(self, name: str) -> FloatArray:
         cube = getattr(self, name)
         if cube is None:
@@ -411,15 +466,15 @@ def _grandparent_sites(n: int) -> Sites:
     return grandparent, head, modifier
 
 
-def _as_arcs(arcs: Any) -> FloatArray:
-    """Return scores of arcs, with -inf for what is not an arc."""
+def _as_arcs(arcs: Any, ndim: int = 2) -> FloatArray:
+    """Return scores of arcs of a sentence, or of several, with -inf for what is not an arc."""
     array = checks.as_numbers("arcs", arcs)
-    if array.ndim != 2 or array.shape[0] != array.shape[1] or array.shape[0] == 0:
+    if array.ndim != ndim or array.shape[-2] != array.shape[-1] or array.shape[-1] == 0:
         raise InvalidInput(
             f"arcs must have shape (n + 1, n + 1), [head, modifier] with the root as 0; found {array.shape}."
         )
-    array[:, 0] = -np.inf
-    array.reshape(-1)[:: len(array) + 1] = -np.inf
+    array[..., 0] = -np.inf
+    array.reshape(*array.shape[:-2], -1)[..., :: array.shape[-1] + 1] = -np.inf
     checks.require_scores("arcs", array)
     array.flags.writeable = False
     return array

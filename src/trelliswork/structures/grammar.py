@@ -304,7 +304,7 @@ class Parses(PartScores[Parse]):
 
     def marginals(self) -> FloatArray:
         """Return the probability of every symbol over every span, (n, n + 1, N)."""
-        return self._table(self._expected(), 0.0)
+        return self._shaped(self._expected(), np.add, 0.0)
 
     def rule_marginals(self) -> FloatArray:
         """Return how often each rule is expected in the tree, in the order of ``grammar.rules``."""
@@ -317,7 +317,7 @@ class Parses(PartScores[Parse]):
 
     def max_marginals(self) -> FloatArray:
         """Return the best score of a tree with each symbol over each span, (n, n + 1, N); -inf where there is none."""
-        return self._table(self._structure.max_marginals(self._shape, self._scores), -np.inf)
+        return self._shaped(self._structure.max_marginals(self._shape, self._scores), np.maximum, -np.inf)
 
     def sample(self, n: int = 1, random_state: Any = None, replace: bool = True) -> list[Constituent]:
         """Draw ``n`` trees; see `Chain.sample`."""
@@ -365,6 +365,12 @@ class Parses(PartScores[Parse]):
     def _rescored(self, added: FloatArray) -> Self:
         spans = added if self.spans is None else self.spans + added
         return type(self)(self.grammar, self.words, self._leaves, spans)
+
+    def _shaped(self, parts: FloatArray, join: np.ufunc, nothing: float) -> FloatArray:
+        return self._table(parts, nothing)
+
+    def _sampled(self, output: Numbers) -> Constituent:
+        return self._tree(output)
 
     def _table(self, by_part: FloatArray, nothing: float) -> FloatArray:
         n, n_symbols = self.n_words, len(self.grammar.symbols)

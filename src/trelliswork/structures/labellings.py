@@ -62,12 +62,11 @@ class LabellingScores(PartScores[Labeling]):
 
     def marginals(self) -> FloatArray:
         """Return the probability of every label at every position, (T, K)."""
-        return self._expected()[: self.unary.size].reshape(self.unary.shape)
+        return self._shaped(self._expected(), np.add, 0.0)
 
     def max_marginals(self) -> FloatArray:
         """Return the best score with each label at each position, (T, K); see `Chain.max_marginals`."""
-        best = self._structure.max_marginals(self._shape, self._scores)
-        return best[: self.unary.size].reshape(self.unary.shape)
+        return self._shaped(self._structure.max_marginals(self._shape, self._scores), np.maximum, -np.inf)
 
     def expected_counts(self, attributes: npt.ArrayLike | None = None) -> Expectations:
         """Return the log partition and expected counts, from the marginals; see `Chain.expected_counts`."""
@@ -125,6 +124,12 @@ class LabellingScores(PartScores[Labeling]):
         steps = np.broadcast_to(arcs, (self.n_positions, arcs.shape[-1]))
         scores = np.concatenate([self.unary.ravel(), steps.ravel()])
         return structure.marginals(self._shape, scores)[self.unary.size :].reshape(steps.shape)
+
+    def _shaped(self, parts: FloatArray, join: np.ufunc, nothing: float) -> FloatArray:
+        return parts[: self.unary.size].reshape(self.unary.shape)
+
+    def _sampled(self, output: Numbers) -> LabelArray:
+        return output.astype(np.int32)
 
     def _answer(self, output: Numbers, score: float) -> Labeling:
         return Labeling(output.astype(np.int32), score)

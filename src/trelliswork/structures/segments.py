@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +18,12 @@ from trelliswork.structures.results import Segmentation
 __all__ = ["SegmentChain"]
 
 SegmentArray = npt.NDArray[np.int32]
+
+
+@lru_cache(maxsize=64)
+def _structure(n_labels: int, longest: int) -> _core.PartStructure:
+    """Return the one structure of its kind."""
+    return _core.PartStructure.segments(n_labels, longest)
 
 
 class SegmentChain(PartScores[Segmentation]):
@@ -73,9 +80,7 @@ class SegmentChain(PartScores[Segmentation]):
         self.start = checks.as_scores("start", np.zeros(n_labels) if start is None else start, (n_labels,))
         self.end = checks.as_scores("end", np.zeros(n_labels) if end is None else end, (n_labels,))
         given = (self.segment_scores, self.transitions, self.start, self.end)
-        super().__init__(
-            _core.PartStructure.segments(n_labels, longest), [length], np.concatenate([a.ravel() for a in given])
-        )
+        super().__init__(_structure(n_labels, longest), [length], np.concatenate([a.ravel() for a in given]))
 
     def __repr__(self) -> str:
         return f"SegmentChain({self.n_positions} positions, {self.n_labels} labels, segments up to {self.longest})"
@@ -104,7 +109,7 @@ class SegmentChain(PartScores[Segmentation]):
 
     def marginals(self) -> FloatArray:
         """Return the probability of every label at every position, (T, K)."""
-        return self._covering(self.segment_marginals(), np.add, 0.0)
+        return self._shaped(self._expected(), np.add, 0.0)
 
     def edge_marginals(self) -> FloatArray:
         """Return the probability of every pair of labels on both sides of a boundary, (T - 1, K, K).
@@ -121,11 +126,11 @@ class SegmentChain(PartScores[Segmentation]):
 
     def max_marginals(self) -> FloatArray:
         """Return the best score with each label at each position, (T, K); see `Chain.max_marginals`."""
-        best = self._structure.max_marginals(self._shape, self._scores)
-        return self._covering(best[: self.segment_scores.size].reshape(self.segment_scores.shape), np.maximum, -np.inf)
+        return self._shaped(self._structure.max_marginals(self._shape, self._scores), np.maximum, -np.inf)
 
-    def _covering(self, of_segments: FloatArray, join: np.ufunc, nothing: float) -> FloatArray:
+    def _shaped(self, parts: FloatArray, join: np.ufunc, nothing: float) -> FloatArray:
         """Join what segments have for every position that they cover, (T, K)."""
+        of_segments = parts[: self.segment_scores.size].reshape(self.segment_scores.shape)
         longer = join.accumulate(of_segments[:, ::-1], axis=1)[:, ::-1]  # [:, n]: of all longer than n
         out = np.full((self.n_positions, self.n_labels), nothing)
         for n in range(min(self.longest, self.n_positions)):
@@ -140,7 +145,7 @@ class SegmentChain(PartScores[Segmentation]):
 
     def sample(self, n: int = 1, random_state: Any = None, replace: bool = True) -> list[SegmentArray]:
         """Draw ``n`` segmentations, each an array of rows (start, stop, label); see `Chain.sample`."""
-        return [rows.astype(np.int32).reshape(-1, 3) for rows in self._drawn(n, random_state, replace)]
+        return [self._sampled(rows) for rows in self._drawn(n, random_state, replace)]
 
     def augmented(self, gold: npt.ArrayLike, cost: str | npt.ArrayLike = "hamming", scale: float = 1.0) -> Self:
         """Return the chain with ``scale`` times the cost of every position's label against ``gold`` added.
@@ -206,6 +211,9 @@ class SegmentChain(PartScores[Segmentation]):
         if not partial and (begins[0] != 0 or stops[-1] != self.n_positions or (begins[1:] != stops[:-1]).any()):
             raise InvalidInput(f"segments must follow one another from 0 to {self.n_positions}; found {rows.tolist()}.")
         return rows.astype(np.int32)
+
+    def _sampled(self, output: Numbers) -> SegmentArray:
+        return output.astype(np.int32).reshape(-1, 3)
 
     def _answer(self, output: Numbers, score: float) -> Segmentation:
         return Segmentation(output.astype(np.int32).reshape(-1, 3), score)

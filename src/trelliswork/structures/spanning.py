@@ -79,6 +79,7 @@ class SpanningTree(PartScores[SpanningEdges]):
             array.flags.writeable = False
         self._forced, self._dense = forced, dense
         self._together = _components(n, ends[forced])
+        self._constant = float(scores[forced].sum())
         n_left = int(self._together.max()) + 1
         if dense and n_left == n:
             self._sites = np.arange(len(ends))
@@ -106,10 +107,6 @@ class SpanningTree(PartScores[SpanningEdges]):
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         self._set(*state)
 
-    def log_partition(self) -> float:
-        """Return the log of the sum of exp(score) over all spanning trees; -inf when there is none."""
-        return super().log_partition() + float(self.scores[self._forced].sum())
-
     def edge_marginals(self) -> FloatArray:
         """Return the probability of every edge, in the order of ``ends``."""
         return self._expected()
@@ -120,12 +117,16 @@ class SpanningTree(PartScores[SpanningEdges]):
 
     def max_marginals(self) -> FloatArray:
         """Return the best score of a tree with each edge, (n, n) and symmetric; -inf where there is none."""
-        out = np.full(len(self.ends), -np.inf)
-        if super().log_partition() > -np.inf:
-            total = self.scores[self._forced].sum()
-            out[self._sites] = self._structure.max_marginals(self._shape, self._scores) + total
-            out[self._forced] = self.argmax().score
-        return self._as_matrix(out, -np.inf)
+        return self._shaped(self._structure.max_marginals(self._shape, self._scores), np.maximum, -np.inf)
+
+    def _shaped(self, parts: FloatArray, join: np.ufunc, nothing: float) -> FloatArray:
+        out = np.full(len(self.ends), nothing)
+        if join is np.add:
+            out[self._sites], out[self._forced] = parts[: len(self._sites)], 1.0
+        elif super().log_partition() > -np.inf:
+            out[self._sites] = parts[: len(self._sites)] + self._constant
+            out[self._forced] = self._constant + parts.max(initial=-np.inf) if len(self._sites) else self._constant
+        return self._as_matrix(out, nothing)
 
     def sample(self, n: int = 1, random_state: Any = None, replace: bool = True) -> list[SpanningEdges]:
         """Draw ``n`` trees from the distribution; see `Chain.sample`.
