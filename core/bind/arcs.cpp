@@ -139,8 +139,10 @@ void bind_sentences(nb::module_& m) {
                 const auto space = source.scratch();
                 linear::UnitLists lists;
                 source.all_units(sentence, lists, *space);
-                return nb::make_tuple(to_numpy(lists.starts, {lists.starts.size()}),
-                                      to_numpy(lists.units, {lists.units.size()}));
+                const auto copy = [](std::span<const std::uint32_t> from) {
+                    return to_numpy(std::vector<std::uint32_t>(from.begin(), from.end()), {from.size()});
+                };
+                return nb::make_tuple(copy(lists.starts()), copy(lists.units()));
             },
             nb::arg("shapes"), nb::arg("sentence"), nb::arg("channel"), nb::arg("bits"),
             "Where the units of each site of a channel begin, and the units.");
@@ -208,12 +210,13 @@ public:
             require(std::isfinite(weights.data()[i]), "weights must be finite numbers");
     }
 
-    Shapes pruned(const ArcSentences& sentences, std::size_t most, const std::optional<Numbers>& kept,
+    Shapes pruned(const ArcSentences& sentences, std::size_t most, double margin, const std::optional<Numbers>& kept,
                   std::size_t n_jobs) const {
         require(!kept || kept->size() == sentences.columns->n_rows(), "there must be one head for each word");
         const Unlocked unlocked;
-        return {std::make_shared<const Lists>(model_.pruned(
-            sentences, most, kept ? std::span(kept->data(), kept->size()) : std::span<const std::uint32_t>(), n_jobs))};
+        return {std::make_shared<const Lists>(
+            model_.pruned(sentences, most, margin,
+                          kept ? std::span(kept->data(), kept->size()) : std::span<const std::uint32_t>(), n_jobs))};
     }
 
     nb::list scores(const ArcSentences& sentences, const Shapes& shapes, std::size_t n_jobs) const {
@@ -269,8 +272,9 @@ void bind_arcs(nb::module_& m) {
     nb::class_<BoundArcModel>(m, "ArcModel", "A trained model of arcs: immutable, for many threads at once.")
         .def(nb::init<const DerivationStructure&, const std::vector<ChannelSpec>&, const Singles&>(),
              nb::arg("structure"), nb::arg("channels"), nb::arg("weights"))
-        .def("pruned", &BoundArcModel::pruned, nb::arg("sentences"), nb::arg("most"), nb::arg("kept") = nb::none(),
-             nb::arg("n_jobs") = 1, "Shapes that leave each word its best heads, and those that are kept.")
+        .def("pruned", &BoundArcModel::pruned, nb::arg("sentences"), nb::arg("most"), nb::arg("margin"),
+             nb::arg("kept") = nb::none(), nb::arg("n_jobs") = 1,
+             "Shapes that leave each word its best heads, and those that are kept.")
         .def("scores", &BoundArcModel::scores, nb::arg("sentences"), nb::arg("shapes"), nb::arg("n_jobs") = 1,
              "Scores of all parts of each sentence.")
         .def("best", &BoundArcModel::best, nb::arg("sentences"), nb::arg("shapes"), nb::arg("n_jobs") = 1,

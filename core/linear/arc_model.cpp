@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "../base/parallel.hpp"
+#include "../base/semiring.hpp"
 #include "arc_units.hpp"
 #include "features.hpp"
 
@@ -74,8 +75,8 @@ Lists unpruned(const ArcTable& table) {
     return out;
 }
 
-Lists ArcModel::pruned(const ArcSentences& sentences, std::size_t most, std::span<const std::uint32_t> kept,
-                       std::size_t n_jobs) const {
+Lists ArcModel::pruned(const ArcSentences& sentences, std::size_t most, double margin,
+                       std::span<const std::uint32_t> kept, std::size_t n_jobs) const {
     const ArcTable& table = *sentences.table;
     if (most < 1) throw std::invalid_argument("each word must have a head");
     std::vector<std::vector<std::uint32_t>> shapes(table.size());
@@ -99,6 +100,9 @@ Lists ArcModel::pruned(const ArcSentences& sentences, std::size_t most, std::spa
                  if (size < order.size())
                      std::ranges::nth_element(order, order.begin() + static_cast<std::ptrdiff_t>(size), better);
                  order.resize(size);
+                 double best = kLogZero;
+                 for (const std::uint32_t h : order) best = std::max(best, scores[h * (n + 1) + m]);
+                 std::erase_if(order, [&](std::uint32_t h) { return scores[h * (n + 1) + m] < best - margin; });
                  const std::uint32_t gold = kept.empty() ? kNoWord : kept[first + m - 1];
                  for (const std::uint32_t head : {m - 1, gold})
                      if (head != kNoWord && std::ranges::find(order, head) == order.end()) order.push_back(head);

@@ -54,10 +54,10 @@ public:
     void each(const ArcSentences& sentences, std::shared_ptr<const Lists> shapes, std::size_t n_jobs,
               const Visit& visit) const;
 
-    // Shapes that leave each word the `most` heads with the highest scores of arcs, lowest heads first among equals;
-    // `kept` (by word of all sentences, kNoWord for none) are always among them, and so is the word before, so that
-    // there is a tree. Block 0 must be arcs with one code.
-    Lists pruned(const ArcSentences& sentences, std::size_t most, std::span<const std::uint32_t> kept,
+    // Shapes that leave each word the `most` heads with the highest scores of arcs, lowest heads first among equals,
+    // and of these the ones within `margin` of the best; `kept` (by word of all sentences, kNoWord for none) are always
+    // among them, and so is the word before, so that there is a tree. Block 0 must be arcs with one code.
+    Lists pruned(const ArcSentences& sentences, std::size_t most, double margin, std::span<const std::uint32_t> kept,
                  std::size_t n_jobs) const;
 
 private:

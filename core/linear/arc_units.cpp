@@ -71,27 +71,28 @@ void ArcUnits::words(std::size_t example, std::vector<WordTuple>& out) const {
 void ArcUnits::add(std::size_t example, const WordTuple& words, UnitLists& out, Space& space) const {
     const bool used = channel_ == ArcExtractor::kLabelHead ? words.head != words.modifier : words.modifier != 0;
     const std::uint32_t mask = static_cast<std::uint32_t>((std::size_t{1} << bits_) - 1);
+    std::uint32_t* to = out.room(extractor_->most(channel_, table_->n_words(example)));
     if (used)
         extractor_->each(*table_, example, words, channel_, space.of_extractor,
-                         [&](Key key) { out.units.push_back(static_cast<std::uint32_t>(key) & mask); });
-    out.starts.push_back(static_cast<std::uint32_t>(out.units.size()));
+                         [&](Key key) { *to++ = static_cast<std::uint32_t>(key) & mask; });
+    out.end_site(to);
 }
 
 void ArcUnits::units(std::size_t example, std::span<const std::uint32_t> sites, UnitLists& out,
                      UnitSource::Scratch& scratch) const {
     auto& space = static_cast<Space&>(scratch);
     words(example, space.words);
-    out.starts.assign(1, 0);
-    out.units.clear();
+    out.clear();
     for (const std::uint32_t site : sites) add(example, space.words[site], out, space);
+    out.end();
 }
 
 void ArcUnits::all_units(std::size_t example, UnitLists& out, UnitSource::Scratch& scratch) const {
     auto& space = static_cast<Space&>(scratch);
     words(example, space.words);
-    out.starts.assign(1, 0);
-    out.units.clear();
+    out.clear();
     for (const WordTuple& of_site : space.words) add(example, of_site, out, space);
+    out.end();
 }
 
 void ArcUnits::map(std::size_t example, std::vector<std::uint32_t>& out) const {

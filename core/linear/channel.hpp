@@ -13,6 +13,7 @@
 // says which several of them do, and how much of each.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -27,9 +28,42 @@ namespace tw::linear {
 
 inline constexpr std::uint32_t kNoCode = ~std::uint32_t{0};
 
-// Units of some sites, one after the other.
-struct UnitLists {
-    std::vector<std::uint32_t> starts{0}, units;
+// Units of some sites, one after the other. Memory is kept from one example to the next, and never cleared.
+class UnitLists {
+public:
+    static constexpr std::size_t kSlack = 64;  // zeros behind the last unit: one may look so far ahead
+
+    std::span<const std::uint32_t> units() const { return {units_.get(), size_}; }
+    const std::uint32_t* data() const { return units_.get(); }
+    std::uint32_t start(std::size_t site) const { return starts_[site]; }
+    std::span<const std::uint32_t> starts() const { return starts_; }
+
+    void clear() {
+        starts_.assign(1, 0);
+        size_ = 0;
+    }
+    // Where to write the next site's units, of which there are at most so many.
+    std::uint32_t* room(std::size_t most) {
+        if (size_ + most + kSlack > capacity_) grow(size_ + most + kSlack);
+        return units_.get() + size_;
+    }
+    void end_site(const std::uint32_t* behind) {
+        size_ = static_cast<std::size_t>(behind - units_.get());
+        starts_.push_back(static_cast<std::uint32_t>(size_));
+    }
+    void end() { std::fill_n(room(0), kSlack, 0u); }
+
+private:
+    void grow(std::size_t least) {
+        const std::size_t capacity = std::max(least, 2 * capacity_);
+        auto larger = std::make_unique_for_overwrite<std::uint32_t[]>(capacity);
+        std::copy_n(units_.get(), size_, larger.get());
+        units_ = std::move(larger);
+        capacity_ = capacity;
+    }
+    std::vector<std::uint32_t> starts_{0};
+    std::unique_ptr<std::uint32_t[]> units_;
+    std::size_t size_ = 0, capacity_ = 0;
 };
 
 // Units that are made when an example is visited: too many to be stored. Immutable; any number of threads may ask.

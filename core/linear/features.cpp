@@ -179,46 +179,58 @@ std::span<const std::uint32_t> Features::map_of(std::size_t c, std::size_t examp
     return space.map;
 }
 
-template <class Real>
-void Features::add_made_scores(std::size_t c, std::span<const Real> weights, std::size_t example, double* out,
+void Features::add_made_scores(std::size_t c, const ScaledWeights& weights, std::size_t example, double* out,
                                Scratch& space) const {
-    constexpr std::size_t kRowsAhead = 3, kLine = 64 / sizeof(Real);
     const std::size_t n = channels_[c].n_sites(example), n_codes = channels_[c].n_codes;
     const UnitLists& lists = made(c, example, space);
-    const Real* w = weights.data() + index_->offset(c);
-    const std::uint32_t* units = lists.units.data();
-    const std::size_t last = lists.units.size();
-    if (n_codes == 1) {
-        for (std::size_t s = 0; s < n; ++s) {
-            Real sums[4] = {0, 0, 0, 0};  // so that no addition waits for the one before
-            std::size_t i = lists.starts[s];
-            const std::size_t stop = lists.starts[s + 1];
-            for (; i + 4 <= stop; i += 4)
-                for (std::size_t k = 0; k < 4; ++k) {
-                    if (i + k + 2 * kAhead < last) fetch_to_read(w + units[i + k + 2 * kAhead]);
-                    sums[k] += w[units[i + k]];
-                }
-            for (; i < stop; ++i) sums[0] += w[units[i]];
-            out[s] += static_cast<double>((sums[0] + sums[1]) + (sums[2] + sums[3]));
-        }
-        return;
+    const auto add = [&](const auto* w) {
+        n_codes > 1 ? add_made_rows(lists, w, n, n_codes, out) : add_made_sums(lists, w, n, out);
+    };
+    if (weights.rounded.empty())
+        add(weights.stored.data() + index_->offset(c));
+    else
+        add(weights.rounded.data() + index_->offset(c));
+}
+
+template <class Real>
+void Features::add_made_sums(const UnitLists& lists, const Real* w, std::size_t n, double* out) {
+    for (std::size_t s = 0; s < n; ++s) {
+        Real sums[4] = {0, 0, 0, 0};  // so that no addition waits for the one before
+        const std::uint32_t *unit = lists.data() + lists.start(s), *last = lists.data() + lists.start(s + 1);
+        for (; unit + 4 <= last; unit += 4)
+            for (std::size_t k = 0; k < 4; ++k) {
+                fetch_to_read(w + unit[k + 2 * kAhead]);
+                sums[k] += w[unit[k]];
+            }
+        for (; unit < last; ++unit) sums[0] += w[*unit];
+        out[s] += static_cast<double>((sums[0] + sums[1]) + (sums[2] + sums[3]));
     }
-    std::vector<Real>& sums = [&]() -> std::vector<Real>& {
-        if constexpr (std::is_same_v<Real, float>)
-            return space.single;
-        else
-            return space.sums;
-    }();
-    for (std::size_t s = 0; s < n; ++s, out += n_codes) {
-        sums.assign(n_codes, Real(0));
-        for (std::size_t i = lists.starts[s]; i < lists.starts[s + 1]; ++i) {
-            if (i + kRowsAhead < last)
-                for (std::size_t k = 0; k < n_codes; k += kLine) fetch_to_read(w + units[i + kRowsAhead] * n_codes + k);
-            const Real* row = w + units[i] * n_codes;
-            Real* to = sums.data();
-            for (std::size_t k = 0; k < n_codes; ++k) to[k] += row[k];
+}
+
+// Sums of rows, some codes of all rows at a time so that they stay in registers; the rows of the next site are fetched.
+template <class Real>
+void Features::add_made_rows(const UnitLists& lists, const Real* w, std::size_t n_sites, std::size_t n_codes,
+                             double* out) {
+    constexpr std::size_t kBlock = 16, kLine = 64 / sizeof(Real);
+    for (std::size_t s = 0; s < n_sites; ++s, out += n_codes) {
+        const std::uint32_t *first = lists.data() + lists.start(s), *last = lists.data() + lists.start(s + 1);
+        if (s + 1 < n_sites)
+            for (const std::uint32_t* unit = last; unit < lists.data() + lists.start(s + 2); ++unit)
+                for (std::size_t k = 0; k < n_codes; k += kLine) fetch_to_read(w + *unit * n_codes + k);
+        std::size_t k = 0;
+        for (; k + kBlock <= n_codes; k += kBlock) {
+            Real sums[kBlock] = {};
+            for (const std::uint32_t* unit = first; unit < last; ++unit) {
+                const Real* row = w + *unit * n_codes + k;
+                for (std::size_t i = 0; i < kBlock; ++i) sums[i] += row[i];
+            }
+            for (std::size_t i = 0; i < kBlock; ++i) out[k + i] += static_cast<double>(sums[i]);
         }
-        for (std::size_t k = 0; k < n_codes; ++k) out[k] += static_cast<double>(sums[k]);
+        for (; k < n_codes; ++k) {
+            Real sum = 0;
+            for (const std::uint32_t* unit = first; unit < last; ++unit) sum += w[*unit * n_codes + k];
+            out[k] += static_cast<double>(sum);
+        }
     }
 }
 
@@ -227,33 +239,24 @@ void Features::put_scores(std::size_t c, const ScaledWeights& weights, std::size
     const std::size_t first = channels_[c].first[example], n_sites = channels_[c].n_sites(example);
     if (lists_[c]) return lists_[c]->scores(weights, first, first + n_sites, out);
     std::fill_n(out, n_sites * channels_[c].n_codes, 0.0);
-    const auto add = [&](auto values) {
-        if (channels_[c].source)
-            add_made_scores(c, values, example, out, space);
-        else
-            add_scores(c, values, first, n_sites, out);
-    };
-    if (weights.rounded.empty())
-        add(weights.stored);
+    if (channels_[c].source)
+        add_made_scores(c, weights, example, out, space);
+    else if (weights.rounded.empty())
+        add_scores(c, weights.stored, first, n_sites, out);
     else
-        add(weights.rounded);
+        add_scores(c, weights.rounded, first, n_sites, out);
 }
 
 void Features::scores(const ScaledWeights& weights, std::size_t example, double* out, Scratch& space) const {
     std::fill_n(out, n_parts(example), 0.0);
-    const auto add = [&](std::size_t c, double* to) {
-        const Channel& channel = channels_[c];
-        if (!channel.source)
-            add_scores(c, weights.stored, channel.first[example], channel.n_sites(example), to);
-        else if (weights.rounded.empty())
-            add_made_scores(c, weights.stored, example, to, space);
-        else
-            add_made_scores(c, weights.rounded, example, to, space);
-    };
     for (std::size_t c = 0; c < channels_.size(); ++c) {
         const Channel& channel = channels_[c];
         const std::size_t n = channel.n_sites(example), sites_of_block = n_sites(example, channel.block);
         double* of_block = out + begin(example, channel.block);
+        if (channel.source && channel.lies_as_block(sites_of_block)) {
+            add_made_scores(c, weights, example, of_block, space);
+            continue;
+        }
         space.of_sites.resize(std::max(space.of_sites.size(), n * channel.n_codes + ListedUnits::kRoom));
         double* of_sites = space.of_sites.data();
         put_scores(c, weights, example, of_sites, space);
@@ -293,10 +296,10 @@ void Features::take_made(std::size_t c, std::size_t example, SparseSum& out) {
     std::size_t at = 0;
     each_site(entries_, [&](std::uint32_t site, std::span<const Entry> codes) {
         while (sites_[at] != site) ++at;
-        out.expect((space_.made.starts[at + 1] - space_.made.starts[at]) * codes.size());
-        for (std::size_t u = space_.made.starts[at]; u < space_.made.starts[at + 1]; ++u)
+        out.expect((space_.made.start(at + 1) - space_.made.start(at)) * codes.size());
+        for (std::size_t u = space_.made.start(at); u < space_.made.start(at + 1); ++u)
             for (const Entry& entry : codes)
-                out.add(index_->offset(c) + space_.made.units[u] * n_codes + entry.code, entry.x);
+                out.add(index_->offset(c) + space_.made.data()[u] * n_codes + entry.code, entry.x);
     });
 }
 

@@ -41,7 +41,6 @@ class Features {
 public:
     struct Scratch {
         std::vector<double> of_sites, sums;
-        std::vector<float> single;
         UnitLists made;                                                // of one channel and example at a time
         std::vector<std::uint32_t> map;                                // likewise
         std::vector<std::unique_ptr<UnitSource::Scratch>> of_sources;  // by channel
@@ -93,7 +92,7 @@ public:
     template <class Visit>
     void each_unit_of(std::size_t channel, std::size_t example, Scratch& space, Visit visit) const {
         if (channels_[channel].source) {
-            for (const std::uint32_t unit : made(channel, example, space).units) visit(unit);
+            for (const std::uint32_t unit : made(channel, example, space).units()) visit(unit);
             return;
         }
         const SparseRows& rows = channels_[channel].rows;
@@ -130,9 +129,13 @@ private:
     template <class Real>
     void add_scores(std::size_t channel, std::span<const Real> weights, std::size_t first, std::size_t n_sites,
                     double* out) const;
-    template <class Real>
-    void add_made_scores(std::size_t channel, std::span<const Real> weights, std::size_t example, double* out,
+    void add_made_scores(std::size_t channel, const ScaledWeights& weights, std::size_t example, double* out,
                          Scratch& space) const;
+    template <class Real>
+    static void add_made_sums(const UnitLists& lists, const Real* weights, std::size_t n_sites, double* out);
+    template <class Real>
+    static void add_made_rows(const UnitLists& lists, const Real* weights, std::size_t n_sites, std::size_t n_codes,
+                              double* out);
     template <int power, class Rows>
     void scatter_made(std::size_t channel, std::size_t example, const double* of_sites, const Rows& rows,
                       Scratch& space) const;
@@ -183,15 +186,12 @@ void Features::scatter_made(std::size_t c, std::size_t example, const double* of
         std::size_t k = 0;
         while (k < n_codes && of_sites[k] == 0.0) ++k;
         if (k == n_codes) continue;
-        const std::size_t stop = lists.starts[s + 1];
-        for (std::size_t i = lists.starts[s]; i < stop; ++i) {
-            if (i + kAhead < stop) fetch_ahead(rows(lists.units[i + kAhead], begin(lists.units[i + kAhead])));
+        const std::uint32_t *first = lists.data() + lists.start(s), *last = lists.data() + lists.start(s + 1);
+        for (const std::uint32_t* unit = first; unit < last; ++unit) {
+            fetch_ahead(rows(unit[kAhead], begin(unit[kAhead])));
             double times = 1.0;  // a unit that stands there twice has the value 2
-            if constexpr (power == 2)
-                times = 2.0 * static_cast<double>(
-                                  std::count(&lists.units[lists.starts[s]], &lists.units[i], lists.units[i])) +
-                        1.0;
-            add_row(rows(lists.units[i], begin(lists.units[i])), of_sites, times, n_codes);
+            if constexpr (power == 2) times = 2.0 * static_cast<double>(std::count(first, unit, *unit)) + 1.0;
+            add_row(rows(*unit, begin(*unit)), of_sites, times, n_codes);
         }
     }
 }

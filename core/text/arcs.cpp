@@ -151,9 +151,13 @@ Key ArcExtractor::tail(const ArcTemplate& t, std::size_t direction, std::size_t 
 }
 
 void ArcExtractor::fill_tails(OfChannel& channel) const {
+    const auto others = std::ranges::stable_partition(channel.cores, [](const Core& core) { return core.is_pair(); });
+    channel.n_pairs = channel.cores.size() - others.size();
     for (Core& core : channel.cores) {
         core.first_tail = static_cast<std::uint32_t>(channel.n_tails);
-        channel.n_tails += core.templates.size();
+        core.n_tails = static_cast<std::uint32_t>(core.templates.size());
+        channel.n_tails += core.n_tails;
+        if (core.between != kNone) channel.n_between_tails += core.n_tails;
     }
     for (std::size_t direction = 0; direction < 4; ++direction)
         for (std::size_t distance = 0; distance < channel.n_distances; ++distance)
@@ -207,15 +211,16 @@ const ArcExtractor::Scratch::Seen& ArcExtractor::seen_between(const ArcTable& ta
                                                               const WordTuple& words, std::size_t view,
                                                               Scratch& space) const {
     const bool right = words.head > words.modifier;
-    if (space.table != &table || space.seen.size() != between_.size()) {
+    const std::size_t n_sides = 2 * (table.n_words(sentence) + 1);
+    if (space.table != &table || space.sentence != sentence || space.seen.size() < between_.size() * n_sides) {
         space.table = &table;
-        space.seen.assign(between_.size(), {});
+        space.sentence = sentence;
+        space.seen.resize(std::max(space.seen.size(), between_.size() * n_sides));
+        for (Scratch::Seen& seen : space.seen) seen.known = false;
     }
-    Scratch::Seen& seen = space.seen[view];
-    if (seen.sentence == sentence && seen.modifier == words.modifier && seen.right == right) return seen;
-    seen.sentence = sentence;
-    seen.modifier = words.modifier;
-    seen.right = right;
+    Scratch::Seen& seen = space.seen[view * n_sides + 2 * words.modifier + right];
+    if (seen.known) return seen;
+    seen.known = true;
     seen.values.clear();
     const std::size_t first = table.starts[sentence], n = table.n_words(sentence), width = between_.size();
     const std::size_t most = right ? n - words.modifier : words.modifier - 1;

@@ -88,14 +88,17 @@ public:
     // What one thread computes in.
     struct Scratch {
         struct Seen {  // on one side of a modifier: the different values of a view, and how far away each is first
-            std::size_t sentence = ~std::size_t{0};
-            std::uint32_t modifier = 0;
-            bool right = false;
+            bool known = false;
             std::vector<std::pair<Key, std::uint32_t>> values;
         };
         const ArcTable* table = nullptr;
-        std::vector<Seen> seen;  // by view that is looked at between words
+        std::size_t sentence = 0;
+        std::vector<Seen> seen;  // [view that is looked at between words][modifier][side]
     };
+    // How many attributes a tuple of a sentence with so many words has at most.
+    std::size_t most(std::size_t channel, std::size_t n_words) const {
+        return channels_[channel].n_tails + channels_[channel].n_between_tails * n_words;
+    }
     // visit(key) for the attributes of a tuple in a channel, in order.
     template <class Visit>
     void each(const ArcTable& table, std::size_t sentence, const WordTuple& words, std::size_t channel, Scratch& space,
@@ -126,15 +129,20 @@ private:
         std::uint32_t between = kNone;
         std::vector<Count> counts{};
         std::vector<std::uint32_t> templates{};  // that have it
-        std::uint32_t first_tail = 0;
+        std::uint32_t first_tail = 0, n_tails = 0;
+        bool is_pair() const {
+            return chains[0] != kNone && chains[1] != kNone && chains[2] == kNone && between == kNone && counts.empty();
+        }
         bool same(const Core& other) const {
             return chains == other.chains && between == other.between && counts == other.counts;
         }
     };
     struct OfChannel {
-        std::vector<Core> cores;
-        std::size_t n_tails = 0, n_distances = 1;  // distances from here on are the same: the last
-        std::vector<Key> tails;                    // [direction][distance][tail]
+        std::vector<Core> cores;  // first those that are a chain of the head and one of the modifier, and no more
+        std::size_t n_pairs = 0;  // how many these are
+        std::size_t n_tails = 0, n_between_tails = 0;
+        std::size_t n_distances = 1;  // distances from here on are the same: the last
+        std::vector<Key> tails;       // [direction][distance][tail]
     };
 
     void check(const ArcTemplate& t, const std::vector<View>& views) const;
@@ -182,7 +190,16 @@ template <class Visit>
         table.chains.data() + (first + words.head) * n_chains,
         table.chains.data() + (first + words.modifier) * n_chains,
         words.third == kNoWord ? missing_.data() : table.chains.data() + (first + words.third) * n_chains};
-    for (const Core& core : own.cores) {
+    for (std::size_t c = 0; c < own.n_pairs; ++c) {
+        const Core& core = own.cores[c];
+        const Key a = of[0][core.chains[0]], b = of[1][core.chains[1]];
+        if (a == 0 || b == 0) continue;
+        const Key key = combine(a, b);
+        const Key* tail = tails + core.first_tail;
+        for (std::uint32_t t = 0; t < core.n_tails; ++t) visit(combine(key, tail[t]));
+    }
+    for (std::size_t c = own.n_pairs; c < own.cores.size(); ++c) {
+        const Core& core = own.cores[c];
         Key key = 0;
         bool given = true, any = false;
         for (std::size_t a = 0; a < 3; ++a) {
@@ -194,7 +211,6 @@ template <class Visit>
         }
         if (!given) continue;
         const Key* tail = tails + core.first_tail;
-        const std::size_t n = core.templates.size();
         const auto finish = [&](Key all, bool some) {
             for (const Count& count : core.counts) {
                 const Key value = count_keys_[count_of(table, sentence, words, count)];
@@ -202,7 +218,7 @@ template <class Visit>
                 some = true;
             }
             if (!some) all = 1;
-            for (std::size_t t = 0; t < n; ++t) visit(combine(all, tail[t]));
+            for (std::uint32_t t = 0; t < core.n_tails; ++t) visit(combine(all, tail[t]));
         };
         if (core.between == kNone) {
             finish(key, any);

@@ -879,7 +879,7 @@ class ArcModel:
 
     def __init__(self, structure: PartStructure, channels: Sequence[tuple[str, int, int, int]], weights: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
-    def pruned(self, sentences: ArcSentences, most: int, kept: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, n_jobs: int = 1) -> TreeShapes:
+    def pruned(self, sentences: ArcSentences, most: int, margin: float, kept: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, n_jobs: int = 1) -> TreeShapes:
         """Shapes that leave each word its best heads, and those that are kept."""
 
     def scores(self, sentences: ArcSentences, shapes: TreeShapes, n_jobs: int = 1) -> list:

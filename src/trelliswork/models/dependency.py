@@ -142,19 +142,22 @@ class FirstPass:
     ----------
     templates : Templates
     weights : float32 array
+    margin : float or None
+        How far below that of the best the score of a head may be.
     """
 
     channels = (("arc", 0, 1, FIRST_PASS_BITS),)
 
-    def __init__(self, templates: Templates, weights: Singles) -> None:
-        self.templates, self.weights = templates, weights
+    def __init__(self, templates: Templates, weights: Singles, margin: float | None) -> None:
+        self.templates, self.weights, self.margin = templates, weights, margin
         self.structure = tree_structure(1, True, True, ())
         self._core = _core.ArcModel(self.structure, list(self.channels), weights)
 
     def shapes(self, columns: _core.Columns, most: int, kept: Any = None, n_jobs: int = 1) -> _core.TreeShapes:
         """Return shapes with the ``most`` best heads of each word, and those in ``kept``."""
         sentences = _core.ArcSentences(columns, self.templates.arc_extractor())
-        return self._core.pruned(sentences, most, kept, n_jobs)
+        margin = np.inf if self.margin is None else self.margin
+        return self._core.pruned(sentences, most, margin, kept, n_jobs)
 
 
 class DependencyModel(TrainedModel):
@@ -184,7 +187,10 @@ class DependencyModel(TrainedModel):
         self.first_pass = None
         if self.heads is not None:
             own = _singles(self.tensors, "first_pass.weights", scales["first_pass"], 1 << FIRST_PASS_BITS)
-            self.first_pass = FirstPass(first_pass_templates(templates.columns), own)
+            margin = described["margin"]
+            if margin is not None and (type(margin) not in (int, float) or not margin > 0):
+                raise ValueError(f"structure.margin is {margin!r}, and must be a number above 0, or null")
+            self.first_pass = FirstPass(first_pass_templates(templates.columns), own, margin)
         return _core.ArcModel(self.structure, self.channels, self.single_weights)
 
     @property

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from trelliswork import _core
-from trelliswork.errors import InvalidInput
+from trelliswork.errors import ConvergenceWarning, InvalidInput
 from trelliswork.features.arc_columns import first_pass_templates
 from trelliswork.features.inputs import Inputs
 from trelliswork.labels.dependencies import UNKNOWN_HEAD, CodedTrees, coded_trees
+from trelliswork.learners.memm import MEMM
 from trelliswork.learners.online import Perceptron
 from trelliswork.models.dependency import (
     UNLABELLED,
@@ -37,7 +39,8 @@ __all__ = ["DependencyExamples", "attachment", "gold_trees"]
 FloatArray = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.uint32]
 
-_FIRST_PASS_EPOCHS = 2
+_FIRST_PASS_EPOCHS, _FIRST_PASS_L2 = 2, 0.1
+_MARGIN = 8.0  # heads that are less probable than the best by this much are left out, in logarithms
 
 
 class DependencyExamples(Examples):
@@ -96,8 +99,14 @@ class DependencyExamples(Examples):
         oracle = _core.arc_oracle(
             structure, sentences, sentences.shapes(), list(FirstPass.channels), outputs, ends, None, partial
         )
-        trained = Perceptron(epochs=_FIRST_PASS_EPOCHS).train(oracle, n_jobs=self._n_jobs)
-        return FirstPass(templates, rounded(trained.weights))
+        if partial:  # head selection is about known heads; scores of the perceptron are no probabilities
+            trained = Perceptron(epochs=_FIRST_PASS_EPOCHS).train(oracle, n_jobs=self._n_jobs)
+            return FirstPass(templates, rounded(trained.weights), None)
+        learner = MEMM(l2=_FIRST_PASS_L2, solver="sgd", max_iter=_FIRST_PASS_EPOCHS)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            trained = learner.train(oracle, n_jobs=self._n_jobs)
+        return FirstPass(templates, rounded(trained.weights), _MARGIN)
 
     def _shapes(self, columns: _core.Columns, kept: Numbers | None = None) -> _core.TreeShapes:
         if self._first_pass is None:
@@ -140,6 +149,7 @@ class DependencyExamples(Examples):
                 "projective": bool(parser.projective),
                 "single_root": bool(parser.single_root),
                 "heads": None if parser.heads is None else int(parser.heads),
+                "margin": None if self._first_pass is None else self._first_pass.margin,
             },
             "blocks": blocks,
             "channels": {
