@@ -400,7 +400,7 @@ void bind_extractor(nb::module_& m) {
     nb::class_<SpanSource, Source>(
         m, "SpanSource",
         "Spans of rows of columns, seen through templates: site begin * longest + (size - 1) "
-        "is the span of so many tokens from `begin` on.")
+        "is the span of so many tokens from `begin` on. With `longest` 0 all spans have sites, and only these.")
         .def(nb::new_([](const Columns& columns, const SpanExtractor& extractor, std::size_t longest) {
                  return std::make_unique<SpanSource>(shared(columns), shared(extractor), longest);
              }),

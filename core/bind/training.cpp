@@ -279,6 +279,16 @@ void bind_training(nb::module_& m) {
         .def(nb::init<unsigned, bool>(), nb::arg("hash_bits") = 0, nb::arg("keep_names") = true)
         .def("read", &SiteExamples::add, nb::arg("source"), nb::arg("n_jobs") = 1, nb::call_guard<Unlocked>(),
              "Add the attributes of a source.")
+        .def(
+            "read_only",
+            [](SiteExamples& self, const Source& source, const Indices& sites) {
+                std::vector<std::uint64_t> all(sites.data(), sites.data() + sites.size());
+                require(std::ranges::is_sorted(all) && (all.empty() || all.back() < source.n_sites()),
+                        "sites must rise, and be of the source");
+                const Unlocked unlocked;
+                self.add_only(source, all);
+            },
+            nb::arg("source"), nb::arg("sites"), "Take the attributes of these sites, and no others from then on.")
         .def_prop_ro("n_sequences", &SiteExamples::n_sequences)
         .def_prop_ro("n_sites", &SiteExamples::n_sites)
         .def("checksum", &SiteExamples::checksum, nb::call_guard<Unlocked>());

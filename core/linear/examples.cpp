@@ -90,6 +90,38 @@ void SiteExamples::add(const Source& source, std::size_t n_jobs) {
     usable = true;
 }
 
+void SiteExamples::add_only(const Source& source, std::span<const std::uint64_t> sites) {
+    require_usable();
+    closed = hash_bits == 0;
+    const auto names = source.channels();
+    for (const std::string_view name : names) made(name);
+    Attributes attributes;
+    AttributeList kept;
+    std::vector<std::uint32_t> numbers;
+    std::size_t before = 0, next = 0;  // the site that a block begins with; and which of `sites` comes next
+    for (const Block& block : closed ? blocks(source) : std::vector<Block>{}) {
+        std::size_t n = 0;
+        for (std::size_t i = block.first; i < block.last; ++i) n += source.length(i);
+        source.attributes(block.first, block.last, attributes);
+        const std::size_t first = next;
+        for (std::size_t c = 0; c < names.size(); ++c) {
+            ChannelExamples& to = made(names[c]);
+            std::size_t sequence = block.first, begin = before;  // where the sequence of a site begins
+            for (next = first; next < sites.size() && sites[next] < before + n; ++next) {
+                while (sites[next] - begin >= source.length(sequence)) begin += source.length(sequence++);
+                const AttributeList& list = attributes[c];
+                const std::size_t at = sites[next] - before, start = list.starts[at];
+                const std::span<const Key> keys(list.keys.data() + start, list.starts[at + 1] - start);
+                numbers.resize(keys.size());
+                to.index.intern(keys, numbers.data(), [&](std::size_t i) {
+                    if (keep_names) to.names.add(source.name(sequence, sites[next] - begin, i, c));
+                });
+            }
+        }
+        before += n;
+    }
+}
+
 const ChannelExamples& SiteExamples::channel(std::string_view name) const {
     const auto found = std::ranges::find(channels, name, &ChannelExamples::name);
     if (found == channels.end()) refuse("the examples have no channel " + std::string(name));
@@ -147,7 +179,7 @@ void SiteExamples::add_attributes(const Source& source, std::size_t n_new, std::
                 seen += coming[i][c].n_sites();
                 keys += coming[i][c].keys.size();
             }
-            if (seen > 0 && n_new > seen)
+            if (seen > 0 && n_new > seen && !closed)
                 to[c]->occurrences.numbers.reserve(static_cast<std::size_t>(
                     1.05 * static_cast<double>(keys) * static_cast<double>(n_new) / static_cast<double>(seen)));
         }
@@ -164,6 +196,7 @@ void SiteExamples::add_attributes(const Source& source, std::size_t n_new, std::
 
 void SiteExamples::intern(const Source& source, std::size_t first_sequence, const AttributeList& from,
                           ChannelExamples& channel, std::vector<Unnamed>& unnamed) const {
+    if (closed) return find_known(from, channel);
     Occurrences& to = channel.occurrences;
     const std::size_t before = to.numbers.size();
     if (from.keys.size() > std::numeric_limits<std::uint32_t>::max() - before)
@@ -195,6 +228,25 @@ void SiteExamples::intern(const Source& source, std::size_t first_sequence, cons
     }
     for (std::size_t t = 1; t < from.starts.size(); ++t)
         to.starts.push_back(static_cast<std::uint32_t>(before + from.starts[t]));
+}
+
+void SiteExamples::find_known(const AttributeList& from, ChannelExamples& channel) const {
+    Occurrences& to = channel.occurrences;
+    if (from.keys.size() > std::numeric_limits<std::uint32_t>::max() - to.numbers.size())
+        refuse("more than 4,294,967,295 attributes in all");
+    if (!from.values.empty()) to.values.resize(to.numbers.size(), 1.0f);
+    std::size_t at = 0;
+    std::vector<std::uint32_t> numbers(from.keys.size());
+    channel.index.find(from.keys, numbers.data());
+    for (std::size_t t = 1; t < from.starts.size(); ++t) {
+        for (; at < from.starts[t]; ++at) {
+            if (numbers[at] == kNoAttribute) continue;
+            to.numbers.push_back(numbers[at]);
+            if (!from.values.empty() || !to.values.empty())
+                to.values.push_back(from.values.empty() ? 1.0f : from.values[at]);
+        }
+        to.starts.push_back(static_cast<std::uint32_t>(to.numbers.size()));
+    }
 }
 
 // Strings are made by all threads and joined in the order of the attributes.

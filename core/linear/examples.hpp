@@ -51,6 +51,9 @@ public:
     SiteExamples(unsigned hash_bits, bool keep_names);
 
     void add(const Source& source, std::size_t n_jobs);
+    // Takes the attributes of some sites of a source, in rising order over all its sequences, and from then on no
+    // others: `add` leaves out what is not known. With hash_bits there is nothing to be known.
+    void add_only(const Source& source, std::span<const std::uint64_t> sites);
 
     std::size_t n_sequences() const { return sequence_starts.size() - 1; }
     std::size_t n_sites() const { return sequence_starts.back(); }
@@ -68,6 +71,7 @@ public:
     std::vector<ChannelExamples> channels;
     std::vector<std::uint64_t> sequence_starts{0};  // in sites
     bool usable = true;                             // false after a failure half way, or once taken
+    bool closed = false;                            // no further attributes are taken
 
     // The channel of this name; an empty one where there is none yet.
     ChannelExamples& made(std::string_view name);
@@ -81,6 +85,7 @@ private:
         std::uint32_t site, i;
     };
     void add_attributes(const Source& source, std::size_t n_sites, std::size_t n_jobs);
+    void find_known(const AttributeList& from, ChannelExamples& to) const;
     void intern(const Source& source, std::size_t first_sequence, const AttributeList& from, ChannelExamples& to,
                 std::vector<Unnamed>& unnamed) const;
     void add_names(const Source& source, std::size_t channel, ChannelExamples& to, std::vector<Unnamed>& unnamed,

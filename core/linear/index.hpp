@@ -50,6 +50,17 @@ public:
         }
     }
 
+    // The same of keys that may be unknown, kNoAttribute; nothing is counted.
+    void find(std::span<const Key> keys, std::uint32_t* numbers) const {
+        for (std::size_t i = 0; i < keys.size(); ++i) {
+            if (i + kAhead < keys.size()) fetch(keys[i + kAhead]);
+            const std::size_t mask = entries_.size() - 1;
+            std::size_t at = KeyTable::home(keys[i], entries_.size());
+            while (entries_[at].number != kNoAttribute && entries_[at].key != keys[i]) at = (at + 1) & mask;
+            numbers[i] = entries_[at].number;
+        }
+    }
+
 private:
     struct Entry {
         Key key;

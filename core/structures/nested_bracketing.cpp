@@ -5,7 +5,8 @@
 //     children   1 x (L + 1)^2, tied     code parent * (L + 1) + child; parent L: the child is the whole sentence,
 //     child
 //                                        L: a bare word
-//     splits     (n - 1) x L             site k - 1: two children of a constituent of this label meet before word k
+//     splits     n x L                   site k: two children of a constituent of this label meet before word k; site 0
+//                                        is in no tree
 //
 // This is a grammar whose rules are scored piece by piece, any number of children to a rule. Four nodes for each span
 // and label, so that a tree has one derivation:
@@ -52,14 +53,13 @@ struct NestedFamily {
         return static_cast<Part>(n_spans(n) * n_labels + parent * (n_labels + 1) + child);
     }
     Part split_part(std::size_t n, std::size_t k, std::size_t l) const {
-        return static_cast<Part>((n_spans(n) + k - 1) * n_labels + (n_labels + 1) * (n_labels + 1) + l);
+        return static_cast<Part>((n_spans(n) + k) * n_labels + (n_labels + 1) * (n_labels + 1) + l);
     }
 
     std::vector<Block> blocks(Shape shape) const {
         const std::size_t n = shape[0];
-        return {{"spans", n_spans(n), n_labels},
-                {"children", 1, (n_labels + 1) * (n_labels + 1)},
-                {"splits", n > 0 ? n - 1 : 0, n_labels}};
+        return {
+            {"spans", n_spans(n), n_labels}, {"children", 1, (n_labels + 1) * (n_labels + 1)}, {"splits", n, n_labels}};
     }
 
     void parts_of(Shape shape, std::span<const std::uint32_t> rows, Parts& parts) const {

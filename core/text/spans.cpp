@@ -77,7 +77,7 @@ public:
         InterruptCheck check;
         for (std::size_t begin = 0; begin < table_.length(); ++begin) {
             check();
-            const std::size_t n_sizes = std::min(longest_, table_.length() - begin);
+            const std::size_t left = table_.length() - begin, n_sizes = longest_ > 0 ? std::min(longest_, left) : left;
             for (std::size_t i = 0; i < extractor_.sequences_.size(); ++i)
                 fill_sequence(extractor_.sequences_[i], begin, n_sizes, sequences_.data() + i * most_);
             for (std::size_t j = 0; j < n_templates; ++j)
@@ -95,7 +95,8 @@ public:
             if (n_keys > std::numeric_limits<std::uint32_t>::max())
                 throw std::invalid_argument(
                     "more than 4,294,967,295 attributes of spans at once. Hand over fewer sequences.");
-            out.starts.insert(out.starts.end(), longest_ - n_sizes, static_cast<std::uint32_t>(n_keys));
+            if (longest_ > n_sizes)
+                out.starts.insert(out.starts.end(), longest_ - n_sizes, static_cast<std::uint32_t>(n_keys));
         }
     }
 
@@ -226,10 +227,12 @@ void SpanExtractor::extract(const Columns& columns, std::size_t first, std::size
     out.clear();
     std::size_t n_spans = 0, n_sites = 0, most = 0;
     for (std::size_t i = first; i < last; ++i) {
-        const std::size_t length = columns.starts[i + 1] - columns.starts[i], sizes = std::min(longest, length);
-        n_spans += sizes * (2 * length - sizes + 1) / 2;
+        const std::size_t length = columns.starts[i + 1] - columns.starts[i];
+        const std::size_t sizes = longest > 0 ? std::min(longest, length) : length;
+        const std::size_t here = sizes * (2 * length - sizes + 1) / 2;
+        n_spans += here;
         most = std::max(most, sizes);
-        n_sites += length * longest;
+        n_sites += longest > 0 ? length * longest : here;
     }
     if (n_sites > std::numeric_limits<std::uint32_t>::max())
         throw std::invalid_argument("more than 4,294,967,295 spans at once. Hand over fewer sequences.");
@@ -308,9 +311,9 @@ std::optional<std::string> SpanExtractor::value(const Span& span, const SpanPart
 SpanSource::SpanSource(std::shared_ptr<const Columns> columns, std::shared_ptr<const SpanExtractor> extractor,
                        std::size_t longest)
     : columns_(std::move(columns)), extractor_(std::move(extractor)), longest_(longest) {
-    if (longest < 1 || longest > SpanExtractor::kMaxSize)
-        throw std::invalid_argument("longest must be from 1 to " + std::to_string(SpanExtractor::kMaxSize) +
-                                    ", found " + std::to_string(longest) + ".");
+    if (longest > SpanExtractor::kMaxSize)
+        throw std::invalid_argument("longest must be at most " + std::to_string(SpanExtractor::kMaxSize) + ", found " +
+                                    std::to_string(longest) + ".");
     columns_->require_columns(extractor_->n_columns());
 }
 
@@ -320,7 +323,11 @@ void SpanSource::attributes(std::size_t first, std::size_t last, Attributes& out
 }
 
 std::string SpanSource::name(std::size_t sequence, std::size_t site, std::size_t i, std::size_t) const {
-    return extractor_->name(*columns_, sequence, site / longest_, site % longest_ + 1, i);
+    if (longest_ > 0) return extractor_->name(*columns_, sequence, site / longest_, site % longest_ + 1, i);
+    std::size_t begin = 0;
+    for (std::size_t n = columns_->starts[sequence + 1] - columns_->starts[sequence]; n > 0 && site >= n; --n, ++begin)
+        site -= n;
+    return extractor_->name(*columns_, sequence, begin, site + 1, i);
 }
 
 }  // namespace tw

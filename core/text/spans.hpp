@@ -1,7 +1,8 @@
 // Templates about spans at work: attributes of every run of at most `longest` tokens.
 //
 //     site    begin * longest + (size - 1), as in structures/segments.cpp; a run that would end behind the sequence has
-//             no attributes
+//             no attributes. With `longest` 0 all runs have sites, and only these, as in structures/bracketing.cpp:
+//             those from the first token on, the shortest first, then those from the second, and so on
 //     key     combine(combine(hash(text), value 1), value 2) ..., as for tokens. The value of a token at an end of the
 //             span is the key of its view, that of a size the hash of its text; that of all tokens together is
 //
@@ -54,7 +55,8 @@ public:
     SpanExtractor(const SpanExtractor&) = delete;
     SpanExtractor& operator=(const SpanExtractor&) = delete;
 
-    // The attributes of all sites of sequences first .. last - 1. The columns must have at least n_columns().
+    // The attributes of all sites of sequences first .. last - 1; `longest` 0: of all runs. The columns must have at
+    // least n_columns().
     void extract(const Columns& columns, std::size_t first, std::size_t last, std::size_t longest,
                  AttributeList& out) const;
     // The name of the i-th attribute of a span, as `extract` orders them.
@@ -106,12 +108,13 @@ public:
                std::size_t longest);
     std::size_t n_sequences() const override { return columns_->n_sequences(); }
     std::size_t length(std::size_t sequence) const override {
-        return (columns_->starts[sequence + 1] - columns_->starts[sequence]) * longest_;
+        const std::size_t n = columns_->starts[sequence + 1] - columns_->starts[sequence];
+        return longest_ > 0 ? n * longest_ : n * (n + 1) / 2;
     }
     std::span<const std::string_view> channels() const override { return {&kSpanChannel, 1}; }
     void attributes(std::size_t first, std::size_t last, Attributes& out) const override;
     std::string name(std::size_t sequence, std::size_t site, std::size_t i, std::size_t channel) const override;
-    std::size_t longest() const { return longest_; }
+    std::size_t longest() const { return longest_; }  // 0: any
 
 private:
     std::shared_ptr<const Columns> columns_;

@@ -203,7 +203,7 @@ class SpanExtractor:
 
 class SpanSource(Source):
     """
-    Spans of rows of columns, seen through templates: site begin * longest + (size - 1) is the span of so many tokens from `begin` on.
+    Spans of rows of columns, seen through templates: site begin * longest + (size - 1) is the span of so many tokens from `begin` on. With `longest` 0 all spans have sites, and only these.
     """
 
     @overload
@@ -481,6 +481,9 @@ class SiteExamples:
 
     def read(self, source: Source, n_jobs: int = 1) -> None:
         """Add the attributes of a source."""
+
+    def read_only(self, source: Source, sites: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """Take the attributes of these sites, and no others from then on."""
 
     @property
     def n_sequences(self) -> int: ...

@@ -32,7 +32,7 @@ def parts_of(tree, n, L):
         p, c = (L if x is None else x for x in (parent, child))
         found.append(spans * L + p * (L + 1) + c)
         if at > begin:
-            found.append(spans * L + (L + 1) ** 2 + (at - 1) * L + parent)
+            found.append(spans * L + (L + 1) ** 2 + at * L + parent)
     return sorted(found)
 
 
@@ -55,7 +55,7 @@ class Every:
 
 
 def n_parts(n, L):
-    return n * (n + 1) // 2 * L + (L + 1) ** 2 + max(n - 1, 0) * L
+    return n * (n + 1) // 2 * L + (L + 1) ** 2 + n * L
 
 
 def problem(rng, required=False):
@@ -116,7 +116,7 @@ def test_every_answer_is_that_of_the_list_of_trees(required):
 def test_parts_are_those_of_the_definition(n, L):
     structure, shape = _core.PartStructure.nested_bracketing(L), np.array([n], dtype=np.uint32)
     assert [block[1] * block[2] for block in structure.blocks(shape)] == [
-        n * (n + 1) // 2 * L, (L + 1) ** 2, max(n - 1, 0) * L,
+        n * (n + 1) // 2 * L, (L + 1) ** 2, n * L,
     ]  # fmt: skip
     for tree in every_bracketing(n, L)[0]:
         parts = structure.parts_of(shape, rows(tree))
