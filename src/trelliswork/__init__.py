@@ -21,6 +21,7 @@ _HOMES = {
         "Unsatisfiable",
     ),
     "estimators.committee.committee": ("Committee",),
+    "estimators.constituency_parser": ("ConstituencyParser",),
     "estimators.dependency_parser": ("DependencyParser",),
     "estimators.hmm.hmm": ("HMM",),
     "estimators.loading": ("load",),

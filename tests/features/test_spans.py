@@ -219,3 +219,15 @@ def test_the_core_refuses_what_would_make_no_sense(views, part, message):
         _core.SpanExtractor(views, [("x", [part])], ["a"])
     with pytest.raises(ValueError, match="no templates"):
         _core.SpanExtractor(views, [], ["a"])
+
+
+@given(st.lists(st.lists(st.sampled_from(["a", "b"]), max_size=5), min_size=1, max_size=4))
+def test_all_spans_have_sites_in_rows_where_there_is_no_longest(X):
+    templates = made(["whole.word & size", "before.word"])
+    every = source_of(templates, [[(word,) for word in x] for x in X], 0)
+    some = source_of(templates, [[(word,) for word in x] for x in X], 5)
+    assert every.lengths().tolist() == [len(x) * (len(x) + 1) // 2 for x in X]
+    for i, x in enumerate(X):
+        padded = some.attribute_names(i)
+        expected = [padded[b * 5 + size] for b in range(len(x)) for size in range(len(x) - b)]
+        assert every.attribute_names(i) == expected

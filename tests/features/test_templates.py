@@ -557,3 +557,38 @@ def test_templates_need_no_numpy():
         "Templates.from_dict(t.to_dict()); assert not {'numpy', 'sklearn', 'dataclasses'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_lines_about_rules_look_at_both_sides_of_a_split():
+    templates = Templates("rule: split.pos[-1] & lower(split.word)\nrule: bias")
+    assert templates.names == ["rule: split.pos[-1]|lower(split.word)", "rule: bias"]
+    assert templates.meets == ("rule",)
+    (names,) = templates.attributes([[("A", "x"), ("B", "y"), ("C", "z")]], pair=True)
+    assert names == [
+        [],
+        ["split.pos[-1]|lower(split.word)=x|b", "bias"],
+        ["split.pos[-1]|lower(split.word)=y|c", "bias"],
+    ]
+    assert Templates.from_dict(templates.to_dict()) == templates
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("rule: pos", "which token of the rule is 'pos' of"),
+        ("rule: first.pos", "no anchor 'first'"),
+        ("rule: begin", "not of rules"),
+        ("rule: size", "no column 'size'"),
+        ("span: split.pos", "no anchor 'split'"),
+        ("split.pos", "lines that begin with 'rule:' have it"),
+    ],
+)
+def test_wrong_lines_about_rules_are_refused(line, told):
+    with pytest.raises(InvalidInput, match=told):
+        Templates(line)
+
+
+def test_the_sets_for_constituents_are_about_spans_and_rules():
+    for name in ("constituency", "constituency_words"):
+        assert Templates.preset(name).meets == ("span", "rule")
+    assert Templates.constituency_words().n_columns == 1

@@ -5,6 +5,7 @@ from trelliswork.lazy import attach
 # Module -> the public names that it defines, loaded when first used.
 _HOMES = {
     "estimators.committee.committee": ("Committee",),
+    "estimators.constituency_parser": ("ConstituencyParser",),
     "estimators.dependency_parser": ("DependencyParser",),
     "estimators.hmm.hmm": ("HMM",),
     "estimators.loading": ("load",),

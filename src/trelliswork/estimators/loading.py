@@ -12,6 +12,7 @@ __all__ = ["load", "restored"]
 for _kind, _home in {
     "sequence-labeler": "sequence_labeler:SequenceLabeler",
     "segment-labeler": "segment_labeler:SegmentLabeler",
+    "constituency-parser": "constituency_parser:ConstituencyParser",
     "dependency-parser": "dependency_parser:DependencyParser",
     "committee": "committee.committee:Committee",
     "hmm": "hmm.hmm:HMM",

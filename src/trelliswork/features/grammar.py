@@ -1,7 +1,7 @@
 """The library's own form of templates, line by line (docs/features.md describes it).
 
     line     = [prefix ":"] term { "&" term } | "with" ":" terms { "," terms }
-    prefix   = "label" | "pair" | "both" | "ngram" | "span" | "sibling" | "grandparent"
+    prefix   = "label" | "pair" | "both" | "ngram" | "span" | "sibling" | "grandparent" | "rule"
     term     = "begin" | "end" | "bias" | column | function "(" arguments ")"  -- the last two perhaps with [offset]
              | "size" [ "(" number { "," number } ")" ] | "outline" "(" term [ "," number ] ")"  -- of spans only
              | "direction" | "distance" [ "(" number { "," number } ")" ]                        -- of arcs only, as are
@@ -11,10 +11,10 @@
 
 A range stands for one template for each of its numbers. The prefix says what an attribute meets: a label (without a
 prefix), a pair of labels, both, the longest n-gram of labels, the label of a span, an arc with a sibling or with the
-head of its head. What a line is about decides which anchors its columns have: in a line about spans or arcs every
-column has one, in a line about tokens none. A line with no prefix, or ``label:``, that has an anchor or another term of
-arcs is about an arc or its label. ``with:`` has terms that each line below it about arcs is joined to, one after the
-other.
+head of its head, the label of a constituent two of whose children meet at a split. What a line is about decides which
+anchors its columns have: in a line about spans or arcs every column has one, in a line about tokens none. A line with
+no prefix, or ``label:``, that has an anchor or another term of arcs is about an arc or its label. ``with:`` has terms
+that each line below it about arcs is joined to, one after the other.
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ _PREFIXES = {
     "span": ("span",),
     "sibling": ("sibling",),
     "grandparent": ("grandparent",),
+    "rule": ("rule",),
 }
 _ANY_OFFSET = (-MAX_OFFSET, MAX_OFFSET)
 _OF_ARCS = {"head": _ANY_OFFSET, "mod": _ANY_OFFSET}
@@ -80,6 +81,7 @@ _ANCHORS: dict[str, dict[str, tuple[int, int]]] = {
     "arc": _OF_ARCS,
     "sibling": {**_OF_ARCS, "sibling": _ANY_OFFSET},
     "grandparent": {**_OF_ARCS, "grand": _ANY_OFFSET},
+    "rule": {"split": _ANY_OFFSET},  # the first word of the right one of two children; [-1] is the last of the left one
 }
 _ABOUT_ARCS = ("arc", "sibling", "grandparent")
 _ARC_TERMS = ("direction", "distance")  # and, followed by a bracket:
@@ -354,8 +356,8 @@ class _Parser:
 
     def _edge(self, word: str) -> _Term:
         """The beginning or the end of the sequence; of a span, whether it begins or ends there."""
-        if self.about in _ABOUT_ARCS:
-            raise _Mistake(f"{word} is of tokens and spans, not of arcs")
+        if self.about in (*_ABOUT_ARCS, "rule"):
+            raise _Mistake(f"{word} is of tokens and spans, not of {'rules' if self.about == 'rule' else 'arcs'}")
         offsets = self._offsets()
         if self.about == "token":
             return _Term([(View(word), word + "\0")], offsets)
@@ -620,7 +622,7 @@ class _Parser:
 
 
 def _shown_about(about: str) -> str:
-    return about if about in ("span", "arc") else f"arc with its {about}"
+    return about if about in ("span", "arc", "rule") else f"arc with its {about}"
 
 
 def _instead(word: str, known: Iterable[str], end: str) -> str:

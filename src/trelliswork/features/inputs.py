@@ -202,7 +202,7 @@ def _beginning(x: Any) -> Any:
 
 def named_templates(name: str) -> Templates:
     """Return a ready set of templates by its name."""
-    known = (*presets.ABOUT_TOKENS, *presets.ABOUT_SPANS)
+    known = (*presets.ABOUT_TOKENS, *presets.ABOUT_SPANS, *presets.ABOUT_CONSTITUENTS)
     if name not in known:
         raise InvalidInput(f'features is {name!r}; expected "auto", "attributes" or one of {", ".join(known)}.')
     return Templates.preset(name)
@@ -250,12 +250,22 @@ def _of_sequence(x: Any, meets: Collection[str]) -> Inputs:
 
 def _templates_for(n_columns: int, meets: Collection[str]) -> Templates:
     """What to look at in words, and in the columns beside them; in spans, too, where the structure has them."""
+    if "rule" in meets:
+        return _constituency_templates(n_columns)
     spans = "span" in meets
     templates = Templates.segment_words() if spans else Templates.words()
     others = range(1, n_columns)
     lines = [f"c{k}[-2..2]\nngram(c{k}[-2..2], 2..3)" for k in others]
     lines += [presets.SPANS_OF_TAGS.replace("pos", f"c{k}") for k in others if spans]
     return templates + Templates("\n".join(lines)) if lines else templates
+
+
+def _constituency_templates(n_columns: int) -> Templates:
+    if n_columns == 1:
+        return Templates.constituency_words()
+    ends = "span: first.c{0}\nspan: last.c{0}\nspan: before.c{0} & first.c{0}\nspan: last.c{0} & after.c{0}"
+    more = "\n".join(ends.format(k) for k in range(2, n_columns))
+    return Templates.constituency() + Templates(more) if more else Templates.constituency()
 
 
 def _blocks(X: Any, at_a_time: int) -> Iterator[tuple[int, list[Any]]]:

@@ -17,7 +17,7 @@ MAX_PARTS = 32  # likewise
 
 # What an attribute can meet: a label, two neighbouring ones, the longest n-gram of labels, the label of a span; an arc,
 # its label, an arc with a sibling or with the head of its head.
-MEETS = ("label", "pair", "ngram", "span", "arc", "arc label", "sibling", "grandparent")
+MEETS = ("label", "pair", "ngram", "span", "arc", "arc label", "sibling", "grandparent", "rule")
 
 
 class View(NamedTuple):

@@ -1,10 +1,15 @@
 """Ready sets of templates; docs/features.md says what each is for and what it reaches."""
 
+import re
+
 __all__ = [
     "ABOUT_ARCS",
+    "ABOUT_CONSTITUENTS",
     "ABOUT_SPANS",
     "ABOUT_TOKENS",
     "CHUNKING",
+    "CONSTITUENCY",
+    "CONSTITUENCY_WORDS",
     "DEPENDENCY",
     "DEPENDENCY2",
     "FIRST_PASS",
@@ -22,6 +27,7 @@ __all__ = [
 ABOUT_TOKENS = ("words", "chunking", "ner", "pos", "thesis")
 ABOUT_SPANS = ("segments", "segment_words")
 ABOUT_ARCS = ("dependency", "dependency2")
+ABOUT_CONSTITUENTS = ("constituency", "constituency_words")
 
 WORDS = """
 columns: word
@@ -231,3 +237,70 @@ head.xpos & mod.lemma
 head.upos & between(upos) & mod.upos
 head.xpos & mod.xpos[-1] & mod.xpos & mod.xpos[1]
 """
+
+# After Hall, Durrett & Klein 2014: the ends of a span and what surrounds it, alone and with its length; its outline;
+# the words between which children meet.
+CONSTITUENCY = """
+span: bias
+span: size(1,2,3,4,5,6,8,11,21)
+span: first.pos
+span: last.pos
+span: before.pos
+span: after.pos
+span: first.word
+span: last.word
+span: before.word
+span: after.word
+span: suffix(first.word, 3)
+span: suffix(last.word, 3)
+span: first.pos & size(1,2,3,4,5,6,8,11,21)
+span: last.pos & size(1,2,3,4,5,6,8,11,21)
+span: before.pos & size(1,2,3,4,5,6,8,11,21)
+span: after.pos & size(1,2,3,4,5,6,8,11,21)
+span: first.word & size(1,2,3,4,5,6,8,11,21)
+span: last.word & size(1,2,3,4,5,6,8,11,21)
+span: before.word & size(1,2,3,4,5,6,8,11,21)
+span: after.word & size(1,2,3,4,5,6,8,11,21)
+span: first.pos & last.pos
+span: before.pos & after.pos
+span: before.pos & first.pos
+span: last.pos & after.pos
+span: before.pos & first.pos & last.pos & after.pos
+span: first.pos & last.pos & size(1,2,3,4,5,6,8,11,21)
+span: before.pos & after.pos & size(1,2,3,4,5,6,8,11,21)
+span: first.word & last.pos
+span: first.pos & last.word
+span: first.word & last.word
+span: before.word & first.pos
+span: last.pos & after.word
+span: before.word & first.word
+span: last.word & after.word
+span: before.word & after.pos
+span: before.pos & after.word
+span: first.pos[0] & first.pos[1]
+span: last.pos[-1] & last.pos[0]
+span: before.pos[-1] & before.pos[0]
+span: after.pos[0] & after.pos[1]
+span: before.pos & first.pos & last.pos
+span: first.pos & last.pos & after.pos
+span: outline(pos)
+span: outline(pos) & before.pos & after.pos
+span: outline(shape(word, 1))
+rule: bias
+rule: split.pos[-1]
+rule: split.pos
+rule: split.pos[-1] & split.pos
+rule: split.word[-1]
+rule: split.word
+rule: split.word[-1] & split.pos
+rule: split.pos[-1] & split.word
+rule: split.word[-1] & split.word
+rule: split.pos[-2] & split.pos[-1] & split.pos
+rule: split.pos[-1] & split.pos & split.pos[1]
+"""
+
+CONSTITUENCY_WORDS = "columns: word\n" + re.sub(
+    r"outline\(pos\)",
+    "outline(suffix(word, 2))",
+    re.sub(r"(\w+)\.pos(\[[-\d]+\])?", r"suffix(\1.word, 2)\2", CONSTITUENCY),
+)

@@ -23,13 +23,15 @@ _MET = {
     "label": ("meets labels", ""),
     "pair": ("meets label pairs", ""),
     "ngram": ("meets label n-grams", ", or use SequenceLabeler(order=2)"),
-    "span": ("is about whole spans", ", or use SegmentLabeler"),
+    "span": ("is about whole spans", ", or use SegmentLabeler or ConstituencyParser"),
     "arc": ("is about arcs", ", or use DependencyParser"),
     "arc label": ("is about labels of arcs", ", or use DependencyParser"),
     "sibling": ("is about siblings", ", or use DependencyParser(order=2)"),
     "grandparent": ("is about grandparents", ", or use DependencyParser(order=2)"),
+    "rule": ("is about rules", ", or use ConstituencyParser"),
 }
-_CHANNELS = {"label": "token", "pair": "pair", "ngram": "ngram"}  # by what attributes of tokens meet
+# By what attributes of tokens meet. Children of a constituent meet between two tokens, as labels of a pair do.
+_CHANNELS = {"label": "token", "pair": "pair", "ngram": "ngram", "rule": "pair"}
 _ARC_CHANNELS = {"arc": "arc", "arc label": "label", "sibling": "sibling", "grandparent": "grandparent"}
 
 
@@ -238,6 +240,16 @@ class Templates:
         return cls._preset("dependency2")
 
     @classmethod
+    def constituency(cls) -> Templates:
+        """Return templates for constituents: words and part-of-speech tags, about spans and where children meet."""
+        return cls._preset("constituency")
+
+    @classmethod
+    def constituency_words(cls) -> Templates:
+        """Return templates for constituents of one column of words."""
+        return cls._preset("constituency_words")
+
+    @classmethod
     def preset(cls, name: str) -> Templates:
         """Return one of the ready sets by its name, which is that of its method.
 
@@ -246,7 +258,7 @@ class Templates:
         >>> Templates.preset("words") == Templates.words()
         True
         """
-        known = (*presets.ABOUT_TOKENS, *presets.ABOUT_SPANS, *presets.ABOUT_ARCS)
+        known = (*presets.ABOUT_TOKENS, *presets.ABOUT_SPANS, *presets.ABOUT_ARCS, *presets.ABOUT_CONSTITUENTS)
         if name not in known:
             raise InvalidInput(f"there are no templates named {name!r}; there are {', '.join(known)}.")
         return cls._preset(name)
@@ -319,7 +331,7 @@ class Templates:
         >>> Templates("word\\nspan: size").require(["label", "pair"], "an HMM")
         Traceback (most recent call last):
         trelliswork.errors.InvalidInput: features: 'span: size' is about whole spans, which an HMM does not have. Leave
-        out lines that begin with 'span:', or use SegmentLabeler.
+        out lines that begin with 'span:', or use SegmentLabeler or ConstituencyParser.
         """
         allowed = set(allowed)
         for template in self._templates:
@@ -361,7 +373,10 @@ class Templates:
                 (
                     template.text,
                     [_CHANNELS[kind] for kind in template.meets],
-                    [(views.number(part.view), part.offset, part.mode) for part in template.parts],
+                    [
+                        (views.number(part.view), part.offset, "" if part.mode == "split" else part.mode)
+                        for part in template.parts
+                    ],
                 )
                 for template in self._templates
                 if _CHANNELS.keys() >= set(template.meets)
