@@ -12,8 +12,8 @@ from trelliswork.estimators.base import store
 from trelliswork.estimators.fitted import snapshot
 from trelliswork.estimators.linear import LinearEstimator
 from trelliswork.features.inputs import inputs_of
+from trelliswork.models import registry
 from trelliswork.models.parts import PartsModel
-from trelliswork.models.registry import register
 from trelliswork.training.examples import DevScore, Examples
 
 
@@ -96,8 +96,9 @@ Y = [["d", "n", "v"], ["d", "n", "v"], ["d", "n"]]
 
 
 @pytest.fixture
-def registered():
-    register("plain", f"{__name__}:Plain")
+def registered(monkeypatch):
+    monkeypatch.setattr(registry, "_HOMES", dict(registry._HOMES))
+    registry.register("plain", f"{__name__}:Plain")
 
 
 @pytest.mark.parametrize("learner", [tw.CRF(l2=0.1), "perceptron", "memm"], ids=repr)
