@@ -13,12 +13,14 @@
 //
 // A tree has one derivation. With k heads a word: O(n^2 k) edges; siblings O(n k^2) more (McDonald & Pereira 2006),
 // grandparents k times as many (Koo & Collins 2010, model 1). Equal scores: lower labels first; otherwise what is lower
-// where two trees first differ, seen from the root: its modifier, then how far each of two neighbours reaches.
+// where two trees first differ, seen from the root: its modifier, then how far each of two neighbours reaches. The
+// best tree has loops of its own (eisner.hpp, second_order_trees.hpp), and so have sums of the first order.
 #include "../hypergraph/recursions.hpp"
 #include "dependency.hpp"
 #include "dynamic_program.hpp"
 #include "eisner.hpp"
 #include "families.hpp"
+#include "second_order_trees.hpp"
 
 namespace tw {
 namespace {
@@ -277,12 +279,18 @@ struct ProjectiveTreeFamily {
     }
     ProjectiveProgram program(Shape shape) const { return {shape, options, single_root}; }
 
-    using Space = Eisner;
+    struct Space {
+        Eisner first_order;
+        SecondOrderTrees second_order;
+    };
     bool best(Shape shape, const PartScores& scores, Space& space, Answer& answer) const {
-        return !options.second_order() && space.best(arcs(shape), single_root, scores, answer);
+        if (!options.second_order()) return space.first_order.best(arcs(shape), single_root, scores, answer);
+        if (shape[0] == 0) return false;
+        space.second_order.best(shape, options, single_root, scores, answer);
+        return true;
     }
     bool sums(Shape shape, const PartScores& scores, Space& space, double& log_z, double* expected) const {
-        return !options.second_order() && space.sums(arcs(shape), single_root, scores, log_z, expected);
+        return !options.second_order() && space.first_order.sums(arcs(shape), single_root, scores, log_z, expected);
     }
 };
 

@@ -189,3 +189,23 @@ def test_regions_of_very_different_growth_are_summed_as_the_recursions_sum_them(
     fast, slow = (_core.PartStructure.projective_tree(1, True, siblings) for siblings in (False, True))
     more = np.concatenate([scores.ravel(), np.zeros(len(_core.sibling_sites(shape)))])
     assert fast.log_partition(shape, scores.ravel()) == pytest.approx(slow.log_partition(shape, more), rel=1e-12)
+
+
+@pytest.mark.parametrize(("siblings", "grandparents"), [(True, False), (False, True), (True, True)])
+@pytest.mark.parametrize(("n", "n_heads", "n_labels"), [(24, 8, 3), (40, 12, 1), (14, 14, 2)])
+@pytest.mark.parametrize("single_root", [False, True])
+def test_the_best_tree_of_the_second_order_is_the_first_of_the_k_best(
+    n, n_heads, n_labels, siblings, grandparents, single_root
+):
+    """One is found by loops, the others by the recursions."""
+    rng = np.random.default_rng(n)
+    for whole in (False, True):
+        chosen = [rng.choice(heads, n_heads, replace=False).tolist() for heads in trees.all_heads(n)]
+        candidates = [sorted({before, *heads}) for before, heads in enumerate(chosen)]  # so that there is a tree
+        shape = trees.shape_of(candidates, pruned=True)
+        structure = _core.PartStructure.projective_tree(n_labels, single_root, siblings, grandparents)
+        n_parts = sum(sites * codes for _, sites, codes in structure.blocks(shape))
+        scores = rng.integers(-1, 2, n_parts) + 0.0 if whole else rng.normal(size=n_parts)
+        best, ranked = structure.best(shape, scores), structure.best(shape, scores, 2)
+        assert best[0][1] == ranked[0][1]
+        assert best[0][0].tolist() == ranked[0][0].tolist()

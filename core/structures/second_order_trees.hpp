@@ -1,0 +1,62 @@
+// The best projective tree with siblings, grandparents or both: the program of projective_tree.cpp written out.
+//
+//     span     by head, end and context: [h][e][i], where context i is the i-th arc into h (one without grandparents)
+//     arc      by arc and context of its head: [b][i]
+//     split    by sibling site, or by the two words without grandparents
+//
+// All contexts of a head are taken at once: one step is contiguous in the context. Incompatible contexts, in which the
+// grandparent lies inside the span, hold numbers that nothing is made of.
+#pragma once
+
+#include <vector>
+
+#include "dependency.hpp"
+
+namespace tw {
+
+class SecondOrderTrees {
+public:
+    void best(Shape shape, const DependencyBlocks& blocks, bool single_root, const PartScores& scores, Answer& answer);
+
+private:
+    struct Split {  // of an arc and its sibling
+        std::uint32_t arc, sibling;
+    };
+    struct Open {  // what the best tree still has to be found of
+        std::uint32_t number, end, context;
+        bool is_arc;  // number `number`; or a span of that head up to `end`
+    };
+
+    void lay_out(Shape shape, const DependencyBlocks& blocks, bool single_root);
+    void fill_splits(std::size_t width);
+    void fill_arcs(std::size_t width);
+    void fill_spans(std::size_t width);
+    double goal(std::uint32_t& root) const;
+    void trace(std::uint32_t root, Parts& parts);
+    void trace_span(std::uint32_t h, std::uint32_t e, std::uint32_t i);
+    void trace_arc(std::uint32_t b, std::uint32_t i, Parts& parts);
+
+    std::size_t n_contexts(std::size_t h) const {
+        return grand_ && h > 0 ? sites_.into(h).end - sites_.into(h).begin : 1;
+    }
+    std::uint32_t rank(std::uint32_t b) const {  // of an arc among the contexts of its modifier
+        return grand_ ? b - sites_.into(sites_.arcs()[b].modifier).begin : 0;
+    }
+    double* row(std::size_t h, std::size_t e) { return span_.data() + first_span_[h] + e * n_contexts(h); }
+    const double* row(std::size_t h, std::size_t e) const { return span_.data() + first_span_[h] + e * n_contexts(h); }
+    double below(std::uint32_t b, std::size_t e) const { return row(sites_.arcs()[b].modifier, e)[rank(b)]; }
+    double& split(std::uint32_t arc, std::uint32_t sibling);
+    DependencySites::Range inside(std::uint32_t h, std::uint32_t e) const;  // arcs of h to words up to e, in out()
+
+    DependencySites sites_;
+    bool siblings_ = false, grand_ = false, single_root_ = false;
+    std::size_t n_labels_ = 1;
+    const double* scores_ = nullptr;
+    std::vector<std::uint32_t> by_width_, first_of_width_, first_span_, first_arc_;
+    std::vector<Split> splits_;
+    std::vector<std::uint32_t> first_split_;  // by width
+    std::vector<double> masked_, labels_, span_, arc_, split_;
+    std::vector<Open> open_;
+};
+
+}  // namespace tw
