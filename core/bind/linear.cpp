@@ -188,6 +188,21 @@ void bind_structure(nb::module_& m) {
             },
             nb::arg("shape"), nb::arg("scores"), nb::arg("k") = 1, nb::arg("allowed") = nb::none())
         .def(
+            "best_output",
+            [](const DerivationStructure& self, const Numbers& shape, const Vector& scores) -> nb::object {
+                const PartScores given = scores_of(self, shape, scores, {});
+                std::vector<Answer> found;
+                std::vector<std::uint32_t> output;
+                {
+                    const Unlocked unlocked;
+                    found = self.best(view(shape), given, 1);
+                    if (!found.empty()) self.output_of(view(shape), found[0].parts, output);
+                }
+                if (found.empty()) return nb::none();
+                return nb::make_tuple(to_numpy(output, {output.size()}), found[0].score);
+            },
+            nb::arg("shape"), nb::arg("scores"), "The best output and its score, or None.")
+        .def(
             "log_partition",
             [](const DerivationStructure& self, const Numbers& shape, const Vector& scores,
                const std::optional<Bytes>& allowed) {

@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "elimination.hpp"
 #include "kernels.hpp"
 #include "runs.hpp"
 #include "spans.hpp"
@@ -16,6 +17,7 @@ namespace tw {
     extern const UnitScoreLoops unit_score_loops_##isa;    \
     extern const RunLoops run_loops_##isa;                 \
     extern const SpanLoops span_loops_##isa;               \
+    extern const EliminationLoops elimination_loops_##isa; \
     extern const BothPrecisions<RowLoops> row_loops_##isa; \
     extern const BothPrecisions<GroupLoops> group_loops_##isa;
 
@@ -31,6 +33,7 @@ struct Copy {
     Kernels kernels;
     RunLoops runs;
     SpanLoops spans;
+    EliminationLoops elimination;
     TrainingLoops<float> float32;
     TrainingLoops<double> float64;
     bool runs_here;
@@ -39,7 +42,8 @@ struct Copy {
 #define TW_COPY(isa, runs_here)                                                                           \
     Copy {                                                                                                \
         {array_loops_##isa, chain_sum_loops_##isa, chain_best_loops_##isa, unit_score_loops_##isa, #isa}, \
-            run_loops_##isa, span_loops_##isa, {row_loops_##isa.float32, group_loops_##isa.float32},      \
+            run_loops_##isa, span_loops_##isa, elimination_loops_##isa,                                   \
+            {row_loops_##isa.float32, group_loops_##isa.float32},                                         \
             {row_loops_##isa.float64, group_loops_##isa.float64}, runs_here                               \
     }
 
@@ -74,6 +78,7 @@ const Copy& chosen() noexcept {
 const Kernels& kernels() noexcept { return chosen().kernels; }
 const RunLoops& run_loops() noexcept { return chosen().runs; }
 const SpanLoops& span_loops() noexcept { return chosen().spans; }
+const EliminationLoops& elimination_loops() noexcept { return chosen().elimination; }
 
 template <>
 const TrainingLoops<float>& training_loops<float>() noexcept {

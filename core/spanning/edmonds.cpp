@@ -4,19 +4,12 @@
 #include <limits>
 
 #include "../base/semiring.hpp"
+#include "../kernels/elimination.hpp"
 
 namespace tw::spanning {
 namespace {
 
 constexpr std::uint32_t kNew = ~std::uint32_t{0}, kDone = kNew - 1;  // in place of a place on the path
-
-// The first of the highest.
-std::size_t highest(const double* values, std::size_t begin, std::size_t end) {
-    std::size_t best = begin;
-    for (std::size_t i = begin + 1; i < end; ++i)
-        if (values[i] > values[best]) best = i;
-    return best;
-}
 
 }  // namespace
 
@@ -37,7 +30,8 @@ void Edmonds::start(const double* rows, std::size_t n, bool single_root) {
 
 void Edmonds::choose(std::uint32_t v) {
     const double* scores = row(v);
-    std::size_t h = highest(scores, single_root_ ? 1 : 0, n_ + 1);
+    const std::size_t begin = single_root_ ? 1 : 0;
+    std::size_t h = begin + elimination_loops().first_highest(scores + begin, n_ + 1 - begin);
     if (single_root_ && scores[h] == kLogZero) h = 0;
     nodes_[v].head = static_cast<std::uint32_t>(h);
     nodes_[v].score = scores[h];
@@ -112,16 +106,11 @@ void Edmonds::contract(std::size_t begin) {
     std::sort(path_.begin() + static_cast<std::ptrdiff_t>(begin), path_.end(), by_word);
     Node node{0, static_cast<std::uint32_t>(parts_.size()), static_cast<std::uint32_t>(path_.size() - begin),
               nodes_[path_[begin]].lowest, 0.0};
-    contracted_.resize(contracted_.size() + n_ + 1);
+    contracted_.resize(contracted_.size() + n_ + 1, kLogZero);
     double* out = contracted_.data() + contracted_.size() - (n_ + 1);
     for (std::size_t i = begin; i < path_.size(); ++i) {
         const std::uint32_t v = path_[i];
-        const double* in = row(v);
-        const double score = nodes_[v].score;
-        if (i == begin)
-            for (std::size_t h = 0; h <= n_; ++h) out[h] = in[h] - score;
-        else
-            for (std::size_t h = 0; h <= n_; ++h) out[h] = in[h] - score > out[h] ? in[h] - score : out[h];
+        elimination_loops().raise(out, row(v), nodes_[v].score, n_ + 1);
         parts_.push_back(v);
         above_[v] = c;
     }

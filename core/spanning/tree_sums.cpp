@@ -7,11 +7,12 @@
 
 #include "../base/interrupt.hpp"
 #include "../base/semiring.hpp"
+#include "../kernels/elimination.hpp"
 
 namespace tw::spanning {
 namespace {
 
-constexpr std::size_t kWidth = 8;  // words that are taken out together
+constexpr std::size_t kWidth = kTakenTogether;
 
 // The rows of M of the root and of the words begin .. end - 1, which are left.
 struct Left {
@@ -50,7 +51,7 @@ public:
     static constexpr double kLeast = 1e-200;
     explicit Exponentials(const Graph& graph) : graph_(graph) {}
 
-    static double weight(double score) { return std::exp(score); }
+    static constexpr bool kExponentiated = true;
     static double score(double value) { return std::log(value); }
     static constexpr double one() { return 1.0; }
     static constexpr double zero() { return 0.0; }
@@ -129,24 +130,20 @@ private:
             for (Row& to : panel_) lead_on(to);
             for (std::size_t i = j + 1; i < width; ++i) lead_on(block[i]);
         }
-        const std::size_t columns = forget ? begin - 1 : stride;
+        const std::size_t columns = forget ? (begin - 1 + kWidth - 1) / kWidth * kWidth : stride;
+        const auto& loops = elimination_loops();
+        const double* from = row(begin);
         for (std::size_t j = 0; j < width; ++j) {
-            double* to = row(begin + j);
-            add_products(to, block[j].data(), row(begin), j, columns);
-            if (!forget) to[begin - 1 + j] = 1.0;
+            loops.add_products(row(begin + j), 1, block[j].data(), from, j, stride, columns);
+            if (!forget) row(begin + j)[begin - 1 + j] = 1.0;
         }
-        add_products(left.root, panel_[0].data(), row(begin), width, columns);
-        for (std::size_t b = rest_begin; b < rest_end; ++b)
-            add_products(row(b), panel_[b - rest_begin + 1].data(), row(begin), width, columns);
+        loops.add_products(left.root, 1, panel_[0].data(), from, width, stride, columns);
+        if (rest_end > rest_begin)
+            loops.add_products(row(rest_begin), rest_end - rest_begin, panel_[1].data(), from, width, stride, columns);
         left.words = row(rest_begin);
         left.begin = rest_begin;
         left.end = rest_end;
         return true;
-    }
-
-    void add_products(double* to, const double* factors, const double* rows, std::size_t n, std::size_t columns) const {
-        for (std::size_t j = 0; j < n; ++j)
-            for (std::size_t a = 0; a < columns; ++a) to[a] += factors[j] * rows[j * graph_.stride + a];
     }
 
     Graph graph_;
@@ -160,7 +157,7 @@ class Logarithms {
 public:
     explicit Logarithms(const Graph& graph) : graph_(graph) {}
 
-    static double weight(double score) { return score; }
+    static constexpr bool kExponentiated = false;
     static double score(double value) { return value; }
     static constexpr double one() { return 0.0; }
     static constexpr double zero() { return kLogZero; }
@@ -220,9 +217,9 @@ private:
 
     void lead_on(double* to, const double* from, std::size_t k, double pivot) const {
         const double c = to[k - 1] - pivot;
+        const std::size_t columns = forget ? k - 1 : graph_.n;
         if (c != kLogZero)
-            for (std::size_t a = 0; a < (forget ? k - 1 : graph_.n); ++a)
-                if (a != k - 1) to[a] = Semiring::plus(to[a], from[a] + c);
+            for (std::size_t a = 0; a < columns; ++a) to[a] = Semiring::plus(to[a], from[a] + c);
         to[k - 1] = c;
     }
 
@@ -273,7 +270,9 @@ bool TreeSums::centre(const ArcScores& arcs) {
         std::copy_n(from, n_, row);
         if (h == 0) continue;
         row[h - 1] = 0.0;
-        complete &= std::none_of(row, row + n_, [](double x) { return x == kLogZero; });
+        std::size_t n_missing = 0;
+        for (std::size_t a = 0; a < n_; ++a) n_missing += row[a] == kLogZero;
+        complete &= n_missing == 0;
         row[h - 1] = kLogZero;
     }
     may_be_root_.assign(n_ + 1, 1);
@@ -330,19 +329,32 @@ bool TreeSums::find_lowest_roots() {
     return true;
 }
 
+// M before any word is out, with room for the copies that each_word makes.
+template <class Field>
+void TreeSums::put_weights() {
+    const std::size_t size = (n_ + 1) * stride_;
+    weights_ = scores_.data();
+    if (Field::kExponentiated) {
+        exponentials_.resize(size);
+        kernels().exponentials(scores_.data(), size, exponentials_.data());
+        weights_ = exponentials_.data();
+    }
+    if (rows_.size() < (3 * n_ + 64) * stride_) rows_.resize((3 * n_ + 64) * stride_);
+    std::copy_n(weights_, size, rows_.data());
+}
+
 // The heads of word m when all others are out, by their weights.
 template <class Field, class At>
 void TreeSums::put_heads(const At& at, std::size_t m, std::span<double> out) const {
-    out[0] = Field::weight(scores_[m - 1]);
+    out[0] = weights_[m - 1];
     for (std::size_t h = 1; h <= n_; ++h)
-        out[h] = h == m ? Field::zero() : Field::times(Field::weight(scores_[h * stride_ + m - 1]), at.root[h - 1]);
+        out[h] = h == m ? Field::zero() : Field::times(weights_[h * stride_ + m - 1], at.root[h - 1]);
     Field::normalise(out);
 }
 
 template <class Field>
 bool TreeSums::all_heads(Field field, double* log_z, double* marginals) {
-    rows_.resize((3 * n_ + 64) * stride_);
-    for (std::size_t i = 0; i < (n_ + 1) * stride_; ++i) rows_[i] = Field::weight(scores_[i]);
+    put_weights<Field>();
     Left left{rows_.data(), rows_.data() + stride_, 1, n_ + 1, !single_root_};
     if (!marginals) {
         field.forget = true;
@@ -351,17 +363,44 @@ bool TreeSums::all_heads(Field field, double* log_z, double* marginals) {
         return true;
     }
     bool known = false;
+    if (Field::kExponentiated && escape_.size() < n_ * stride_) escape_.resize(n_ * stride_);
     std::vector<double> heads(n_ + 1);
     const auto at_last = [&](std::size_t m, const Left& at) {
         if (!field.last(at.root[m - 1])) return false;
         if (!known) *log_z = field.log_z.value();
         known = true;
+        if constexpr (Field::kExponentiated) {
+            double* escape = escape_.data() + (m - 1) * stride_;
+            const double factor = 1.0 / at.root[m - 1];
+            for (std::size_t a = 0; a < n_; ++a) escape[a] = at.root[a] * factor;
+            marginals[m] = weights_[m - 1] * factor;
+            return true;
+        }
         put_heads<Field>(at, m, heads);
         for (std::size_t h = 0; h <= n_; ++h) marginals[h * (n_ + 1) + m] = heads[h];
         return true;
     };
-    return each_word(field, stride_, left, rows_.data() + (n_ + 1) * stride_, at_last,
-                     [](const Left&, std::size_t, std::size_t) {});
+    if (!each_word(field, stride_, left, rows_.data() + (n_ + 1) * stride_, at_last,
+                   [](const Left&, std::size_t, std::size_t) {}))
+        return false;
+    if (Field::kExponentiated) put_marginals(marginals);
+    return true;
+}
+
+// p(h -> m) = W[h -> m] e_m(h), in squares of eight, since one lies by head and the other by modifier.
+void TreeSums::put_marginals(double* marginals) {
+    std::vector<double> total(marginals, marginals + n_ + 1);
+    for (std::size_t h0 = 1; h0 <= n_; h0 += kWidth)
+        for (std::size_t m0 = 1; m0 <= n_; m0 += kWidth)
+            for (std::size_t h = h0; h < std::min(h0 + kWidth, n_ + 1); ++h)
+                for (std::size_t m = m0; m < std::min(m0 + kWidth, n_ + 1); ++m) {
+                    const double p = weights_[h * stride_ + m - 1] * escape_[(m - 1) * stride_ + h - 1];
+                    marginals[h * (n_ + 1) + m] = p;
+                    total[m] += p;
+                }
+    for (double& x : total) x = x > 0.0 ? 1.0 / x : 0.0;
+    for (std::size_t h = 0; h <= n_; ++h)
+        for (std::size_t m = 1; m <= n_; ++m) marginals[h * (n_ + 1) + m] *= total[m];
 }
 
 double TreeSums::log_partition(const ArcScores& arcs, double* marginals) {
@@ -445,9 +484,9 @@ bool TreeSums::heads_one_by_one(Field field, const std::function<double()>& draw
     const auto weight = [&](std::size_t h, std::size_t m) {
         if (below_root != 0 && (h == 0 || m == below_root))
             return h == 0 && m == below_root ? Field::one() : Field::zero();
-        return Field::weight(scores_[h * stride_ + m - 1]);
+        return weights_[h * stride_ + m - 1];
     };
-    rows_.assign((3 * n_ + 64) * stride_, Field::zero());
+    put_weights<Field>();
     for (std::size_t h = 0; h <= n_; ++h)
         for (std::size_t m = 1; m <= n_; ++m) rows_[h * stride_ + m - 1] = weight(h, m);
     std::vector<double> p(n_ + 1);
@@ -491,8 +530,7 @@ void TreeSums::log_conditional(const ArcScores& arcs, std::span<const std::uint3
 
 template <class Field>
 bool TreeSums::conditional(Field field, std::uint32_t m, std::span<double> out) {
-    rows_.resize((3 * n_ + 64) * stride_);
-    for (std::size_t i = 0; i < (n_ + 1) * stride_; ++i) rows_[i] = Field::weight(scores_[i]);
+    put_weights<Field>();
     Left left{rows_.data(), rows_.data() + stride_, 1, n_ + 1, !single_root_};
     if (!field.take_out(left, m + 1, n_ + 1) || !field.take_out(left, 1, m) || !field.last(left.root[m - 1]))
         return false;

@@ -67,6 +67,9 @@ private:
     bool centre(const ArcScores& arcs);
     bool find_lowest_roots();
     template <class Field>
+    void put_weights();
+    void put_marginals(double* marginals);
+    template <class Field>
     bool all_heads(Field field, double* log_z, double* marginals);
     template <class Field>
     bool conditional(Field field, std::uint32_t m, std::span<double> out);
@@ -79,10 +82,12 @@ private:
 
     std::size_t n_ = 0, stride_ = 0;
     bool single_root_ = false;
-    double centred_ = 0.0, shift_ = 0.0;        // shift_: the sum of centres_
-    std::vector<double> centres_;               // what was taken out of columns
-    std::vector<double> scores_, rows_;         // [n + 1][stride_] less these; M and its copies
-    std::vector<double> cumulative_, of_root_;  // for walks: [modifier][head]; of single roots
+    double centred_ = 0.0, shift_ = 0.0;         // shift_: the sum of centres_
+    std::vector<double> centres_;                // what was taken out of columns
+    std::vector<double> scores_, exponentials_;  // [n + 1][stride_], less these
+    const double* weights_ = nullptr;            // one of the two
+    std::vector<double> rows_, escape_;          // M and its copies; [m][h]
+    std::vector<double> cumulative_, of_root_;   // for walks: [modifier][head]; of single roots
     std::vector<std::uint8_t> may_be_root_;
     bool long_walks_ = false;
 };

@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "../base/pool.hpp"
 #include "../base/semiring.hpp"
 #include "../spanning/distinct_trees.hpp"
 #include "../spanning/edmonds.hpp"
@@ -22,10 +23,20 @@ namespace {
 
 using spanning::ArcScores;
 
-struct Space final : Workspace {
+struct Space {
     std::vector<double> cells, marginals, scores;  // of arcs: [modifier][head] for best trees, else [head][modifier]
     spanning::Edmonds edmonds;
     spanning::TreeSums sums;
+};
+
+// Fresh memory costs as much as a tree: what is not large is kept for the next call.
+struct BorrowedSpace final : Workspace {
+    explicit BorrowedSpace(Pool<Space>& pool) : space(pool) {}
+    ~BorrowedSpace() override {
+        if ((*space).cells.capacity() > kLargest || (*space).marginals.capacity() > kLargest) *space = {};
+    }
+    static constexpr std::size_t kLargest = 1 << 20;
+    Pool<Space>::Borrowed space;
 };
 
 class Arborescence final : public DerivationStructure {
@@ -35,7 +46,7 @@ public:
     using Structure::best;
     using Structure::log_partition;
 
-    std::unique_ptr<Workspace> workspace() const override { return std::make_unique<Space>(); }
+    std::unique_ptr<Workspace> workspace() const override { return std::make_unique<BorrowedSpace>(spaces_); }
 
     std::vector<Block> blocks(Shape shape) const override { return {{"arcs", arcs_of(shape).n_sites(), n_labels_}}; }
     void parts_of(Shape shape, std::span<const std::uint32_t> output, Parts& parts) const override {
@@ -60,9 +71,10 @@ public:
 
     double log_partition(Shape shape, const PartScores& scores, double* expected, double* variance,
                          Workspace& space) const override {
-        Space& own = static_cast<Space&>(space);
+        Space& own = *static_cast<BorrowedSpace&>(space).space;
         const bool wanted = expected || variance;
-        if (!wanted) return own.sums.log_partition(sums_of_labels(shape, scores, own), nullptr);
+        if (!wanted || (n_labels_ == 1 && shape.size() == 1 && !variance))  // parts are arcs
+            return own.sums.log_partition(sums_of_labels(shape, scores, own), expected);
         own.marginals.resize((shape[0] + std::size_t{1}) * (shape[0] + std::size_t{1}));
         const ArcScores arcs = sums_of_labels(shape, scores, own);
         const double log_z = own.sums.log_partition(arcs, own.marginals.data());
@@ -81,9 +93,10 @@ public:
     }
 
     double entropy(Shape shape, const PartScores& scores) const override {
-        Space own;
+        BorrowedSpace space(spaces_);
+        Space& own = *space.space;
         std::vector<double> p(scores.scores.size());
-        log_partition(shape, scores, p.data(), nullptr, own);
+        log_partition(shape, scores, p.data(), nullptr, space);
         CompensatedSum total;
         total.add(own.sums.centred_log_partition());
         each_part(shape, [&](std::size_t, std::size_t m, Part part) {
@@ -191,6 +204,15 @@ private:
     void put_cells(Shape shape, std::vector<double>& cells, bool by_modifier, Value value) const {
         const std::size_t n = shape[0];
         cells.assign((n + 1) * (n + 1), kLogZero);
+        if (by_modifier && n_labels_ == 1 && shape.size() == 1) {  // in squares of eight
+            for (std::size_t m0 = 1; m0 <= n; m0 += 8)
+                for (std::size_t h0 = 0; h0 <= n; h0 += 8)
+                    for (std::size_t m = m0; m < std::min(m0 + 8, n + 1); ++m)
+                        for (std::size_t h = h0; h < std::min(h0 + 8, n + 1); ++h)
+                            cells[m * (n + 1) + h] = value(static_cast<Part>(h * (n + 1) + m));
+            for (std::size_t m = 1; m <= n; ++m) cells[m * (n + 1) + m] = kLogZero;
+            return;
+        }
         each_arc(shape, [&](std::size_t h, std::size_t m, Part first) {
             cells[by_modifier ? m * (n + 1) + h : h * (n + 1) + m] = value(first);
         });
@@ -221,6 +243,7 @@ private:
 
     std::size_t n_labels_;
     bool single_root_;
+    mutable Pool<Space> spaces_;
 };
 
 // The second best of a set of trees, for spanning/partition.hpp.
@@ -293,7 +316,7 @@ struct Arborescence::Search {
 };
 
 std::vector<Answer> Arborescence::best(Shape shape, const PartScores& scores, std::size_t k, Workspace& space) const {
-    Space& own = static_cast<Space&>(space);
+    Space& own = *static_cast<BorrowedSpace&>(space).space;
     std::vector<Answer> out;
     put_cells(shape, own.cells, true, [&](Part first) { return scores[best_label(scores, first)]; });
     if (k == 0 || !own.edmonds.best(own.cells.data(), shape[0], single_root_)) return out;

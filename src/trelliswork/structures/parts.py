@@ -142,7 +142,10 @@ class PartScores(BareScores[Answer]):
 
     def argmax(self) -> Answer:
         """Return the best output and its score; see `Chain.argmax`."""
-        return self.kbest(1)[0]
+        found = self._structure.best_output(self._shape, self._scores)
+        if found is None:
+            self._refuse_impossible()
+        return self._answer(*found)
 
     def kbest(self, k: int, method: str = "astar") -> list[Answer]:
         """Return the ``k`` best outputs, distinct and best first; as many as there are, up to ``k``.
@@ -197,8 +200,10 @@ class PartScores(BareScores[Answer]):
         return [self._structure.output_of(self._shape, parts) for parts in drawn]
 
     def _expected(self) -> FloatArray:
-        self._possible_log_partition()
-        return self._structure.marginals(self._shape, self._scores)
+        expected = self._structure.marginals(self._shape, self._scores)
+        if not expected.any():
+            self._possible_log_partition()
+        return expected
 
     def _scores_of_parts(self, of: Self) -> FloatArray | None:
         same = np.array_equal(self._shape, of._shape) and len(self._scores) == len(of._scores)
