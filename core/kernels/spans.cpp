@@ -81,7 +81,7 @@ TW_INLINE void spans(const SpanTables& t) {
     const ptrdiff_t down = (ptrdiff_t)t.stride, up = 1 - down;  // up: one row less, one start more
     for (size_t i = 0; i < t.n; ++i) t.right[i] = t.left[i] = S::kOne;
     for (size_t w = 1; w < t.n; ++w) {
-        if ((w & 31) == 0) check_interrupt();
+        if ((w & 31) == 0 || t.n > 500) check_interrupt();
         const size_t row = w * t.stride;
         each_block(t.n - w, [&](auto packs, size_t j) TW_INLINE_LAMBDA {
             constexpr size_t P = decltype(packs)::value;
@@ -109,7 +109,7 @@ void inside(const SpanTables& t) { spans<Sum>(t); }
 void outside(const SpanTables& in, const double* of_left, const double* of_right, const SpanTables& out) {
     const ptrdiff_t down = (ptrdiff_t)in.stride, back = down - 1;  // back: one row more, one start less
     for (size_t v = in.n - 1; v > 0; --v) {
-        if ((v & 31) == 0) check_interrupt();
+        if ((v & 31) == 0 || in.n > 500) check_interrupt();
         const size_t row = v * in.stride, next = row + in.stride, length = in.n - v;
         each_block(length, [&](auto packs, size_t j) TW_INLINE_LAMBDA {
             constexpr size_t P = decltype(packs)::value;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "../base/interrupt.hpp"
 #include "../base/semiring.hpp"
 
 namespace tw {
@@ -36,8 +37,10 @@ void Eisner::lay_out(const DependencyArcs& arcs, bool single_root, Use use) {
 
 template <class Visit>
 void Eisner::each_site(const DependencyArcs& arcs, Visit visit) const {
-    for (std::uint32_t m = 1; m <= arcs.n_words(); ++m)
+    for (std::uint32_t m = 1; m <= arcs.n_words(); ++m) {
+        if (m % 128 == 0) check_interrupt();
         arcs.each_head(m, [&](std::uint32_t h, std::uint32_t site) { visit(h, m, site); });
+    }
 }
 
 void Eisner::fill_diagonals(const DependencyArcs& arcs, const double* of_sites, const double* factors, double nothing) {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import trelliswork as tw
-from reference import outputs
+from reference import outputs, trees
 from trelliswork import _core, learners
 
 K = 3
@@ -30,12 +30,27 @@ STRUCTURES = {
 }
 
 
+def all_trees(T, n_labels, projective=True, **second_order):
+    return trees.dependency_trees(trees.all_heads(T), False, n_labels, True, projective=projective, **second_order)
+
+
+TREES = {
+    "tree": (_core.PartStructure.projective_tree(2), lambda T: all_trees(T, 2)),
+    "tree of the second order": (
+        _core.PartStructure.projective_tree(2, siblings=True, grandparents=True),
+        lambda T: all_trees(T, 2, siblings=True, grandparents=True),
+    ),
+    "tree with crossing arcs": (_core.PartStructure.arborescence(2), lambda T: all_trees(T, 2, projective=False)),
+}
+ALL = {**STRUCTURES, **TREES}
+
+
 class Problem:
     """Random examples of a structure: attributes of its first block's sites, and of the second block as it has them."""
 
     def __init__(self, name, seed, n_examples=6, n_units=4):
         self.name = name
-        self.structure, listing = STRUCTURES[name]
+        self.structure, listing = ALL[name]
         rng = np.random.default_rng(seed)
         self.lengths = rng.integers(0, 4, n_examples)
         self.listed = [listing(int(T)) for T in self.lengths]
@@ -43,10 +58,9 @@ class Problem:
         self.weights = rng.choice([1.0, 1.0, 0.5, 2.0], n_examples)
         first = "interval" if name == "segments" else "each"
         second = "each" if name.startswith("steps") else "tied"
-        self.channels = [
-            self.channel(rng, "words", 0, first, 2, n_units),
-            self.channel(rng, "more", 1, second, 0, 2),
-        ]
+        self.channels = [self.channel(rng, "words", 0, first, 2, n_units)]
+        for block in range(1, len(self.structure.blocks(shape(2)))):
+            self.channels.append(self.channel(rng, "more", block, "each" if name in TREES else second, 0, 2))
         if name == "automaton":  # arcs that share a weight by their label, and one that has none
             self.channels.append(self.channel(rng, "labels of arcs", 1, "tied", 0, 1, [a[1] for a in ARCS[:-1]] + [-1]))
 
@@ -110,6 +124,9 @@ class Problem:
 
     def cost(self, example, output):
         gold = self.listed[example][self.gold[example]][0]
+        if self.name in TREES:  # a word with a wrong head or a wrong label
+            n = len(gold) // 2
+            gold, output = (list(zip(y[:n], y[n:], strict=True)) for y in (gold, output))
         if self.name == "segments":
             gold, output = (
                 [y[i + 2] for i in range(0, len(y), 3) for _ in range(y[i + 1] - y[i])] for y in (gold, output)
@@ -132,12 +149,12 @@ class Problem:
         )
 
 
-@pytest.fixture(params=STRUCTURES)
+@pytest.fixture(params=ALL)
 def problem(request):
     return Problem(request.param, 7)
 
 
-@pytest.mark.parametrize("name", STRUCTURES)
+@pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("nu", [0.0, 1.0])
 def test_loss_gradient_and_answers(name, seed, nu):
@@ -242,6 +259,29 @@ def test_single_decisions_are_those_written_out(name, seed):
         step = np.eye(len(w))[j] * 1e-5
         ends = [local.loss(w + s, np.zeros(len(w))) for s in (step, -step)]
         np.testing.assert_allclose(gradient[j], (ends[0] - ends[1]) / 2e-5, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["tree", "tree with crossing arcs"])
+def test_single_decisions_of_trees_choose_a_head_and_its_label_for_each_word(name):
+    problem = Problem(name, 3)
+    local = problem.oracle().local()
+    w = np.random.default_rng(3).normal(size=local.n_weights)
+    expected = 0.0
+    for i, (T, listing, gold) in enumerate(zip(problem.lengths.tolist(), problem.listed, problem.gold, strict=True)):
+        right = listing[gold][0]
+        for m in range(1, T + 1):
+            scores = {}
+            for h in range(T + 1):
+                for label in range(2):
+                    counts = np.zeros((T + 1, T + 1, 2))
+                    counts[h, m, label] = 1
+                    if h != m:
+                        scores[h, label] = w @ problem.features(i, counts.ravel())
+            chosen = scores[right[m - 1], right[T + m - 1]]
+            expected += problem.weights[i] * (np.logaddexp.reduce(list(scores.values())) - chosen)
+    np.testing.assert_allclose(local.loss(w, np.zeros(len(w))), expected, rtol=1e-10)
+    with pytest.raises(tw.InvalidInput, match="single decisions"):
+        tw.MEMM().train(Problem("tree of the second order", 0).oracle())
 
 
 def counts_of(problem, T, begun):

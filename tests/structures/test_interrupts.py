@@ -76,3 +76,21 @@ def test_expectations_that_were_interrupted_can_be_taken_up_again():
         one.feed(unary[10:20], last=True)
     assert interrupted.result().log_partition == expected.result().log_partition
     assert np.array_equal(interrupted.result().transitions, expected.result().transitions)
+
+
+@pytest.mark.parametrize("question", ["argmax", "log_partition", "marginals", "entropy", "max_marginals"])
+def test_long_trees(question):
+    size = 2000 if question == "argmax" else 1200
+    tree = tw.DependencyTree(np.random.default_rng(0).normal(size=(size, size)))
+    assert_interruptible(getattr(tree, question))
+
+
+def test_trees_of_the_second_order_and_long_lists_of_trees():
+    rng = np.random.default_rng(0)
+    cubes = {name: rng.normal(size=(151,) * 3) for name in ("siblings", "grandparents")}
+    tree = tw.DependencyTree(rng.normal(size=(151, 151)), **cubes)
+    assert_interruptible(tree.argmax, after=0.1)
+    assert_interruptible(tree.log_partition)
+    short = tw.DependencyTree(rng.normal(size=(41, 41)))
+    assert_interruptible(lambda: short.kbest(10**6))
+    assert_interruptible(lambda: short.sample(10**6, random_state=0))
