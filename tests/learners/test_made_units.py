@@ -1,5 +1,7 @@
 """Units that are made when an example is visited: the same oracle as with the same units stored."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -87,7 +89,7 @@ class Problem:
             rows = []
             for i, shape in enumerate(self.shapes):
                 starts, units = self.sentences.units(shapes, i, name, bits)
-                own = [units[a:b] for a, b in zip(starts[:-1], starts[1:], strict=True)]
+                own = [units[a:b] for a, b in pairwise(starts)]
                 if name in ("label.head", "label.modifier"):  # a row for each arc in place of one for each word
                     head, modifier = words(shape)
                     word = head if name == "label.head" else modifier
@@ -190,7 +192,7 @@ def test_any_number_of_threads_has_the_same_bits():
 
 
 def test_partial_trees_allow_what_is_not_known():
-    """With the heads of some words unknown, the loss is log Z less the log of the sum over all trees with the others."""
+    """With some heads unknown, the loss is log Z less the log of the sum over all trees that have the others."""
     problem = Problem(2, order=1, n=5)
     none = np.uint32(0xFFFFFFFF)
     partial = []
