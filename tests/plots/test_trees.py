@@ -48,7 +48,7 @@ def test_both_forms_have_the_same_texts_and_arcs():
     assert [text.get_text() for text in axes.texts] == texts(svg)
     n_shapes = len(strokes(svg)) + len(list(parsed(svg).iter(f"{SVG}polygon")))
     assert len(axes.patches) == n_shapes == 8
-    assert len(arcs(WORDS, HEADS, directed=False).patches) == 4
+    assert len(arcs(WORDS, HEADS, directed=False).patches) == 3
 
 
 def test_marks_of_xml_and_of_formulas_are_words_like_others():
@@ -217,6 +217,19 @@ def test_structures_draw_their_best_answer():
     axes = tw.Bracketing(spans).plot(["a", "b", "c"], ["NP", "S"], marginals=True)
     assert [text.get_text() for text in axes.texts] == ["a", "b", "c", "S", "NP"]
     assert [text.get_text() for text in tw.Bracketing(spans).plot().texts] == ["0", "1", "2", "1", "0"]
+
+
+def test_edges_of_a_spanning_tree_are_drawn_once_and_without_arrows():
+    scores = np.array([[0.0, 1.0, 5.0, 0.0], [1.0, 0.0, 4.0, 0.0], [5.0, 4.0, 0.0, 3.0], [0.0, 0.0, 3.0, 0.0]])
+    graph = tw.SpanningTree(scores)
+    assert len(graph.plot().patches) == 3
+    likely = graph.marginals()
+    others = [(0, 1), (0, 3), (1, 3)]  # the tree has 0-2, 1-2 and 2-3
+    axes = graph.plot(["a", "b", "c", "d"], marginals=True)
+    assert len(axes.patches) == 3 + sum(likely[edge] >= 0.05 for edge in others)
+    told = [text.get_text() for text in axes.texts][4:]
+    assert sorted(told) == sorted(f"{likely[edge]:.2f}" for edge in others if likely[edge] >= 0.05)
+    assert len(tw.SpanningTree([[0.0]]).plot().patches) == 0
 
 
 def test_svg_needs_no_matplotlib():

@@ -37,6 +37,7 @@ class _Arc(NamedTuple):
     colour: str
     width: float
     dashes: bool
+    ink: str = ""  # of the label; that of the arc, unless that is too pale to read
 
     @property
     def span(self) -> tuple[int, int]:
@@ -73,7 +74,8 @@ def arcs(
         Heads, or a pair of heads and relations: hangs below the words. Arcs whose head or relation differs are
         vermilion and thick above, blue and dashed below.
     directed : bool
-        Whether arcs have an arrow at the modifier.
+        Whether arcs have an arrow at the modifier. Without, the root's line is not drawn: what hangs on it has no other
+        end.
     title : str, optional
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure that grows with the sentence, and that pyplot does not know about.
@@ -193,11 +195,13 @@ def _arcs(
     above = [_Arc(head - 1, m, labels[m], INK, 1.4, False) for m, head in enumerate(tree_heads)]
     below: list[_Arc] = []
     if marginals is not None:
-        above = [arc._replace(colour=blend(INK, marginals[arc.head + 1, arc.modifier + 1])) for arc in above]
+        above = [_shaded(arc, INK, marginals[arc.head + 1, arc.modifier + 1]) for arc in above]
         below = _alternatives(tree_heads, marginals)
     if gold is not None:
         below = _gold_arcs(gold, len(names), relations is not None)
         above, below = _marked(above, below)
+    if not directed:
+        above, below = ([arc for arc in side if arc.head >= 0] for side in (above, below))
     return _drawn_arcs(names, None if tags is None else _texts(tags, "tags", len(names)), above, below, directed, title)
 
 
@@ -207,8 +211,12 @@ def _alternatives(heads: list[int], marginals: Floats) -> list[_Arc]:
     for h, m in zip(*np.nonzero(marginals >= LEAST), strict=True):
         if m > 0 and h != m and heads[m - 1] != h:
             probability = float(marginals[h, m])
-            found.append(_Arc(h - 1, m - 1, f"{probability:.2f}", blend(RIGHT, probability), 1.4, True))
+            found.append(_shaded(_Arc(h - 1, m - 1, f"{probability:.2f}", RIGHT, 1.4, True), RIGHT, probability))
     return found
+
+
+def _shaded(arc: _Arc, colour: str, probability: float) -> _Arc:
+    return arc._replace(colour=blend(colour, probability), ink=blend(colour, max(probability, 0.6)))
 
 
 def _gold_arcs(gold: Any, n: int, labelled: bool) -> list[_Arc]:
@@ -297,7 +305,7 @@ def _draw_side(
         if arc.label:
             x = modifier_x if root else (head_x + modifier_x) / 2
             shift = -3.0 if root and side < 0 else LABEL if root else 0.35 * LABEL
-            texts.append(((x, y + shift), arc.label, arc.colour))
+            texts.append(((x, y + shift), arc.label, arc.ink or arc.colour))
     for at, label, colour in texts:
         drawing.text(at, label, LABEL, colour, rim=True)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, NoReturn, Self
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ from trelliswork.structures import checks
 from trelliswork.structures.checks import BoolArray, FloatArray
 from trelliswork.structures.parts import Numbers, PartScores
 from trelliswork.structures.results import SpanningEdges
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["SpanningTree"]
 
@@ -106,6 +109,36 @@ class SpanningTree(PartScores[SpanningEdges]):
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         self._set(*state)
+
+    def plot(self, nodes: Sequence[str] | None = None, marginals: bool = False, **options: Any) -> Axes:
+        """Draw the best tree: nodes in a row, and edges as arcs above them.
+
+        Parameters
+        ----------
+        nodes : sequence of n str, optional
+            Names of the nodes; their numbers by default.
+        marginals : bool
+            Whether to shade edges by their probability, and to draw others that are probable below.
+        **options
+            As for `trelliswork.plots.arcs`.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from trelliswork.plots.trees import arcs
+
+        heads = _hung_up(self.argmax().edges.tolist(), self.n_nodes)
+        if marginals:
+            found = self.marginals()
+            table = np.zeros((self.n_nodes + 1, self.n_nodes + 1))
+            table[1:, 1:] = np.triu(found)  # each edge once: those of the tree as they hang, others from left to right
+            for node, head in enumerate(heads):
+                if head:
+                    table[node + 1, head], table[head, node + 1] = 0.0, found[head - 1, node]
+            options["probabilities"] = table
+        names = [str(i) for i in range(self.n_nodes)] if nodes is None else nodes
+        return arcs(names, heads, directed=False, **options)
 
     def edge_marginals(self) -> FloatArray:
         """Return the probability of every edge, in the order of ``ends``."""
@@ -286,6 +319,21 @@ class SpanningTree(PartScores[SpanningEdges]):
         raise Unsatisfiable(
             f"every spanning tree is forbidden: no edges connect node {node} with node 0. Look at the -inf scores."
         )
+
+
+def _hung_up(edges: list[list[int]], n: int) -> list[int]:
+    """Return the neighbour of each node, from 1, on the way to node 0, which has 0."""
+    near: list[list[int]] = [[] for _ in range(n)]
+    for i, j in edges:
+        near[i].append(j)
+        near[j].append(i)
+    heads, waiting = [0] * n, [0]
+    for node in waiting:  # grows while it is gone through
+        for other in near[node]:
+            if other != heads[node] - 1:
+                heads[other] = node + 1
+                waiting.append(other)
+    return heads
 
 
 def _components(n: int, edges: EdgeArray) -> npt.NDArray[np.int64]:
