@@ -9,8 +9,6 @@ import trelliswork as tw
 from trelliswork.cli.train import train
 from trelliswork.corpora import Treebank, read_treebank
 
-DATA = "src/trelliswork/corpora/data/sentences.conllu"
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
@@ -175,7 +173,7 @@ def test_arcs_are_explained(run, parser, test):
     assert ", score " in out
     code, out, _ = run("inspect", parser, "--explain", test, "--json")
     record = json.loads(out)[0]
-    assert [arc["word"] for arc in record["arcs"]] == list(range(1, len(record["tokens"]) + 1))
+    assert [arc["word"] for arc in record["parts"]] == list(range(1, len(record["tokens"]) + 1))
 
 
 @pytest.mark.parametrize(
@@ -236,6 +234,69 @@ def test_options_of_the_task_are_taken(run, folder, tmp_path):
     code, out, _ = run("parse", path, folder / "test.conllu", "--json")
     assert code == 0
     assert "relations" not in json.loads(out.splitlines()[0])
+
+
+BRACKETS = [
+    "(S (NP-SBJ (DT the) (NN dog)) (VP (VBZ barks) (NP (-NONE- *))))",
+    "(S (NP (PRP it)) (VP (VBZ sees) (NP (DT a) (NN cat))) (. .))",
+    "(S (NP (NP (DT the) (NN cat)) (PP (IN on) (NP (DT the) (NN mat)))) (VP (VBZ sleeps)) (. .))",
+]
+
+
+@pytest.fixture(scope="module")
+def brackets(tmp_path_factory):
+    """A file of bracketed trees, and a parser that learned from it."""
+    folder = tmp_path_factory.mktemp("brackets")
+    (folder / "trees.mrg").write_text("\n".join(f"( {tree} )" for tree in BRACKETS) + "\n")
+    train(str(folder / "trees.mrg"), str(folder / "parser.tw"), task="constituency", learner="crf", quiet=True)
+    return folder
+
+
+def test_constituents_are_parsed_from_trees_and_from_columns(run, brackets):
+    trees = list(tw.corpora.read_brackets(brackets / "trees.mrg", empties=False, functions=False, indices=False))
+    expected = "".join(f"( {tree})\n" for tree in tw.load(brackets / "parser.tw").predict(trees))
+    code, out, err = run("parse", brackets / "parser.tw", brackets / "trees.mrg")
+    assert (code, out) == (0, expected), err
+    columns = "\n\n".join("\n".join(f"{word}\t{tag}" for word, tag in tree.tagged()) for tree in trees)
+    assert run("parse", brackets / "parser.tw", stdin=columns.encode()).out == expected
+
+
+def test_constituents_have_k_best_trees_and_probabilities(run, brackets):
+    code, out, _ = run("parse", brackets / "parser.tw", brackets / "trees.mrg", "--kbest", 2)
+    assert code == 0
+    assert [line[:3] for line in out.splitlines()[::2]] == ["# 1", "# 2"] * 3
+    code, out, _ = run("parse", brackets / "parser.tw", brackets / "trees.mrg", "--json", "--marginals", "--kbest", 2)
+    record = json.loads(out.splitlines()[0])
+    assert record["kbest"][0]["tree"] == record["tree"]
+    assert {(i, j, label) for i, j, label in record["spans"]} <= {
+        (i, j, label) for i, j, label, _ in record["marginals"]
+    }
+    code, _, err = run("parse", brackets / "parser.tw", brackets / "trees.mrg", "--marginals")
+    assert (code, "need --json" in err) == (2, True)
+
+
+def test_constituents_are_scored_and_explained(run, brackets):
+    code, out, _ = run("eval", brackets / "parser.tw", brackets / "trees.mrg", "--json")
+    assert code == 0
+    found = json.loads(out)["bracket"]
+    assert {"precision", "recall", "f1"} <= set(found)
+    assert found["f1"] > 0.9
+    assert "complete" in run("eval", brackets / "parser.tw", brackets / "trees.mrg").out
+    code, out, _ = run("inspect", brackets / "parser.tw", "--sentence", "the/DT dog/NN barks/VBZ", "--token", "dog")
+    assert code == 0
+    assert out.startswith("the dog barks: S, score ")
+    assert "first.pos|last.pos=VBZ|VBZ" in run("inspect", brackets / "parser.tw").out
+
+
+def test_brackets_that_do_not_match_are_named_by_line(run, tmp_path):
+    (tmp_path / "bad.mrg").write_text("(S (NN rain))\n(S (NN rain)\n")
+    code, _, err = run("train", tmp_path / "bad.mrg", "-o", tmp_path / "p.tw", "--task", "constituency")
+    assert (code, "bad.mrg" in err, "line 2" in err) == (2, True, True)
+    (tmp_path / "good.mrg").write_text("(S (NN rain))\n")
+    code, _, err = run(
+        "train", tmp_path / "good.mrg", "-o", tmp_path / "p.tw", "--task", "constituency", "--order", "2"
+    )
+    assert (code, "--order does not apply to --task constituency" in err) == (2, True)
 
 
 def test_tags_of_bracketed_trees_are_labels(run, tmp_path):

@@ -10,7 +10,7 @@ import click
 
 from trelliswork.cli.models import no_mmap_option, opened_model, require_labeler
 from trelliswork.cli.reading import Layout, layout_options, read_sentences
-from trelliswork.cli.trees import task_of
+from trelliswork.cli.trees import TreeTask, task_of
 from trelliswork.errors import InvalidInput
 
 __all__ = ["command", "described", "explained"]
@@ -94,7 +94,7 @@ def _facts(model: str, size: int, estimator: Any, top: int, labels: tuple[str, .
 
     tensors, settings = estimator.exported()
     members = models.members_of(tensors, settings)
-    if task_of(settings) is not None:
+    if task_of(settings) is not None and settings.get("hash_bits"):
         return {"model": model, "bytes": size, **_parser_facts(tensors, settings, labels)}
     if not members:
         return {"model": model, "bytes": size, **_single_facts(estimator, top, labels)}
@@ -114,7 +114,7 @@ def _metadata_of(settings: dict[str, Any]) -> list[str]:
 
 
 def _parser_facts(tensors: dict[str, Any], settings: dict[str, Any], labels: tuple[str, ...]) -> dict[str, Any]:
-    """What is in a parser. Its attributes are hashed and have no names, so weights are counted, not listed."""
+    """What is in a parser with hashed attributes: they have no names, so weights are counted, not listed."""
     from trelliswork import models
 
     if labels:
@@ -191,8 +191,9 @@ def explained(
     from trelliswork.corpora.files import name_of
 
     labeler, settings = opened_model(model, None, mmap)
-    if task_of(settings) is not None:
-        return _explained_trees(labeler, settings, sentence, source, layout or Layout(), token, top)
+    task = task_of(settings)
+    if task is not None:
+        return _explained_trees(labeler, task, sentence, source, layout or Layout(), token, top)
     if sentence is not None:
         width = labeler.n_columns_
         rows: list[Any] = [word.rsplit("/", width - 1) if width > 1 else [word] for word in sentence.split()]
@@ -216,37 +217,41 @@ def explained(
 
 def _explained_trees(
     parser: Any,
-    settings: dict[str, Any],
+    task: TreeTask,
     sentence: str | None,
     source: str | None,
     layout: Layout,
     token: str | None,
     top: int,
 ) -> list[tuple[dict[str, Any], str]]:
-    """Why words have their heads: for each sentence, an object for JSON and a text."""
-    if settings["kind"] != "dependency-parser" or sentence is not None:
-        raise InvalidInput("trees are explained for dependencies, and for sentences of CoNLL-U: --explain FILE.")
-    from trelliswork.corpora.treebanks import read_treebank
-
+    """Why sentences have their trees: for each, an object for JSON and a text."""
     found = []
-    for item in read_treebank(source or "-", heads=False, encoding=layout.encoding):
-        arcs = parser.explain(item.rows)
-        chosen = [arcs[place] for place in _positions(item.words, token)]
+    for x in task.sentences(sentence, source or "-", layout):
+        words = [row if isinstance(row, str) else row[0] for row in x]
+        places = set(_positions(words, token))
+        # An arc is about its word, a constituent about all of its own.
+        chosen = [
+            part
+            for part in parser.explain(x)
+            if (part.word - 1 in places if hasattr(part, "word") else places & set(range(part.start, part.stop)))
+        ]
         if chosen:
-            record = [{**arc._asdict(), "contributions": arc.contributions[:top]} for arc in chosen]
-            text = "\n".join(_arc_text(arc, item.words, top) for arc in chosen)
-            found.append(({"tokens": item.words, "arcs": record}, text))
+            record = [{**part._asdict(), "contributions": part.contributions[:top]} for part in chosen]
+            text = "\n".join(_part_text(part, words, top) for part in chosen)
+            found.append(({"tokens": words, "parts": record}, text))
     if not found:
         raise InvalidInput(f"--token {token}: no sentence has this token. Give a word of it, or a position from 0.")
     return found
 
 
-def _arc_text(arc: Any, words: list[str], top: int) -> str:
-    head = "the root" if arc.head == 0 else words[arc.head - 1]
-    lines = [
-        f"{words[arc.word - 1]}: {arc.relation} of {head}, score {arc.score:.3f}, probability {arc.probability:.3f}"
-    ]
-    return "\n".join([*lines, *(f"  {value:+8.3f}  {attribute}" for attribute, value in arc.contributions[:top])])
+def _part_text(part: Any, words: list[str], top: int) -> str:
+    if hasattr(part, "word"):
+        head = "the root" if part.head == 0 else words[part.head - 1]
+        what = f"{words[part.word - 1]}: {part.relation} of {head}"
+    else:
+        what = f"{' '.join(words[part.start : part.stop])}: {part.label}"
+    lines = [f"{what}, score {part.score:.3f}, probability {part.probability:.3f}"]
+    return "\n".join([*lines, *(f"  {value:+8.3f}  {attribute}" for attribute, value in part.contributions[:top])])
 
 
 def _positions(tokens: list[Any], token: str | None) -> list[int]:

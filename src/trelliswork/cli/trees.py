@@ -52,6 +52,10 @@ class TreeTask(Protocol):
         """Yield the sentences of a file with the parser's trees, some at a time."""
         ...
 
+    def sentences(self, sentence: str | None, source: str, layout: Layout) -> Iterator[list[Any]]:
+        """Yield sentences as parsers take them: the one of a text, or those of a file."""
+        ...
+
     def scores(self, parser: Any, source: str, layout: Layout) -> tuple[str, dict[str, Any]]:
         """Return the scores of a parser on a file of gold trees, as text and for JSON."""
         ...
@@ -97,6 +101,18 @@ class Dependency:
                 treebank = Treebank.from_bytes(block, name, line, heads=False)
                 yield _placed(treebank, partial(self._parsed, parser, treebank, asked))
                 progress.advance(len(block))
+
+    def sentences(self, sentence: str | None, source: str, layout: Layout) -> Iterator[list[Any]]:
+        """Yield the sentences of a CoNLL-U file."""
+        if sentence is not None:
+            raise InvalidInput(
+                "--sentence has no columns for a parser of dependencies: --explain FILE, a CoNLL-U file."
+            )
+        from trelliswork.corpora.treebanks import read_treebank_blocks
+
+        self._check(source, layout)
+        for block in read_treebank_blocks(source, heads=False, encoding=layout.encoding):
+            yield from block.tokens
 
     def scores(self, parser: Any, source: str, layout: Layout) -> tuple[str, dict[str, Any]]:
         """Return UAS, LAS and more of a parser on a CoNLL-U file."""
@@ -150,7 +166,7 @@ class Constituency:
         trees = list(self._gold(source, layout))
         if not trees:
             raise _nothing_in(source)
-        return Labelled([tree.tagged() for tree in trees], trees, lambda i, t: f"{source}, tree {i + 1}")
+        return Labelled([_tagged(tree) for tree in trees], trees, lambda i, t: f"{source}, tree {i + 1}")
 
     def parse(self, parser: Any, source: str, layout: Layout, asked: Asked) -> Iterator[bytes]:
         """Yield the parser's trees of a file's sentences, some at a time."""
@@ -158,6 +174,14 @@ class Constituency:
             raise InvalidInput("--marginals of constituents need --json: brackets have no place for them.")
         for X in self._sentences(source, layout):
             yield self._parsed(parser, X, asked)
+
+    def sentences(self, sentence: str | None, source: str, layout: Layout) -> Iterator[list[Any]]:
+        """Yield the words and tags of a text, where slashes part them, or of a file."""
+        if sentence is not None:
+            yield [tuple(word.rsplit("/", 1)) if "/" in word else word for word in sentence.split()]
+            return
+        for batch in self._sentences(source, layout):
+            yield from batch
 
     def scores(self, parser: Any, source: str, layout: Layout) -> tuple[str, dict[str, Any]]:
         """Return the bracket scores of a parser on a bracketed file."""
@@ -177,7 +201,7 @@ class Constituency:
         sentences: Iterator[Any]
         if _has_brackets(source, layout):
             _refuse_layout(layout, "bracketed trees")
-            sentences = (tree.tagged() for tree in self._gold(source, layout))
+            sentences = (_tagged(tree) for tree in self._gold(source, layout))
         else:
             rows = read_sentences(source, layout, labelled=False)
             sentences = ([row[0] if len(row) == 1 else row[:2] for row in sentence.tokens] for sentence in rows)
@@ -201,8 +225,8 @@ class Constituency:
             for tree in parser.predict(X)
         ]
         if asked.marginals:
-            for record, spans in zip(records, parser.predict_marginals(X), strict=True):
-                record["marginals"] = [[*map(_plain, span)] for span in spans]
+            for record, table in zip(records, parser.predict_marginals(X), strict=True):
+                record["marginals"] = _probable_spans(table, parser.classes_)
         if asked.kbest is not None:
             for record, best in zip(records, parser.predict_kbest(X, asked.kbest), strict=True):
                 record["kbest"] = [{"tree": str(tree), "log_prob": float(score)} for tree, score in best]
@@ -354,8 +378,16 @@ def _json_lines(records: Sequence[Mapping[str, Any]]) -> bytes:
     return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records).encode()
 
 
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else value
+def _tagged(tree: Any) -> list[Any]:
+    """The words of a tree with their tags; words alone where one has none."""
+    rows = tree.tagged()
+    return [word for word, _ in rows] if any(tag is None for _, tag in rows) else rows
+
+
+def _probable_spans(table: Any, labels: Any) -> list[list[Any]]:
+    """Constituents with a probability that does not round to 0: start, stop, label, probability."""
+    found = zip(*(places.tolist() for places in (table >= 5e-7).nonzero()), strict=True)
+    return [[i, j, str(labels[k]), round(float(table[i, j, k]), 6)] for i, j, k in found]
 
 
 def _progress(source: str) -> ByteProgress:
