@@ -11,6 +11,11 @@
 | automaton | the same; the history is the label before, and whether the name has come | F1 of spans |
 | enumerated | which span of a line is the name? A class in Python lists all spans | names found exactly |
 | parts | all spans of a line and their types; a class in Python scores them as parts | F1 of spans |
+| dependency | trees of the sentences that ship with the library | LAS |
+| dep. order 2, crossing | the same with siblings and grandparents; with arcs that may cross | LAS |
+| spanning | the same without direction; a class in Python scores edges, `tw.SpanningTree` decodes | edges found |
+| brackets | the same as constituents, a phrase for each word that has modifiers | F1 of brackets |
+| grammar | the same as derivations of a grammar over tags, whose rules have weights; by `tw.Grammar` | heads found |
 
 Parameters are the learners' own defaults; a cell stops after the epoch in which its time is up (marked *). Where there
 is no score, a footnote has the sentence with which the learner was refused.
@@ -38,6 +43,7 @@ LONGEST = 4  # words of a span in `Spans`
 
 Span = tuple[int, int]
 Typed = frozenset[tuple[int, int, str]]
+Tagged = list[tuple[str, str]]
 FloatArray = npt.NDArray[np.float64]
 
 
@@ -172,6 +178,158 @@ class Spans(tw.Structure):
         return frozenset((*spans[n // len(self.types)], self.types[n % len(self.types)]) for n in numbers)
 
 
+class Edges(tw.Structure):
+    """The edges of a tree over tagged words, without direction. A part is a pair of words.
+
+    Parameters
+    ----------
+    sentences : list of sentences
+        Where the features are collected from.
+    """
+
+    def __init__(self, sentences: list[Tagged]) -> None:
+        self.numbers: dict[str, int] = {}
+        for words in sentences:
+            for pair in self.pairs(words):
+                for name in self.names(words, *pair):
+                    self.numbers.setdefault(name, len(self.numbers))
+        self.n_features = len(self.numbers)
+
+    @staticmethod
+    def pairs(words: Tagged) -> list[Span]:
+        """Return the pairs of words, in the order in which `tw.SpanningTree` has edges."""
+        return [(i, j) for i in range(len(words)) for j in range(i + 1, len(words))]
+
+    @staticmethod
+    def names(words: Tagged, i: int, j: int) -> Iterator[str]:
+        tags = ["<", *(tag for _, tag in words), ">"]
+        near = str(min(j - i, 4))
+        yield f"{tags[i + 1]} {tags[j + 1]}"
+        yield f"{tags[i + 1]} {tags[j + 1]} {near}"
+        yield f"{tags[i + 1]} {tags[i + 2]} {tags[j]} {tags[j + 1]}"
+        yield f"{tags[i]} {tags[i + 1]} {tags[j + 1]} {tags[j + 2]}"
+        yield f"{words[i][0]} {tags[j + 1]}"
+        yield f"{tags[i + 1]} {words[j][0]}"
+
+    def parts(self, words: Tagged) -> tuple[list[int], list[int], FloatArray]:
+        starts, indices = [0], []
+        for pair in self.pairs(words):
+            indices += [self.numbers[name] for name in self.names(words, *pair) if name in self.numbers]
+            starts.append(len(indices))
+        return starts, indices, np.ones(len(indices))
+
+    def decode(self, scores: FloatArray, x: Tagged) -> list[int]:  # type: ignore[override]
+        place = {pair: p for p, pair in enumerate(self.pairs(x))}
+        return [place[i, j] for i, j in self.tree(scores, x).argmax().edges.tolist()]
+
+    def marginals(self, scores: FloatArray, x: Tagged) -> tuple[float, FloatArray]:  # type: ignore[override]
+        tree = self.tree(scores, x)
+        return tree.log_partition(), tree.edge_marginals()
+
+    def tree(self, scores: FloatArray, words: Tagged) -> tw.SpanningTree:
+        """Return the spanning trees over words with these scores of pairs."""
+        ends = np.array(self.pairs(words), dtype=np.int64).reshape(-1, 2)
+        table = np.zeros((len(words), len(words)))
+        table[ends[:, 0], ends[:, 1]] = table[ends[:, 1], ends[:, 0]] = scores
+        return tw.SpanningTree(table)
+
+    def parts_of(self, x: Tagged, y: frozenset[Span]) -> list[int]:
+        return [p for p, pair in enumerate(self.pairs(x)) if pair in y]
+
+    def output_of(self, x: Tagged, numbers: tuple[int, ...]) -> frozenset[Span]:
+        pairs = self.pairs(x)
+        return frozenset(pairs[n] for n in numbers)
+
+
+class Rules(tw.Structure):
+    """Derivations of a grammar over tags: a phrase is a word, or a phrase with a modifier on its left or right.
+
+    Parameters
+    ----------
+    tags : list of str
+    """
+
+    def __init__(self, tags: list[str]) -> None:
+        self.rules: list[tuple[str, tuple[str, ...]]] = []
+        for tag in tags:
+            self.rules.append((f"{tag}P", (tag,)))
+            self.rules += [(f"{tag}P", (f"{tag}P", f"{other}P")) for other in tags]
+            self.rules += [(f"{tag}P", (f"{other}P", f"{tag}P")) for other in tags if other != tag]
+        self.starts = [f"{tag}P" for tag in tags]
+        self.numbers = {rule: number for number, rule in enumerate(self.rules)}
+        self.n_features = len(self.rules)
+        self._last: tuple[bytes, tw.Grammar] | None = None
+
+    def features(self, x: list[str], y: tw.Constituent) -> dict[int, float]:
+        found: dict[int, float] = {}
+        for node, _, _ in y.nodes():
+            children = tuple(child if isinstance(child, str) else child.label for child in node.children)
+            number = self.numbers[node.label, children]
+            found[number] = found.get(number, 0.0) + 1.0
+        return found
+
+    def cost(self, gold: tw.Constituent, y: tw.Constituent) -> float:
+        """How many constituents are not gold's."""
+        right = {(node.label, i, j) for node, i, j in gold.nodes()}
+        return float(sum((node.label, i, j) not in right for node, i, j in y.nodes()))
+
+    def kbest(
+        self, x: list[str], weights: FloatArray, k: int, gold: Any = None, cost_scale: float = 0.0
+    ) -> list[tw.Constituent]:
+        return [found.tree for found in self.parses(x, weights, gold, cost_scale).kbest(k)]
+
+    def argmax(self, x: list[str], weights: FloatArray, gold: Any = None, cost_scale: float = 0.0) -> tw.Constituent:
+        return self.parses(x, weights, gold, cost_scale).argmax().tree
+
+    def expectations(
+        self, x: list[str], weights: FloatArray, gold: Any = None, cost_scale: float = 0.0
+    ) -> tuple[float, FloatArray]:
+        parses = self.parses(x, weights, gold, cost_scale)
+        return parses.log_partition(), parses.rule_marginals()
+
+    def parses(self, x: list[str], weights: FloatArray, gold: Any, cost_scale: float) -> Any:
+        """Return the trees of a sentence; the grammar is made anew when the weights have changed."""
+        key = weights.tobytes()
+        if self._last is None or self._last[0] != key:
+            scored = [(*rule, float(weight)) for rule, weight in zip(self.rules, weights, strict=True)]
+            self._last = key, tw.Grammar(scored, start=self.starts)
+        found = self._last[1].parse(x)
+        return found.augmented(gold, cost_scale) if cost_scale else found
+
+    @staticmethod
+    def derivation(tags: list[str], heads: list[int]) -> tw.Constituent:
+        """Return a projective tree as a derivation: modifiers on the right first, then on the left, near ones first."""
+
+        def phrase(word: int) -> tw.Constituent:
+            found = tw.Constituent(f"{tags[word]}P", [tags[word]])
+            for other in range(word + 1, len(tags)):
+                if heads[other] == word + 1:
+                    found = tw.Constituent(found.label, [found, phrase(other)])
+            for other in range(word - 1, -1, -1):
+                if heads[other] == word + 1:
+                    found = tw.Constituent(found.label, [phrase(other), found])
+            return found
+
+        return phrase(heads.index(0))
+
+    @staticmethod
+    def heads(tree: tw.Constituent) -> list[int]:
+        """Return the tree of a derivation: of two phrases the one with the label of both has the head."""
+        found: list[int] = [0] * len(tree.leaves())
+        heads: dict[int, int] = {}  # of each constituent, its word
+        for node, start, _ in reversed(list(tree.nodes())):
+            if len(node.children) == 1:
+                heads[id(node)] = start
+                continue
+            left, right = node.children
+            assert isinstance(left, tw.Constituent)
+            assert isinstance(right, tw.Constituent)
+            head, modifier = (left, right) if left.label == node.label else (right, left)
+            heads[id(node)] = heads[id(head)]
+            found[heads[id(modifier)]] = heads[id(head)] + 1
+        return found
+
+
 def main(arguments: list[str]) -> int:
     """Print the table; the exit code is 1 if a cell is empty for no reason."""
     warnings.simplefilter("ignore", tw.ConvergenceWarning)
@@ -185,6 +343,12 @@ def main(arguments: list[str]) -> int:
         "automaton": lines(tw.SequenceLabeler, constraints="BIO", automaton=named, automaton_weights="arcs"),
         "enumerated": enumerated(),
         "parts": parts(),
+        "dependency": dependency(),
+        "dep. order 2": dependency(order=2),
+        "crossing": dependency(projective=False),
+        "spanning": spanning(),
+        "brackets": brackets(),
+        "grammar": grammar(),
     }
     began = time.perf_counter()
     rows, notes, failed = [], dict[str, int](), False
@@ -263,6 +427,83 @@ def parts() -> Callable[[Any], Cell]:
     return lambda learner: _cell(
         tw.StructuredPredictor(structure, learner, scoring=f1), corpus.X_train, Y, corpus.X_test, Y_test
     )
+
+
+def dependency(**options: Any) -> Callable[[Any], Cell]:
+    """Trees of 154 sentences to learn from, 40 to be scored."""
+    train, test = (tw.corpora.Treebank.from_sentences(part) for part in _sentences())
+    return lambda learner: _cell(tw.DependencyParser(learner, hash_bits=13, **options), train, None, test, None)
+
+
+def spanning() -> Callable[[Any], Cell]:
+    """The same trees as edges."""
+    (X, Y), (X_test, Y_test) = (
+        (
+            [[(word.form, word.upos) for word in sentence.words] for sentence in part],
+            [frozenset((min(m, h - 1), max(m, h - 1)) for m, h in enumerate(sentence.heads) if h) for sentence in part],
+        )
+        for part in _sentences()
+    )
+
+    def found(gold: Sequence[frozenset[Span]], guess: Sequence[frozenset[Span]]) -> float:
+        return sum(len(a & b) for a, b in zip(gold, guess, strict=True)) / max(1, sum(map(len, gold)))
+
+    structure = Edges(X)
+    return lambda learner: _cell(tw.StructuredPredictor(structure, learner, scoring=found), X, Y, X_test, Y_test)
+
+
+def brackets() -> Callable[[Any], Cell]:
+    """The same trees as constituents."""
+    train, test = ([_constituents(sentence) for sentence in part] for part in _sentences())
+    return lambda learner: _cell(tw.ConstituencyParser(learner), train, None, test, None)
+
+
+def grammar() -> Callable[[Any], Cell]:
+    """The same trees as derivations; a grammar is made for each change of weights, so there are 30 to learn from."""
+    train, test = _sentences()
+    (X, Y), (X_test, Y_test) = (
+        (
+            [[word.upos for word in sentence.words] for sentence in part],
+            [
+                Rules.derivation([word.upos for word in sentence.words], [head or 0 for head in sentence.heads])
+                for sentence in part
+            ],
+        )
+        for part in (train[:30], test)
+    )
+
+    def heads(gold: Sequence[tw.Constituent], guess: Sequence[tw.Constituent]) -> float:
+        pairs = [
+            pair for a, b in zip(gold, guess, strict=True) for pair in zip(Rules.heads(a), Rules.heads(b), strict=True)
+        ]
+        return float(np.mean([a == b for a, b in pairs]))
+
+    structure = Rules(sorted({tag for part in (X, X_test) for tags in part for tag in tags}))
+    return lambda learner: _cell(tw.StructuredPredictor(structure, learner, scoring=heads), X, Y, X_test, Y_test)
+
+
+def _sentences() -> tuple[list[Any], list[Any]]:
+    """The shipped treebank in two: sentences whose arcs do not cross, since constituents cannot say others."""
+    found = [s for s in tw.corpora.sentences() if len(s.words) > 1 and _projective([head or 0 for head in s.heads])]
+    return found[:-40], found[-40:]
+
+
+def _projective(heads: list[int]) -> bool:
+    spans = [(min(m, h), max(m, h)) for m, h in enumerate(heads, 1)]
+    return not any(a < c < b < d for a, b in spans for c, d in spans)
+
+
+def _constituents(sentence: Any) -> tw.Constituent:
+    """A phrase for each word that has modifiers: the word and all below it."""
+    words = sentence.words
+    first, last = list(range(len(words))), list(range(len(words)))
+    for _ in words:  # as often as a tree is deep, at most
+        for m, word in enumerate(words):
+            if word.head:
+                first[word.head - 1] = min(first[word.head - 1], first[m])
+                last[word.head - 1] = max(last[word.head - 1], last[m])
+    spans = [(first[i], last[i] + 1, f"{words[i].upos}P") for i in range(len(words)) if first[i] < last[i]]
+    return tw.Constituent.from_spans(spans, [word.form for word in words], [word.upos for word in words])
 
 
 def _with_one_name(lines: list[list[str]], labels: list[list[str]]) -> tuple[list[list[str]], list[Span]]:
