@@ -13,6 +13,7 @@ ORDER = [
     "training",
     "online",
     "learners",
+    "trees",
     "roofline",
     "kbest",
     "masks",
