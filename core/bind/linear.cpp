@@ -419,6 +419,7 @@ void bind_linear(nb::module_& m) {
     bind_ngrams(m);
     nb::class_<linear::LinearOracle, Oracle>(
         m, "LinearOracle", "Any structure as learners see it: channels of attributes feed its blocks.")
+        .def_prop_ro("n_parameters", &linear::LinearOracle::n_parameters, "Weights, one per attribute and code.")
         .def(
             "__init__",
             [](linear::LinearOracle* self, const DerivationStructure& structure, const nb::list& shapes,

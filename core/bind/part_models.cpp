@@ -55,14 +55,17 @@ linear::ModelChannel channel_of(nb::handle from) {
 // Channels whose units are the attributes of examples: made into an oracle once.
 class PartExamples {
 public:
-    PartExamples(const nb::list& channels, const nb::list& examples, std::size_t min_count) {
+    PartExamples(const nb::list& channels, const nb::list& examples, std::size_t min_count, bool merged,
+                 bool by_member) {
+        const Variables variables = !merged ? Variables::kPlain : by_member ? Variables::kByMember : Variables::kScaled;
         std::vector<SiteExamples*> sources;
         for (const nb::handle one : examples) sources.push_back(nb::cast<SiteExamples*>(one));
         require(!sources.empty(), "there must be examples");
         for (const nb::handle spec : channels) {
             linear::ModelChannel channel = channel_of(spec);
             require(channel.source < sources.size(), "a channel has no examples");
-            units_.push_back(linear::take_units(channel.feeds, *sources[channel.source], min_count));
+            units_.push_back(linear::take_units(channel.feeds, *sources[channel.source], min_count, variables));
+            if (!channel.feeds.n_members.empty()) variables_ = variables;
             channels_.push_back(channel.feeds);
             channels_.back().rows = {};  // the oracle's
             given_.push_back(std::move(channel.feeds));
@@ -136,6 +139,7 @@ public:
 
     // Where to start from a model; weights that it has and the oracle does not yet are made, if the oracle's grow.
     auto weights_from(LinearOracle& oracle, const nb::dict& tensors) const {
+        require(variables_ == Variables::kPlain, "to start from a model, attributes must not be merged");
         HeldTensors held;
         held.take(tensors);
         const linear::WeightIndex& index = oracle.features().index();
@@ -163,6 +167,7 @@ private:
                 "combinations must be seen, all or grown");
         examples.shapes = shapes_;
         if (examples.weights.empty()) examples.weights.assign(shapes_.size(), 1.0);
+        examples.variables = variables_;
         examples.channels = std::move(given_);
         given_.clear();
         const auto named = combinations == "seen"  ? linear::Combinations::kSeen
@@ -194,6 +199,7 @@ private:
     std::vector<Channel> channels_, given_;
     std::vector<linear::ChannelUnits> units_;
     std::vector<std::vector<std::uint32_t>> shapes_;
+    Variables variables_ = Variables::kPlain;
 };
 
 class BoundPartModel {
@@ -425,8 +431,9 @@ private:
 
 void bind_part_models(nb::module_& m) {
     nb::class_<PartExamples>(m, "PartExamples", "Channels whose units are the attributes of examples.")
-        .def(nb::init<const nb::list&, const nb::list&, std::size_t>(), nb::arg("channels"), nb::arg("examples"),
-             nb::arg("min_count") = 1)
+        .def(nb::init<const nb::list&, const nb::list&, std::size_t, bool, bool>(), nb::arg("channels"),
+             nb::arg("examples"), nb::arg("min_count") = 1, nb::arg("merged") = false, nb::arg("by_member") = false,
+             "`merged`: attributes that always occur together are one variable, `by_member` the weight of each.")
         .def("oracle", &PartExamples::oracle, nb::arg("structure"), nb::arg("outputs"), nb::arg("ends"),
              nb::arg("weights") = nb::none(), nb::arg("combinations") = "seen", "What learners see, once.")
         .def("label_oracle", &PartExamples::label_oracle, nb::arg("structure"), nb::arg("tokens"), nb::arg("order"),

@@ -96,6 +96,10 @@ Layers::Layers(std::size_t n_labels, std::vector<Arc> arcs, std::vector<std::uin
     arriving_.find(nowhere, [&](std::uint32_t arc) { return slot_[arcs_[arc].from]; });
     joining_.find(no_row, [&](std::uint32_t arrival) { return row_[arrival]; });
     leaving_.find(no_row, [&](std::uint32_t arc) { return row_[arrival_[arc]]; });
+    std::vector<std::uint32_t> label_of;
+    for (const Arrival& arrival : arrivals_) label_of.push_back(arrival.label);
+    labelling_ = matrix(grouped(n_labels_, label_of));
+    labelling_.find(no_row, [&](std::uint32_t arrival) { return row_[arrival]; });
     row_label_.resize(n_rows(), 0);
     row_slot_.resize(n_rows(), nowhere);
     for (std::size_t j = 0; j < arrivals_.size(); ++j) {
@@ -323,6 +327,9 @@ bool Layers::sum_forward(const LayerScores& scores, Space& space, double& log_z)
 bool Layers::sum_backward(const LayerScores& scores, Space& space, double* labels, double* arcs) const {
     space.after = slot_final_;
     space.row.resize(n_rows() + kRunLanes);
+    space.products.assign(n_rows() + kRunLanes, 0.0);
+    space.ones.assign(labelling_.n_entries(), 1.0);
+    space.by_label.resize(labelling_.n_rows());
     space.rest.resize(std::max(2 * leaving_.n_rows(), n_slots_));
     space.counts.assign(items_out().size(), 0.0);
     std::fill_n(labels, scores.length * n_labels_, 0.0);
@@ -339,8 +346,11 @@ bool Layers::sum_backward(const LayerScores& scores, Space& space, double* label
         if (t + 1 == scores.length || !scores.tied) spread(space.arcs, items_out(), space.out);
         const double* here = arrived(space, t);
         run_loops().take(space.after.data(), row_slot_.data(), n_rows(), row);
-        const double one = 1.0 / std::inner_product(row, row + n_rows(), here, 0.0);
-        for (std::size_t r = 0; r < n_rows(); ++r) labels[t * n_labels_ + row_label_[r]] += here[r] * row[r] * one;
+        const double one = 1.0 / run_loops().products(row, here, n_rows(), space.products.data());
+        run_loops().sum(labelling_.runs(), space.ones.data(), space.products.data(), space.by_label.data());
+        for (std::size_t r = 0; r < labelling_.n_rows(); ++r)
+            if (const std::uint32_t label = labelling_.lists[r]; label != kNone)
+                labels[t * n_labels_ + label] = space.by_label[r] * one;
         run_loops().multiply(space.local.data() + t * n_labels_, row_label_.data(), n_rows(), row);
         std::fill_n(row + n_rows(), kRunLanes, 0.0);
 

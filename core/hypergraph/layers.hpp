@@ -42,7 +42,7 @@ public:
         std::vector<double> arcs, in, out;    // weights by arc, as rows of arcs into arrivals, and out of states
         std::vector<double> states, arrived;  // [t][slot], from before the first position on; [t][row]
         std::vector<double> factors;          // taken out of each layer
-        std::vector<double> counts, after, row, rest;
+        std::vector<double> counts, after, row, rest, ones, products, by_label;
     };
 
     // Layers start in state 0. States, labels and targets must be in range.
@@ -126,6 +126,7 @@ private:
     Lists into_, in_state_;
     bool single_ = true;                   // every state has one arrival at most
     Matrix arriving_, joining_, leaving_;  // arcs into arrivals, arrivals into states, arcs out of states
+    Matrix labelling_;                     // arrivals of labels
     Blocks blocks_;
     bool blocked_ = false;                             // blocks are full enough to be faster than single edges
     std::vector<std::uint32_t> row_, slot_;            // of each arrival; of each state in a vector of states

@@ -171,6 +171,21 @@ void add(const double* local, const uint32_t* labels, size_t size, double* rows)
     for (size_t i = 0; i < size; i += W) store(rows + i, load(rows + i) + gather(local, labels + i));
 }
 
+double products(const double* a, const double* b, size_t size, double* out) {
+    Pack total[kPacks];
+    unrolled<kPacks>([&](auto p) TW_INLINE_LAMBDA { total[p.value] = fill(0.0); });
+    for (size_t i = 0; i < size; i += kRunLanes)
+        unrolled<kPacks>([&](auto p) TW_INLINE_LAMBDA {
+            const size_t at = i + p.value * W;
+            const Pack x = load(a + at) * load(b + at);
+            store(out + at, x);
+            total[p.value] = total[p.value] + x;
+        });
+    double sum = 0.0;
+    unrolled<kPacks>([&](auto p) TW_INLINE_LAMBDA { sum += reduce_add(total[p.value]); });
+    return sum;
+}
+
 Range range(const double* values, size_t size) {
     Extremes met;
     for (size_t i = 0; i < size; i += W) met.see(load(values + i));
@@ -203,7 +218,7 @@ bool exponentials(const double* values, size_t size, double* out, double* shift)
 }  // namespace
 
 extern const RunLoops TW_COPY(run_loops);
-const RunLoops TW_COPY(run_loops) = {sum,  max,      sum_and_count, sum_blocks, max_blocks,  sum_and_count_blocks,
-                                     take, multiply, add,           range,      exponentials};
+const RunLoops TW_COPY(run_loops) = {sum,  max,      sum_and_count, sum_blocks, max_blocks, sum_and_count_blocks,
+                                     take, multiply, add,           products,   range,      exponentials};
 
 }  // namespace tw

@@ -53,6 +53,8 @@ struct RunLoops {
     // rows *= local[labels], and the range of the result; rows += local[labels]. `size` as in take.
     Range (*multiply)(const double* local, const std::uint32_t* labels, std::size_t size, double* rows);
     void (*add)(const double* local, const std::uint32_t* labels, std::size_t size, double* rows);
+    // out = a * b, and the sum of these; `size` as in take.
+    double (*products)(const double* a, const double* b, std::size_t size, double* out);
     // The range of values, `size` as in take.
     Range (*range)(const double* values, std::size_t size);
     // exp(values - shift), the shift being the largest; true when a finite value became less than 1e-100, or vanished.

@@ -33,6 +33,8 @@ void Channel::spread(const double* of_sites, std::size_t n_sites, std::size_t si
             for (std::uint32_t c = 0; c < codes_of_block; ++c) row[c] += from[c];
         else if (all)
             for (std::uint32_t c = 0; c < codes_of_block; ++c) row[c] += *from;
+        else if (shares.size() == 0)
+            for (std::uint32_t c = 0; c < codes_of_block; ++c) row[c] += codes[c] == kNoCode ? 0.0 : from[codes[c]];
         else
             for (std::uint32_t c = 0; c < codes_of_block; ++c)
                 each_code(c, [&](std::uint32_t code, double share) { row[c] += share * from[code]; });
@@ -57,10 +59,13 @@ void Channel::gather(const double* of_parts, std::size_t sites_of_block, std::si
     std::fill_n(of_sites, n_sites * n_codes, 0.0);
     const bool same = codes.empty() && shares.size() == 0;
     const auto add = [&](const double* row, double* out) {
-        for (std::uint32_t c = 0; c < codes_of_block; ++c)
-            if (same)
-                out[c] += row[c];
-            else
+        if (same)
+            for (std::uint32_t c = 0; c < codes_of_block; ++c) out[c] += row[c];
+        else if (shares.size() == 0) {
+            for (std::uint32_t c = 0; c < codes_of_block; ++c)
+                if (codes[c] != kNoCode) out[codes[c]] += row[c];
+        } else
+            for (std::uint32_t c = 0; c < codes_of_block; ++c)
                 each_code(c, [&](std::uint32_t code, double share) {
                     out[code] += row[c] * (square ? share * share : share);
                 });

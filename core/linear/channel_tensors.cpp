@@ -9,6 +9,7 @@
 
 #include "../base/interrupt.hpp"
 #include "key_table.hpp"
+#include "listed_units.hpp"
 
 namespace tw::linear {
 namespace {
@@ -32,6 +33,17 @@ void take_rows(Channel& channel, const Occurrences& occurrences) {
         tidy(rows);
 }
 
+// Values become what multiplies the weights of units.
+void share_weights(Channel& channel, const std::vector<std::uint32_t>& n_members, bool by_member) {
+    SparseRows& rows = channel.rows;
+    channel.n_members = n_members;
+    rows.values.resize(rows.columns.size(), 1.0);
+    for (std::size_t i = 0; i < rows.columns.size(); ++i) {
+        const auto g = static_cast<double>(n_members[rows.columns[i]]);
+        rows.values[i] *= by_member ? g : std::sqrt(g);
+    }
+}
+
 // visit(code, number of the weight) for the weights of a unit, codes rising; `row` is scratch space.
 template <class Visit>
 void each_weight(const WeightIndex& index, std::size_t channel, std::size_t unit,
@@ -53,8 +65,9 @@ void each_weight(const WeightIndex& index, std::size_t channel, std::size_t unit
 
 }  // namespace
 
-ChannelUnits take_units(Channel& channel, const SiteExamples& examples, std::size_t min_count) {
+ChannelUnits take_units(Channel& channel, const SiteExamples& examples, std::size_t min_count, Variables variables) {
     ChannelUnits out;
+    out.by_member = variables == Variables::kByMember;
     const std::size_t n = examples.n_sequences();
     channel.first.resize(n + 1);
     if (channel.sites == Channel::Sites::kTied) {
@@ -71,12 +84,16 @@ ChannelUnits take_units(Channel& channel, const SiteExamples& examples, std::siz
     out.keys.assign(from.index.keys().begin(), from.index.keys().end());
     out.names = from.names;
     const auto counts = counts_of(from.occurrences, examples.n_attributes(from));
-    out.units = apart({counts, min_count, {}, false});
+    const Candidates candidates{counts, min_count, {}, false};
+    const bool merges = variables != Variables::kPlain && channel.n_codes <= ListedUnits::kMostCodes;
+    out.units = merges ? merge(from.occurrences, candidates) : apart(candidates);
     check_interrupt();
     std::vector<std::uint32_t> all(n);
     std::iota(all.begin(), all.end(), 0u);
     take_rows(channel, unit_occurrences(from.occurrences, out.units, examples.sequence_starts, all));
     channel.n_units = out.units.size();
+    if (std::ranges::any_of(out.units.n_members, [](std::uint32_t g) { return g > 1; }))
+        share_weights(channel, out.units.n_members, out.by_member);
     return out;
 }
 
@@ -120,7 +137,8 @@ ChannelTensors tensors_of(const Units& units, std::span<const Key> keys, const N
 ChannelTensors tensors_of(const ChannelUnits& units, const WeightIndex& index, std::size_t channel, std::size_t n_codes,
                           std::span<const double> weights) {
     if (!units.tied)
-        return tensors_of(units.units, units.keys, units.names, units.hash_bits, index, channel, weights, true, false);
+        return tensors_of(units.units, units.keys, units.names, units.hash_bits, index, channel, weights,
+                          units.by_member, false);
     ChannelTensors out;
     out.weights.assign(n_codes, 0.0f);
     std::vector<std::pair<std::uint32_t, std::uint32_t>> row;

@@ -27,7 +27,8 @@ struct ChannelTensors {
 
 // What the units of a channel are.
 struct ChannelUnits {
-    bool tied = false;  // one unit, which is always there
+    bool tied = false;       // one unit, which is always there
+    bool by_member = false;  // weights are those of members, not z = sqrt(g) v
     unsigned hash_bits = 0;
     Units units;
     std::vector<Key> keys;  // by attribute
@@ -35,8 +36,9 @@ struct ChannelUnits {
 };
 
 // Fills in the units of a channel whose name, block, sites and codes are set: the attributes that examples have under
-// its name, `min_count` times at least; of a tied one, none is looked at.
-ChannelUnits take_units(Channel& channel, const SiteExamples& examples, std::size_t min_count);
+// its name, `min_count` times at least; of a tied one, none is looked at. kPlain: every attribute is a unit; otherwise
+// those that always occur together are one.
+ChannelUnits take_units(Channel& channel, const SiteExamples& examples, std::size_t min_count, Variables variables);
 
 // The weights of attributes with every unit taken apart again: each of g members has z / sqrt(g), or with `by_member`
 // z. Where weights may be added, zeros are left out. `keep_all`: also attributes that have no weights.

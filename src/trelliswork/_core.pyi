@@ -469,6 +469,10 @@ class LinearOracle(Oracle):
         `allowed`, in place of outputs that are known only in part: starts and codes of the codes that each site of the first block may have; any where there are none. `cost`, by gold and other code of the first block; `site_weights`, of all its sites.
         """
 
+    @property
+    def n_parameters(self) -> int:
+        """Weights, one per attribute and code."""
+
     def weight(self, channel: int, unit: int, code: int) -> int:
         """The number of a weight, or -1."""
 
@@ -792,7 +796,10 @@ class AskedOracle(Oracle):
 class PartExamples:
     """Channels whose units are the attributes of examples."""
 
-    def __init__(self, channels: list, examples: list, min_count: int = 1) -> None: ...
+    def __init__(self, channels: list, examples: list, min_count: int = 1, merged: bool = False, by_member: bool = False) -> None:
+        """
+        `merged`: attributes that always occur together are one variable, `by_member` the weight of each.
+        """
 
     def oracle(self, structure: PartStructure, outputs: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], ends: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, combinations: str = 'seen') -> LinearOracle:
         """What learners see, once."""

@@ -14,6 +14,7 @@ import pytest
 
 import trelliswork as tw
 from reference import margins
+from trelliswork import _core
 
 N_LABELS = 3
 LABELS = ["A", "B", "C"]
@@ -209,3 +210,34 @@ def test_descent_sees_attributes_one_by_one(learner, options, textbook):
             n_compared += 1
             np.testing.assert_allclose(corpus.learned(learner), expected, rtol=1e-5, atol=1e-6)
     assert n_compared >= 5
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    ("learner", "tolerance"),
+    [
+        (tw.Perceptron(epochs=4, shuffle=False), 0.0),
+        (tw.PassiveAggressive(1 / 1024, epochs=4, shuffle=False), 0.0),
+        (tw.AROW(epochs=3, shuffle=False), 1e-6),
+        (tw.CRF(l2=1.0, tol=1e-10), 1e-4),
+        (tw.CRF(l2=1.0, l1=0.5, tol=1e-10), 1e-4),
+        (tw.MEMM(l2=1.0, tol=1e-10), 1e-4),
+    ],
+)
+def test_weights_of_higher_orders_are_those_of_single_attributes(monkeypatch, seed, learner, tolerance):
+    """The oracle of any structure merges too: weights are those that it finds when it does not."""
+
+    def learned(merged):
+        corpus, made = Corpus(seed), _core.PartExamples
+        with monkeypatch.context() as patch, warnings.catch_warnings():
+            warnings.simplefilter("ignore", tw.ConvergenceWarning)
+            if not merged:
+                patch.setattr(_core, "PartExamples", lambda *arguments: made(*arguments[:3]))
+            tagger = tw.SequenceLabeler(learner, order=2, random_state=0).fit(corpus.X, corpus.y)
+        return {(w.attribute, w.previous, w.label): w.weight for w in tagger.weights() if abs(w.weight) > tolerance}
+
+    together, apart = learned(True), learned(False)
+    names = together.keys() | apart.keys()
+    assert {name for name in names if name[0]}
+    for name in names:
+        assert abs(together.get(name, 0.0) - apart.get(name, 0.0)) <= 2 * tolerance, name

@@ -29,11 +29,6 @@ Ints = npt.NDArray[np.int64]
 class AutomatonExamples(SequenceExamples):
     """What one call of `SequenceLabeler.fit` with an order of 2 or more, or with an automaton, learns from."""
 
-    @property
-    def n_weights(self) -> int:
-        """How many weights the model has."""
-        return int(self.oracle.n_weights)
-
     def _model_of(self, weights: FloatArray, settings: dict[str, Any]) -> AutomatonModel:
         described = {
             "structure": self._automaton.as_settings(self._estimator.histories),
@@ -96,7 +91,10 @@ class AutomatonExamples(SequenceExamples):
             transitions = True if templates is None else templates.transitions
             names = self._automaton.named(transitions, attributes, labeler.automaton_weights)
             self._channels = self._automaton.channels(names)
-            self._parts = _core.PartExamples(self._channels, [examples], labeler.min_count)
+            merged = self._earlier is None  # a model to go on from may weigh them differently
+            self._parts = _core.PartExamples(
+                self._channels, [examples], labeler.min_count, merged, self.learner.by_member
+            )
             cost = checks.as_cost(labeler.cost, len(self.classes)) if self.learner.costs else None
             structure = self._automaton.structure(tied=len(attributes) == 1)
             return self._parts.label_oracle(structure, examples, order, cost, combinations)

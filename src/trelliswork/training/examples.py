@@ -67,8 +67,8 @@ class Examples:
 
     @property
     def n_weights(self) -> int:
-        """How many weights the model has."""
-        return int(self.oracle.n_weights)
+        """How many weights the model has, one for each attribute and code."""
+        return int(self.oracle.n_parameters)
 
     def problem(self, X_dev: Any, y_dev: Any, keep: Callable[[FloatArray], None]) -> Problem:
         """Return what is to be learned, with these development data or none, for `learn`."""

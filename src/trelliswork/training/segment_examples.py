@@ -69,7 +69,7 @@ class SegmentExamples(Examples):
         self._channels = segment_channels(names, len(self.classes), self.longest)
         combinations = self._combinations()
         try:
-            self._parts = _core.PartExamples(self._channels, examples, labeler.min_count)
+            self._parts = _core.PartExamples(self._channels, examples, labeler.min_count, True, self.learner.by_member)
             self.oracle = self._parts.oracle(
                 segment_structure(self.lengths, rules),
                 np.concatenate([own.ravel() for own in rows]).astype(np.uint32),

@@ -85,11 +85,6 @@ class SequenceExamples(Examples):
         self._checksum = examples.checksum()
         self.oracle = self._made(examples, order)
 
-    @property
-    def n_weights(self) -> int:
-        """How many weights the model has, one for each attribute and code."""
-        return int(self.oracle.n_parameters)
-
     def _taken_over(self, earlier: TrainedModel) -> dict[str, Any]:
         """Return the tensors of a model to start from, for the labels that there are now."""
         return relabelled(earlier.tensors, earlier.labels, self.classes)
