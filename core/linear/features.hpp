@@ -79,8 +79,8 @@ public:
     void fetch_weights(const ScaledWeights& weights, std::size_t example) const;
 
     // Adds the derivatives of  sum of numbers * scores of parts  by the weights; with `power` 2, of the squares of
-    // values. sums.rows(channel)(unit, where its weights begin) says where the sums of the unit's own weights begin,
-    // and sums.added(weight) is that of one that was added.
+    // values. sums.rows(channel)(unit, where its weights begin) says where the sums of the unit's own weights begin
+    // (.fetch(unit) brings near what it reads), and sums.added(weight) is that of one that was added.
     template <int power, class Sums>
     void scatter(std::size_t example, const double* of_parts, Sums& sums, Scratch& space) const;
 
@@ -226,8 +226,10 @@ void Features::scatter(std::size_t example, const double* of_parts, Sums& sums, 
             each_unit(
                 c, channel.first[example] + s,
                 [&](std::uint32_t unit, double value, std::uint32_t begin, std::uint32_t size, std::uint32_t code) {
-                    if (ahead < last) {
-                        const std::uint32_t next = units[ahead++];
+                    if (ahead + kAhead < last) {
+                        const std::uint32_t next = units[ahead], later = units[kAhead + ahead++];
+                        fetch_to_read(&rows_[c][later]);
+                        rows.fetch(later);
                         fetch_ahead(rows(next, rows_[c][next].begin));
                     }
                     const double x = power == 1 ? value : value * value;

@@ -22,11 +22,13 @@ class ShardSums {
 public:
     class Shard {
     public:
-        auto rows(std::size_t channel) {
-            return [sums = sums_.data(), at = at_[channel].data()](std::uint32_t unit, std::uint32_t) {
-                return sums + at[unit];
-            };
-        }
+        struct Rows {
+            double* sums;
+            const std::uint32_t* at;
+            double* operator()(std::uint32_t unit, std::uint32_t) const { return sums + at[unit]; }
+            void fetch(std::uint32_t unit) const { fetch_to_read(at + unit); }
+        };
+        Rows rows(std::size_t channel) { return {sums_.data(), at_[channel].data()}; }
         double& added(std::uint32_t weight) { return added_[weight - n_own_]; }
 
     private:
