@@ -279,7 +279,8 @@ class Rules(tw.Structure):
         return [found.tree for found in self.parses(x, weights, gold, cost_scale).kbest(k)]
 
     def argmax(self, x: list[str], weights: FloatArray, gold: Any = None, cost_scale: float = 0.0) -> tw.Constituent:
-        return self.parses(x, weights, gold, cost_scale).argmax().tree
+        best: tw.Constituent = self.parses(x, weights, gold, cost_scale).argmax().tree
+        return best
 
     def expectations(
         self, x: list[str], weights: FloatArray, gold: Any = None, cost_scale: float = 0.0

@@ -27,6 +27,7 @@ def folder(recipes, tmp_path_factory):
     folder = tmp_path_factory.mktemp("page")
     for source, name in zip(recipes, ("recipes.train.tsv", "recipes.test.tsv"), strict=True):
         shutil.copy(source, folder / name)
+    shutil.copy(Path(recipes[0]).with_name("sentences.conllu"), folder / "trees.conllu")
     program = folder / "bin" / "trelliswork"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m trelliswork "$@"\n')
