@@ -345,3 +345,21 @@ def test_what_is_not_a_tree_is_refused(tree, reason):
 def test_forced_spans_that_cross_are_refused():
     with pytest.raises(Unsatisfiable, match="cross"):
         tw.Bracketing(np.zeros((3, 4, 1))).constrained(forced=[(0, 2), (1, 3)])
+
+
+# Many at once.
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 3])
+def test_a_batch_answers_as_its_members_do_bit_for_bit(n_jobs):
+    rng = np.random.default_rng(2)
+    members = [tw.Bracketing(rng.normal(size=(n, n + 1, 3)) * scale) for n in range(1, 13) for scale in (1.0, 300.0)]
+    members.append(members[5].constrained(forced=[(1, 3)]))
+    batch = tw.Batch(members, n_jobs=n_jobs)
+    assert batch.argmax() == [one.argmax() for one in members]
+    assert batch.kbest(3) == [one.kbest(3) for one in members]
+    assert batch.log_partition().tolist() == [one.log_partition() for one in members]
+    for found, one in zip(batch.marginals(), members, strict=True):
+        assert found.tobytes() == one.marginals().tobytes()
+    for found, one in zip(batch.max_marginals(), members, strict=True):
+        assert found.tobytes() == one.max_marginals().tobytes()

@@ -209,6 +209,17 @@ def test_inner_symbols_are_left_out_of_trees():
     assert str(best.tree) == "(S a b b b c)"
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2, 3])
+def test_a_batch_answers_as_its_members_do_bit_for_bit(n_jobs):
+    grammar = tw.Grammar(AMBIGUOUS)
+    members = [grammar.parse(["a"] * n) for n in (4, 1, 7, 2, 9, 3)]
+    batch = tw.Batch(members, n_jobs=n_jobs)
+    assert batch.argmax() == [one.argmax() for one in members]
+    assert batch.log_partition().tolist() == [one.log_partition() for one in members]
+    for found, one in zip(batch.marginals(), members, strict=True):
+        assert found.tobytes() == one.marginals().tobytes()
+
+
 # A judge that was written by others.
 
 

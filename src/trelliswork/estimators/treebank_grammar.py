@@ -31,27 +31,40 @@ class Annotation:
 
     def __call__(self, tree: Constituent) -> Constituent:
         """Return the tree with chains of unary brackets as one, symbols for labels, and the start symbol on top."""
-        plain = tree.collapsed()
-        above: dict[int, str] = {}  # the labels of ancestors, by the identity of a constituent
-        made: dict[int, Constituent] = {}
-        for node, _, _ in plain.nodes():
-            for child in node.children:
-                if isinstance(child, str):
-                    continue
-                if not child.is_tag:
-                    history = f"{node.label}^{above.get(id(node), '')}".split("^")
-                    above[id(child)] = "^".join(name for name in history[: self.vertical - 1] if name)
-        for node, _, _ in reversed(list(plain.nodes())):
-            children = [child if isinstance(child, str) else made[id(child)] for child in node.children]
-            made[id(node)] = node if node.is_tag else Constituent(self._symbol(node, above), children)
-        return Constituent(START, [made[id(plain)]])
+        plain = tree.collapsed()  # made anew, so that no constituent is there twice
+        symbols = {id(node): symbol for node, symbol, _ in self._nodes(plain)}
+        made = plain.mapped(lambda node, below: node if node.is_tag else Constituent(symbols[id(node)], below))
+        assert made is not None
+        return Constituent(START, [made])
 
-    def _symbol(self, node: Constituent, above: dict[int, str]) -> str:
-        ancestors = above.get(id(node), "")
-        symbol = f"{node.label}^{ancestors}" if ancestors else node.label
+    def rules(self, tree: Constituent) -> Iterator[tuple[str, list[str]]]:
+        """Yield the rules of a tree: a symbol and those below it."""
+        plain = tree.collapsed()
+        yield START, [plain.label if plain.is_tag else self._symbol(plain.label, ())]
+        for _, symbol, children in self._nodes(plain):
+            yield symbol, children
+
+    def _nodes(self, plain: Constituent) -> Iterator[tuple[Constituent, str, list[str]]]:
+        """Yield constituents that are not tags, their symbols and those of their children."""
+        stack: list[tuple[Constituent, tuple[str, ...]]] = [] if plain.is_tag else [(plain, ())]
+        while stack:
+            node, above = stack.pop()
+            below = (node.label, *above)[: self.vertical - 1]
+            names = []
+            for child in node.children:
+                assert isinstance(child, Constituent)
+                if child.is_tag:
+                    names.append(child.label)
+                else:
+                    names.append(self._symbol(child.label, below))
+                    stack.append((child, below))
+            yield node, self._symbol(node.label, above), names
+
+    def _symbol(self, label: str, above: tuple[str, ...]) -> str:
+        symbol = "^".join((label, *above))
         if symbol in self.tags:
             symbol += " (phrase)"
-        self.shown[symbol] = node.label
+        self.shown[symbol] = label
         return symbol
 
 
@@ -112,10 +125,8 @@ def counted(
     rules: Counter[tuple[str, tuple[str, ...]]] = Counter()
     inner: set[str] = set()
     for tree in kept:
-        for node, _, _ in annotation(tree).nodes():
-            if not node.is_tag:
-                names = [child.label for child in node.children if isinstance(child, Constituent)]
-                rules.update(_steps(node.label, names, horizontal, inner))
+        for parent, children in annotation.rules(tree):
+            rules.update(_steps(parent, children, horizontal, inner))
     totals: Counter[str] = Counter()
     for (parent, _), count in rules.items():
         totals[parent] += count

@@ -411,6 +411,8 @@ class Parses(PartScores[Parse]):
         leaves, grammar = output.leaves(), self.grammar
         if len(leaves) != self.n_words or (self._leaves is not None and leaves != self._leaves):
             raise InvalidInput("the words of the tree are not those of the sentence.")
+        if self._leaves is not None and None in output.tags():
+            raise InvalidInput("a word of the tree has no tag.")
         tree = output if grammar._annotation is None else grammar._annotation(output)
         rows: list[tuple[int, int, int]] = []
         for node, begin, end in tree.nodes():
