@@ -22,6 +22,12 @@ void Edmonds::start(const double* rows, std::size_t n, bool single_root) {
     heads_.resize(n + 1);
     chosen_by_.resize(n + 1);
     parts_.clear();
+    of_root_ = 0.0;
+    if (single_root) {
+        of_root_ = kLogZero;
+        for (std::uint32_t m = 1; m <= n; ++m) of_root_ = std::max(of_root_, row(m)[0]);
+        if (of_root_ == kLogZero) of_root_ = 0.0;
+    }
     for (std::uint32_t m = 1; m <= n; ++m) {
         nodes_[m] = {0, 0, 0, m, 0.0};
         choose(m);
@@ -34,19 +40,24 @@ void Edmonds::choose(std::uint32_t v) {
     std::size_t h = begin + elimination_loops().first_highest(scores + begin, n_ + 1 - begin);
     if (single_root_ && scores[h] == kLogZero) h = 0;
     nodes_[v].head = static_cast<std::uint32_t>(h);
-    nodes_[v].score = scores[h];
+    nodes_[v].score = score(v, h);
 }
 
-// Whether the arcs that words chose are one; with a single root, each may as well take the root's where that is better.
+// Whether the arcs that words chose are one. With a single root, the word that loses least takes the root's.
 bool Edmonds::is_tree() {
-    std::size_t n_roots = 0;
     for (std::uint32_t m = 1; m <= n_; ++m) {
+        if (nodes_[m].score == kLogZero) return false;
         heads_[m] = nodes_[m].head;
-        if (single_root_ && row(m)[0] >= nodes_[m].score) heads_[m] = 0;
-        n_roots += heads_[m] == 0;
-        if (row(m)[heads_[m]] == kLogZero) return false;
     }
-    if (n_roots == 0 || (single_root_ && n_roots > 1)) return false;
+    if (single_root_) {
+        std::uint32_t lowest = 1;
+        const auto gain = [&](std::uint32_t m) { return score(m, 0) - nodes_[m].score; };
+        for (std::uint32_t m = 2; m <= n_; ++m)
+            if (gain(m) > gain(lowest)) lowest = m;
+        if (gain(lowest) == kLogZero) return false;
+        heads_[lowest] = 0;
+        if (std::count(heads_.begin() + 1, heads_.end(), 0u) > 1) return false;
+    }
     place_.assign(n_ + 1, 0);  // the word from which it was met
     for (std::uint32_t m = 1; m <= n_; ++m) {
         std::uint32_t v = m;
@@ -110,7 +121,8 @@ void Edmonds::contract(std::size_t begin) {
     double* out = contracted_.data() + contracted_.size() - (n_ + 1);
     for (std::size_t i = begin; i < path_.size(); ++i) {
         const std::uint32_t v = path_[i];
-        elimination_loops().raise(out, row(v), nodes_[v].score, n_ + 1);
+        out[0] = std::max(out[0], score(v, 0) - nodes_[v].score);
+        elimination_loops().raise(out + 1, row(v) + 1, nodes_[v].score, n_);
         parts_.push_back(v);
         above_[v] = c;
     }
@@ -141,7 +153,7 @@ void Edmonds::open(std::uint32_t outermost) {
             const std::span parts(parts_.data() + nodes_[v].first, nodes_[v].n_inside);
             std::uint32_t entered = parts[0];
             for (const std::uint32_t part : parts.subspan(1))
-                if (row(part)[h] - nodes_[part].score > row(entered)[h] - nodes_[entered].score) entered = part;
+                if (score(part, h) - nodes_[part].score > score(entered, h) - nodes_[entered].score) entered = part;
             for (const std::uint32_t part : parts)
                 if (part != entered) stack_.push_back(part);
             v = entered;
@@ -154,12 +166,12 @@ void Edmonds::open(std::uint32_t outermost) {
 // The best arc into a node from where its own comes from, other than that one, which ends at the modifier.
 double Edmonds::second(std::uint32_t v, std::uint32_t modifier, double other_label) const {
     const std::uint32_t h = heads_[modifier];
-    double best = row(modifier)[h] - other_label;
+    double best = score(modifier, h) - other_label;
     for (std::uint32_t part = modifier; part != v; part = above_[part]) {
         best -= nodes_[part].score;
         const Node& node = nodes_[above_[part]];
         for (std::uint32_t i = node.first; i < node.first + node.n_inside; ++i)
-            if (parts_[i] != part) best = std::max(best, row(parts_[i])[h] - nodes_[parts_[i]].score);
+            if (parts_[i] != part) best = std::max(best, score(parts_[i], h) - nodes_[parts_[i]].score);
     }
     return best;
 }

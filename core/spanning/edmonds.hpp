@@ -9,7 +9,8 @@
 // when the node is opened.
 //
 // One root: arcs from the root count as lower than all others, whatever their scores. Then a tree has as few of them as
-// possible, and no constant takes part in any sum. If more than one is needed there is no tree.
+// possible, and no constant takes part in any sum; the best of their own scores is taken out of them. If more than one
+// is needed there is no tree. Trees are told apart to about 1e-15 of the largest score, as by any sum of doubles.
 //
 // Equal scores: a node takes the lowest head; an arc enters a cycle at the part with the lowest word.
 #pragma once
@@ -51,6 +52,7 @@ private:
     const double* row(std::uint32_t v) const {
         return v <= n_ ? rows_ + v * (n_ + 1) : contracted_.data() + (v - n_ - 1) * (n_ + 1);
     }
+    double score(std::uint32_t v, std::size_t h) const { return h == 0 && v <= n_ ? row(v)[0] - of_root_ : row(v)[h]; }
     void start(const double* rows, std::size_t n, bool single_root);
     void choose(std::uint32_t v);
     bool is_tree();
@@ -62,6 +64,7 @@ private:
     const double* rows_ = nullptr;
     std::size_t n_ = 0;
     bool single_root_ = false;
+    double of_root_ = 0.0;                     // with a single root: the best score of its arcs
     std::vector<double> contracted_;           // rows of the nodes that were made
     std::vector<Node> nodes_;                  // root, words, then these
     std::vector<std::uint32_t> parts_;         // of nodes that were made

@@ -1,7 +1,9 @@
 """Trees whose arcs may cross, in the core: every answer against a list of all trees, and against counts of trees."""
 
+import itertools
 from math import log
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
@@ -148,3 +150,149 @@ def test_distinct_samples_are_drawn_from_those_that_are_left(single_root, spread
     drawn = [case.structure.sample(case.shape, case.scores, 2, seed, True)[1] for seed in range(4000)]
     second = np.array([sum(p[i] * p[j] / (1 - p[i]) for i in range(n) if i != j) for j in range(n)])
     assert (np.abs(frequencies(case, drawn) - second) < 5 * np.sqrt(second * (1 - second) / 4000) + 1e-9).all()
+
+
+def precise_sums(arcs, single_root):
+    """Log Z and marginals by the matrix-tree theorem in as many digits as it takes (Koo et al. 2007, sec. 3)."""
+    n = len(arcs) - 1
+    with mpmath.workdps(40 + int(0.45 * np.ptp(arcs) * n)):
+        weights = mpmath.matrix(n + 1, n + 1)
+        for h, m in itertools.product(range(n + 1), range(1, n + 1)):
+            if h != m and arcs[h, m] > -np.inf:
+                weights[h, m] = mpmath.exp(mpmath.mpf(arcs[h, m]))
+        laplacian = mpmath.matrix(n, n)
+        for h, m in itertools.product(range(1, n + 1), repeat=2):
+            heads = range(1 if single_root else 0, n + 1)
+            laplacian[h - 1, m - 1] = -weights[h, m] if h != m else mpmath.fsum(weights[k, m] for k in heads)
+        if single_root:
+            for m in range(1, n + 1):
+                laplacian[0, m - 1] = weights[0, m]
+        inverse, log_z = laplacian**-1, mpmath.log(mpmath.det(laplacian))
+        out = np.zeros((n + 1, n + 1))
+        for h, m in itertools.product(range(n + 1), range(1, n + 1)):
+            if h == m:
+                continue
+            if h == 0:
+                p = weights[0, m] * inverse[m - 1, 0 if single_root else m - 1]
+            else:
+                first, second = inverse[m - 1, m - 1], inverse[m - 1, h - 1]
+                p = weights[h, m] * (
+                    (0 if single_root and m == 1 else first) - (0 if single_root and h == 1 else second)
+                )
+            out[h, m] = float(p)
+        return float(log_z), out
+
+
+@pytest.mark.parametrize("single_root", [False, True])
+@pytest.mark.parametrize(("n", "spread"), [(9, 1.0), (20, 3.0), (9, 30.0), (9, 300.0), (4, 2000.0)])
+def test_every_marginal_has_its_digits(n, spread, single_root):
+    """However far apart scores are, and however small or near one a marginal is."""
+    rng = np.random.default_rng(int(spread) + n)
+    arcs = rng.uniform(-spread, spread, (n + 1, n + 1))
+    structure, shape = _core.PartStructure.arborescence(1, single_root), np.array([n], dtype=np.uint32)
+    log_z, wanted = precise_sums(arcs, single_root)
+    assert structure.log_partition(shape, arcs.ravel()) == pytest.approx(log_z, rel=1e-13, abs=1e-11)
+    found = structure.marginals(shape, arcs.ravel()).reshape(n + 1, n + 1)
+    np.testing.assert_allclose(found, wanted, rtol=1e-13 * max(100.0, 20 * spread), atol=1e-300)
+
+
+@pytest.mark.parametrize("single_root", [False, True])
+def test_marginals_keep_their_digits_beside_words_that_hold_on_to_each_other(single_root):
+    """Two words that are each other's head but for e^-300: differences of an inverse would have no digit left."""
+    arcs = np.random.default_rng(3).normal(size=(9, 9))
+    for a, b in [(1, 2), (4, 7)]:
+        arcs[a, b] += 300.0
+        arcs[b, a] += 300.0
+    structure, shape = _core.PartStructure.arborescence(1, single_root), np.array([8], dtype=np.uint32)
+    log_z, wanted = precise_sums(arcs, single_root)
+    assert structure.log_partition(shape, arcs.ravel()) == pytest.approx(log_z, rel=1e-14)
+    found = structure.marginals(shape, arcs.ravel()).reshape(9, 9)
+    np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-300)
+
+
+@pytest.mark.parametrize("single_root", [False, True])
+def test_three_hundred_words(single_root):
+    n = 300
+    structure, shape = _core.PartStructure.arborescence(1, single_root), np.array([n], dtype=np.uint32)
+    arcs = np.random.default_rng(1).normal(size=(n + 1, n + 1)) * 3
+    ((parts, score),) = structure.best(shape, arcs.ravel())
+    # At a low temperature the sum is the best tree.
+    assert structure.log_partition(shape, arcs.ravel() * 1e6) / 1e6 == pytest.approx(score, abs=1e-3)
+    expected = structure.marginals(shape, arcs.ravel()).reshape(n + 1, n + 1)
+    np.testing.assert_allclose(expected.sum(axis=0)[1:], 1.0, rtol=1e-13)
+    weights = np.exp(arcs)
+    weights[:, 0] = 0.0
+    np.fill_diagonal(weights, 0.0)
+    laplacian = np.diag(weights[1 if single_root else 0 :].sum(axis=0)[1:]) - weights[1:, 1:]
+    if single_root:
+        laplacian[0] = weights[0, 1:]
+    inverse = np.linalg.inv(laplacian)
+    first = inverse[:, 0] if single_root else np.diag(inverse)
+    np.testing.assert_allclose(expected[0, 1:], weights[0, 1:] * first, atol=1e-9)
+    assert structure.log_partition(shape, arcs.ravel()) == pytest.approx(np.linalg.slogdet(laplacian)[1], rel=1e-10)
+    most = structure.max_marginals(shape, arcs.ravel()).reshape(n + 1, n + 1)
+    np.testing.assert_allclose(most.max(axis=0)[1:], score, rtol=1e-12)
+    found = structure.best(shape, arcs.ravel(), 3)
+    np.testing.assert_array_equal(found[0][0], parts)
+    assert found[0][1] >= found[1][1] >= found[2][1]
+    assert found[1][1] == pytest.approx(np.sort(most[most < score - 1e-9])[-1], rel=1e-12)  # the best with another arc
+
+
+def best_by_networkx(networkx, arcs, roots):
+    n = len(arcs) - 1
+    graph = networkx.DiGraph()
+    graph.add_weighted_edges_from(
+        (h, m, arcs[h, m] + 10.0)
+        for h, m in itertools.product(range(n + 1), range(1, n + 1))
+        if h != m and (h != 0 or m in roots)
+    )
+    return networkx.maximum_spanning_arborescence(graph).size("weight") - 10.0 * n
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_networkx_finds_the_same_trees(seed):
+    networkx = pytest.importorskip("networkx")
+    words = range(1, 13)
+    arcs, shape = np.random.default_rng(seed).normal(size=(13, 13)), np.array([12], dtype=np.uint32)
+    ((_, several),) = _core.PartStructure.arborescence(1, False).best(shape, arcs.ravel())
+    assert several == pytest.approx(best_by_networkx(networkx, arcs, words))
+    ((_, one),) = _core.PartStructure.arborescence(1, True).best(shape, arcs.ravel())
+    assert one == pytest.approx(max(best_by_networkx(networkx, arcs, [root]) for root in words))
+
+
+def test_equal_scores_go_to_the_lowest_head():
+    for n in (1, 2, 5, 9, 30):
+        shape, zeros = np.array([n], dtype=np.uint32), np.zeros((n + 1) ** 2)
+        for single_root, wanted in ((False, [0] * n), (True, [0] + [1] * (n - 1))):
+            structure = _core.PartStructure.arborescence(1, single_root)
+            parts, _ = structure.best(shape, zeros)[0]
+            assert structure.output_of(shape, parts).tolist() == wanted
+    labelled = _core.PartStructure.arborescence(3, True)
+    parts, _ = labelled.best(np.array([2], dtype=np.uint32), np.zeros(27))[0]
+    assert labelled.output_of(np.array([2], dtype=np.uint32), parts).tolist() == [0, 1, 0, 0]
+
+
+@given(st.integers(0, 2**31), st.integers(1, 5))
+def test_best_heads_that_make_a_tree_are_the_answer(seed, n):
+    arcs = np.random.default_rng(seed).integers(0, 3, (n + 1, n + 1)).astype(float)
+    np.fill_diagonal(arcs, -1.0)
+    heads = arcs.argmax(axis=0)[1:].tolist()  # the lowest of the best
+    if not trees.is_tree(heads, False):
+        return
+    structure, shape = _core.PartStructure.arborescence(1, False), np.array([n], dtype=np.uint32)
+    assert structure.output_of(shape, structure.best(shape, arcs.ravel())[0][0]).tolist() == heads
+
+
+@pytest.mark.parametrize("magnitude", [-1e300, -1e30, 1e9, 1e30, 1e300])
+def test_the_single_root_needs_no_large_constant(magnitude):
+    """The scores of the root's arcs, alike and larger or smaller than all others: what is left decides."""
+    rng = np.random.default_rng(2)
+    structure, shape = _core.PartStructure.arborescence(1, True), np.array([4], dtype=np.uint32)
+    listed = trees.trees(trees.all_heads(4), True, False)
+    for _ in range(50):
+        arcs = rng.integers(-8, 9, (5, 5)).astype(float)
+        arcs[0] = 0.0
+        totals = {tree: sum(arcs[h, m] for m, h in enumerate(tree, 1)) for tree in listed}
+        arcs[0] = magnitude
+        parts, _ = structure.best(shape, arcs.ravel())[0]
+        assert totals[tuple(structure.output_of(shape, parts).tolist())] == max(totals.values())

@@ -142,7 +142,7 @@ class PartScores(BareScores[Answer]):
 
     def argmax(self) -> Answer:
         """Return the best output and its score; see `Chain.argmax`."""
-        found = self._structure.best_output(self._shape, self._scores)
+        found: Any = self._structure.best_output(self._shape, self._scores)
         if found is None:
             self._refuse_impossible()
         return self._answer(*found)
