@@ -69,9 +69,11 @@ TW_INLINE void add_all(Packs<P>& total, Moving a, Moving b, size_t count) {
 }
 
 // row(packs, j) for the starts 0 .. length - 1, some at a time.
-template <class Row>
+template <size_t kMost, class Row>
 TW_INLINE void each_block(size_t length, Row row) {
     size_t j = 0;
+    if constexpr (kMost == 4)
+        for (; j + 3 * W < length; j += 4 * W) row(Index<4>{}, j);
     for (; j + W < length; j += 2 * W) row(Index<2>{}, j);
     if (j < length) row(Index<1>{}, j);
 }
@@ -83,7 +85,7 @@ TW_INLINE void spans(const SpanTables& t) {
     for (size_t w = 1; w < t.n; ++w) {
         if ((w & 31) == 0 || t.n > 500) check_interrupt();
         const size_t row = w * t.stride;
-        each_block(t.n - w, [&](auto packs, size_t j) TW_INLINE_LAMBDA {
+        each_block<4>(t.n - w, [&](auto packs, size_t j) TW_INLINE_LAMBDA {
             constexpr size_t P = decltype(packs)::value;
             Packs<P> split, right, left;
             start<S>(split);
@@ -111,7 +113,7 @@ void outside(const SpanTables& in, const double* of_left, const double* of_right
     for (size_t v = in.n - 1; v > 0; --v) {
         if ((v & 31) == 0 || in.n > 500) check_interrupt();
         const size_t row = v * in.stride, next = row + in.stride, length = in.n - v;
-        each_block(length, [&](auto packs, size_t j) TW_INLINE_LAMBDA {
+        each_block<2>(length, [&](auto packs, size_t j) TW_INLINE_LAMBDA {
             constexpr size_t P = decltype(packs)::value;
             const size_t wider = length - 1 - j;  // spans with the first of these starts that are wider
             const size_t last = j + P * W < length ? j + P * W - 1 : length - 1;  // start: as many begin before it
@@ -127,7 +129,7 @@ void outside(const SpanTables& in, const double* of_left, const double* of_right
         });
         out.left[row] += of_left[v];
         out.right[row + length - 1] += of_right[v];
-        each_block(length, [&](auto packs, size_t j) TW_INLINE_LAMBDA {
+        each_block<2>(length, [&](auto packs, size_t j) TW_INLINE_LAMBDA {
             constexpr size_t P = decltype(packs)::value;
             const size_t last = j + P * W < length ? j + P * W - 1 : length - 1;
             Packs<P> right, left;

@@ -48,7 +48,7 @@ void SecondOrderTrees::lay_out(Shape shape, const DependencyBlocks& blocks, bool
     first_span_.resize(n + 1);
     std::size_t size = 0;
     for (std::size_t h = 0; h <= n; ++h) {
-        first_span_[h] = static_cast<std::uint32_t>(size);
+        first_span_[h] = size;
         size += (n + 1) * n_contexts(h);
     }
     span_.resize(size);
@@ -56,7 +56,7 @@ void SecondOrderTrees::lay_out(Shape shape, const DependencyBlocks& blocks, bool
     size = 0;
     first_of_width_.assign(n + 2, 0);
     for (std::uint32_t b = 0; b < arcs.size(); ++b) {
-        first_arc_[b] = static_cast<std::uint32_t>(size);
+        first_arc_[b] = size;
         size += n_contexts(arcs[b].head);
         ++first_of_width_[distance(arcs[b].head, arcs[b].modifier) + 1];
     }

@@ -52,7 +52,8 @@ private:
     bool siblings_ = false, grand_ = false, single_root_ = false;
     std::size_t n_labels_ = 1;
     const double* scores_ = nullptr;
-    std::vector<std::uint32_t> by_width_, first_of_width_, first_span_, first_arc_;
+    std::vector<std::uint32_t> by_width_, first_of_width_;
+    std::vector<std::size_t> first_span_, first_arc_;
     std::vector<Split> splits_;
     std::vector<std::uint32_t> first_split_;  // by width
     std::vector<double> masked_, labels_, span_, arc_, split_;

@@ -209,3 +209,24 @@ def test_the_best_tree_of_the_second_order_is_the_first_of_the_k_best(
         best, ranked = structure.best(shape, scores), structure.best(shape, scores, 2)
         assert best[0][1] == ranked[0][1]
         assert best[0][0].tolist() == ranked[0][0].tolist()
+
+
+@pytest.mark.slow
+def test_thousands_of_small_instances():
+    rng = np.random.default_rng(15)
+    for seed in range(5000):
+        n = int(rng.integers(0, 6))
+        n_labels = int(rng.integers(1, 4 if n < 3 else 3 if n < 4 else 2))
+        flags = rng.random(4) < 0.5
+        case = Case(seed, n, n_labels, *map(bool, flags), rng.choice([0.0, 0.1, 0.3]), rng.random() < 0.5)
+        found = case.structure.best(case.shape, case.scores, 3)
+        best = np.sort(case.totals[case.totals > -np.inf])[::-1][:3]
+        np.testing.assert_allclose([score for _, score in found], best, rtol=1e-12, atol=1e-12)
+        log_z = case.structure.log_partition(case.shape, case.scores)
+        assert log_z == pytest.approx(case.log_z, rel=1e-12, abs=1e-11)
+        if len(best):
+            p = np.exp(case.totals - case.log_z)
+            marginals = case.structure.marginals(case.shape, case.scores)
+            np.testing.assert_allclose(marginals, p @ case.counts, atol=1e-11)
+            one = case.structure.best(case.shape, case.scores)[0]
+            assert (one[1], one[0].tolist()) == (pytest.approx(found[0][1], rel=1e-12), found[0][0].tolist())
