@@ -204,6 +204,16 @@ def test_constituents_of_a_file_draw_themselves():
     assert [text.get_text() for text in found.plot().texts] == texts(found.svg())
 
 
+def test_parsers_draw_the_trees_they_predict():
+    treebank = tw.corpora.Treebank.from_sentences(tw.corpora.sentences()[:60])
+    parser = tw.DependencyParser(tw.CRF(max_iter=60), hash_bits=12).fit(treebank)
+    sentence, (_, relations) = treebank[7], parser.predict(treebank)[7]
+    svg = parser.svg(sentence, marginals=True)
+    assert set(sentence.words + relations) <= set(texts(svg))
+    assert [text.get_text() for text in parser.plot(sentence, marginals=True).texts] == texts(svg)
+    assert len(strokes(parser.svg(sentence.rows, gold=sentence))) == 2 * len(sentence.words)
+
+
 def test_structures_draw_their_best_answer():
     scores = np.zeros((4, 4))
     scores[0, 2] = scores[2, 1] = scores[2, 3] = 5.0

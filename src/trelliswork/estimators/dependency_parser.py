@@ -25,6 +25,8 @@ from trelliswork.models.trained import Weight
 from trelliswork.structures import checks
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from trelliswork.evaluation.dependencies import AttachmentScores
     from trelliswork.training.dependency_examples import DependencyExamples
     from trelliswork.training.monitor import Callback
@@ -329,6 +331,45 @@ class DependencyParser(LinearEstimator):
             )
             first = last
         return np.concatenate(found)
+
+    def plot(self, x: Any, *, marginals: bool = False, ax: Axes | None = None, **how: Any) -> Axes:
+        """Draw the tree of one sentence and return the axes.
+
+        Parameters
+        ----------
+        x : sentence
+        marginals : bool
+            Whether to shade arcs by their probability, and to draw others that are probable below the words.
+        ax : matplotlib.axes.Axes, optional
+        **how
+            As for `trelliswork.plots.arcs`, such as ``gold``.
+        """
+        from trelliswork.plots.trees import arcs
+
+        return arcs(ax=ax, **self._picture(x, marginals), **how)
+
+    def svg(self, x: Any, *, marginals: bool = False, **how: Any) -> str:
+        """Return the tree of one sentence as SVG text; arguments are those of `plot`.
+
+        Examples
+        --------
+        >>> import trelliswork as tw
+        >>> treebank = tw.corpora.Treebank.from_sentences(tw.corpora.sentences())
+        >>> parser = tw.DependencyParser(hash_bits=16).fit(treebank)
+        >>> parser.svg(treebank[0])[:4]
+        '<svg'
+        """
+        from trelliswork.plots.trees import arcs_svg
+
+        return arcs_svg(**self._picture(x, marginals), **how)
+
+    @snapshot
+    def _picture(self, x: Any, marginals: bool) -> dict[str, Any]:
+        """What is drawn of a sentence: words, heads, relations, and probabilities of arcs."""
+        words = [row if isinstance(row, str) else row[0] for row in self._columns([x], "x").sequence(0)]
+        heads, relations = self.predict_coded([x])[0]
+        probabilities = self.predict_marginals([x])[0] if marginals else None
+        return {"words": words, "heads": heads.tolist(), "relations": relations, "probabilities": probabilities}
 
     @snapshot
     def explain(self, x: Any) -> list[ArcExplanation]:
