@@ -19,13 +19,39 @@ from trelliswork.structures.results import Brackets
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Bracketing"]
+__all__ = ["Bracketing", "checked_spans", "table_of_spans"]
 
 
 @lru_cache(maxsize=64)
 def _structure(n_labels: int) -> _core.PartStructure:
     """Return the one structure of its kind."""
     return _core.PartStructure.bracketing(n_labels)
+
+
+@lru_cache(maxsize=256)
+def _sites(n: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Return the places of an (n, n + 1) table that are spans, as the core has them, and those that are none."""
+    begins, ends = np.indices((n, n + 1))
+    return np.flatnonzero(begins < ends), np.flatnonzero(begins >= ends)
+
+
+def checked_spans(name: str, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return scores of spans, (n, n + 1, L), read-only and with -inf where there are none, and those of spans alone."""
+    used, unused = _sites(len(scores))
+    rows = scores.reshape(-1, scores.shape[2])
+    rows[unused] = -np.inf
+    checks.require_scores(name, scores)
+    scores.flags.writeable = False
+    return scores, rows.take(used, axis=0).ravel()
+
+
+def table_of_spans(by_part: FloatArray, n: int, n_labels: int, nothing: float) -> FloatArray:
+    """Return numbers of the parts of spans as a table (n, n + 1, L)."""
+    used, unused = _sites(n)
+    out = np.empty((n * (n + 1), n_labels))
+    out[used] = by_part.reshape(-1, n_labels)
+    out[unused] = nothing
+    return out.reshape(n, n + 1, n_labels)
 
 
 class Bracketing(PartScores[Brackets]):
@@ -63,16 +89,9 @@ class Bracketing(PartScores[Brackets]):
         scores = checks.as_numbers("spans", spans)
         if scores.ndim != 3 or scores.shape[1] != scores.shape[0] + 1 or scores.shape[2] == 0:
             raise InvalidInput(f"spans must have shape (n, n + 1, L): begin, end, label; found {scores.shape}.")
-        begins, ends = np.indices(scores.shape[:2])
-        scores[begins >= ends] = -np.inf
-        self.spans = checks.as_scores("spans", scores)
+        self.spans, flat = checked_spans("spans", scores)
         self._required: tuple[tuple[int, int], ...] = ()
-        self._used = np.triu_indices(self.n_words, 1, self.n_words + 1)
-        super().__init__(
-            _structure(self.n_labels),
-            [self.n_words],
-            np.ascontiguousarray(self.spans[self._used]).ravel(),
-        )
+        super().__init__(_structure(self.n_labels), [self.n_words], flat)
 
     def __repr__(self) -> str:
         return f"Bracketing({self.n_words} words, {self.n_labels} labels)"
@@ -201,9 +220,7 @@ class Bracketing(PartScores[Brackets]):
         return _rows(output)
 
     def _table(self, by_part: FloatArray, nothing: float) -> FloatArray:
-        out = np.full(self.spans.shape, nothing)
-        out[self._used] = by_part.reshape(-1, self.n_labels)
-        return out
+        return table_of_spans(by_part, self.n_words, self.n_labels, nothing)
 
     def _checked(self, name: str, given: Iterable[Sequence[int]]) -> list[tuple[int, int, int | None]]:
         out = []

@@ -14,6 +14,7 @@ from trelliswork.arguments import shown
 from trelliswork.errors import InvalidInput, Unsatisfiable
 from trelliswork.labels.trees import Constituent
 from trelliswork.structures import checks
+from trelliswork.structures.bracketing import checked_spans, table_of_spans
 from trelliswork.structures.checks import FloatArray
 from trelliswork.structures.parts import Numbers, PartScores
 from trelliswork.structures.results import Parse
@@ -276,19 +277,16 @@ class Parses(PartScores[Parse]):
         self.grammar, self.words = grammar, words
         self._leaves = leaves
         n, n_symbols = len(words), len(grammar.symbols)
-        self._used = np.triu_indices(n, 1, n + 1)
+        self._n_spans = n * (n + 1) // 2
         self.spans: FloatArray | None = None
-        flat = np.zeros(n * (n + 1) // 2 * n_symbols)
+        flat = np.zeros(self._n_spans * n_symbols)
         if spans is not None:
             scores = checks.as_numbers("spans", spans)
             if scores.shape != (n, n + 1, n_symbols):
                 raise InvalidInput(
                     f"spans must have shape ({n}, {n + 1}, {n_symbols}): begin, end, symbol; found {scores.shape}."
                 )
-            begins, ends = np.indices(scores.shape[:2])
-            scores[begins >= ends] = -np.inf
-            self.spans = checks.as_scores("spans", scores)
-            flat = np.ascontiguousarray(self.spans[self._used]).ravel()
+            self.spans, flat = checked_spans("spans", scores)
         super().__init__(grammar._structure, [n], np.concatenate([flat, words.ravel(), grammar._scores]))
 
     def __repr__(self) -> str:
@@ -312,7 +310,7 @@ class Parses(PartScores[Parse]):
 
     def word_marginals(self) -> FloatArray:
         """Return the probability of every terminal at every position, (n, T)."""
-        begin = len(self._used[0]) * len(self.grammar.symbols)
+        begin = self._n_spans * len(self.grammar.symbols)
         return self._expected()[begin : begin + self.words.size].reshape(self.words.shape)
 
     def max_marginals(self) -> FloatArray:
@@ -373,10 +371,8 @@ class Parses(PartScores[Parse]):
         return self._tree(output)
 
     def _table(self, by_part: FloatArray, nothing: float) -> FloatArray:
-        n, n_symbols = self.n_words, len(self.grammar.symbols)
-        out = np.full((n, n + 1, n_symbols), nothing)
-        out[self._used] = by_part[: len(self._used[0]) * n_symbols].reshape(-1, n_symbols)
-        return out
+        n_symbols = len(self.grammar.symbols)
+        return table_of_spans(by_part[: self._n_spans * n_symbols], self.n_words, n_symbols, nothing)
 
     def _answer(self, output: Numbers, score: float) -> Parse:
         return Parse(self._tree(output), score)
