@@ -96,10 +96,21 @@ void bind_sentences(nb::module_& m) {
                 return checksum_of(self.table->starts, self.table->chains, self.table->between);
             },
             nb::call_guard<Unlocked>(), "64 bits that change when what the templates see does.")
-        .def("shapes",
-             [](const ArcSentences& self) {
-                 return Shapes{std::make_shared<const Lists>(linear::unpruned(*self.table))};
-             })
+        .def(
+            "shapes",
+            [](const ArcSentences& self) {
+                return Shapes{std::make_shared<const Lists>(linear::unpruned(*self.table))};
+            },
+            "Shapes in which every word may have every head.")
+        .def(
+            "first_look",
+            [](const ArcSentences& self, const std::optional<Numbers>& kept) {
+                require(!kept || kept->size() == self.columns->n_rows(), "there must be one head for each word");
+                return Shapes{std::make_shared<const Lists>(linear::first_look(
+                    *self.table, kept ? std::span(kept->data(), kept->size()) : std::span<const std::uint32_t>()))};
+            },
+            nb::arg("kept") = nb::none(),
+            "The same, but in very long sentences words may have heads that are near, or the root, or kept.")
         .def(
             "attribute_keys",
             [](const ArcSentences& self, std::size_t sentence, std::uint32_t head, std::uint32_t modifier,

@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "../base/parallel.hpp"
-#include "../base/semiring.hpp"
+#include "../structures/dependency.hpp"
 #include "arc_units.hpp"
 #include "features.hpp"
 
@@ -75,43 +75,74 @@ Lists unpruned(const ArcTable& table) {
     return out;
 }
 
+Lists first_look(const ArcTable& table, std::span<const std::uint32_t> kept) {
+    Lists out;
+    std::vector<std::uint32_t> shape, heads;
+    for (std::size_t i = 0; i < table.size(); ++i) {
+        const auto n = static_cast<std::uint32_t>(table.n_words(i));
+        if (n <= ArcModel::kLong) {
+            out.push_back({&n, 1});
+            continue;
+        }
+        shape.assign(n + 2, 0);
+        shape[0] = n;
+        heads.clear();
+        for (std::uint32_t m = 1; m <= n; ++m) {
+            const std::uint32_t first = m > ArcModel::kNear ? m - ArcModel::kNear : 1;
+            const std::uint32_t last = std::min(n, m + ArcModel::kNear);
+            const std::uint32_t gold = kept.empty() ? kNoWord : kept[table.starts[i] - i + m - 1];
+            heads.push_back(0);
+            if (gold > 0 && gold < first) heads.push_back(gold);
+            for (std::uint32_t h = first; h <= last; ++h)
+                if (h != m) heads.push_back(h);
+            if (gold > last && gold <= n) heads.push_back(gold);
+            shape[m + 1] = static_cast<std::uint32_t>(heads.size());
+        }
+        shape.insert(shape.end(), heads.begin(), heads.end());
+        out.push_back(shape);
+    }
+    return out;
+}
+
 Lists ArcModel::pruned(const ArcSentences& sentences, std::size_t most, double margin,
                        std::span<const std::uint32_t> kept, std::size_t n_jobs) const {
     const ArcTable& table = *sentences.table;
     if (most < 1) throw std::invalid_argument("each word must have a head");
+    const auto wide = std::make_shared<const Lists>(first_look(table, kept));
     std::vector<std::vector<std::uint32_t>> shapes(table.size());
-    each(sentences, std::make_shared<const Lists>(unpruned(table)), n_jobs,
-         [&](std::size_t i, std::vector<double>& scores, Workspace&) {
-             const auto n = static_cast<std::uint32_t>(table.n_words(i));
-             const std::size_t first = table.starts[i] - i;  // of its words, in those of all sentences
-             std::vector<std::uint32_t>& shape = shapes[i];
-             std::vector<std::uint32_t> heads, order;
-             shape.assign(n + 2, 0);
-             shape[0] = n;
-             for (std::uint32_t m = 1; m <= n; ++m) {
-                 order.clear();
-                 for (std::uint32_t h = 0; h <= n; ++h)
-                     if (h != m) order.push_back(h);
-                 const std::size_t size = std::min<std::size_t>(most, order.size());
-                 const auto better = [&](std::uint32_t a, std::uint32_t b) {
-                     const double x = scores[a * (n + 1) + m], y = scores[b * (n + 1) + m];
-                     return x != y ? x > y : a < b;
-                 };
-                 if (size < order.size())
-                     std::ranges::nth_element(order, order.begin() + static_cast<std::ptrdiff_t>(size), better);
-                 order.resize(size);
-                 double best = kLogZero;
-                 for (const std::uint32_t h : order) best = std::max(best, scores[h * (n + 1) + m]);
-                 std::erase_if(order, [&](std::uint32_t h) { return scores[h * (n + 1) + m] < best - margin; });
-                 const std::uint32_t gold = kept.empty() ? kNoWord : kept[first + m - 1];
-                 for (const std::uint32_t head : {m - 1, gold})
-                     if (head != kNoWord && std::ranges::find(order, head) == order.end()) order.push_back(head);
-                 std::ranges::sort(order);
-                 heads.insert(heads.end(), order.begin(), order.end());
-                 shape[m + 1] = static_cast<std::uint32_t>(heads.size());
-             }
-             shape.insert(shape.end(), heads.begin(), heads.end());
-         });
+    each(sentences, wide, n_jobs, [&](std::size_t i, std::vector<double>& scores, Workspace&) {
+        const DependencyArcs arcs((*wide)[i], 1);
+        const auto n = static_cast<std::uint32_t>(table.n_words(i));
+        const std::size_t first = table.starts[i] - i;  // of its words, in those of all sentences
+        struct Choice {
+            double score;
+            std::uint32_t head;
+            bool operator<(const Choice& other) const {  // is better
+                return score != other.score ? score > other.score : head < other.head;
+            }
+        };
+        std::vector<Choice> choices;
+        std::vector<std::uint32_t> heads, order;
+        std::vector<std::uint32_t>& shape = shapes[i];
+        shape.assign(n + 2, 0);
+        shape[0] = n;
+        for (std::uint32_t m = 1; m <= n; ++m) {
+            choices.clear();
+            arcs.each_head(m, [&](std::uint32_t h, std::uint32_t site) { choices.push_back({scores[site], h}); });
+            const std::size_t size = std::min(most, choices.size());
+            std::partial_sort(choices.begin(), choices.begin() + static_cast<std::ptrdiff_t>(size), choices.end());
+            order.clear();
+            for (std::size_t c = 0; c < size && choices[c].score >= choices[0].score - margin; ++c)
+                order.push_back(choices[c].head);
+            const std::uint32_t gold = kept.empty() ? kNoWord : kept[first + m - 1];
+            for (const std::uint32_t head : {m - 1, gold})
+                if (head <= n && head != m && std::ranges::find(order, head) == order.end()) order.push_back(head);
+            std::ranges::sort(order);
+            heads.insert(heads.end(), order.begin(), order.end());
+            shape[m + 1] = static_cast<std::uint32_t>(heads.size());
+        }
+        shape.insert(shape.end(), heads.begin(), heads.end());
+    });
     Lists out;
     for (const auto& shape : shapes) out.push_back(shape);
     return out;

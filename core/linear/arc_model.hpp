@@ -54,6 +54,10 @@ public:
     void each(const ArcSentences& sentences, std::shared_ptr<const Lists> shapes, std::size_t n_jobs,
               const Visit& visit) const;
 
+    // Sentences with more words are looked at by pruned() through a window: words may have heads that are near, or the
+    // root.
+    static constexpr std::uint32_t kLong = 300, kNear = 100;
+
     // Shapes that leave each word the `most` heads with the highest scores of arcs, lowest heads first among equals,
     // and of these the ones within `margin` of the best; `kept` (by word of all sentences, kNoWord for none) are always
     // among them, and so is the word before, so that there is a tree. Block 0 must be arcs with one code.
@@ -66,7 +70,9 @@ private:
     std::span<const float> weights_;
 };
 
-// Shapes in which every word may have every head.
+// Shapes in which every word may have every head; in the long sentences that pruned() speaks of, those near it and the
+// `kept` one.
 Lists unpruned(const ArcTable& table);
+Lists first_look(const ArcTable& table, std::span<const std::uint32_t> kept);
 
 }  // namespace tw::linear

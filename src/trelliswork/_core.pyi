@@ -871,7 +871,13 @@ class ArcSentences:
     def checksum(self) -> int:
         """64 bits that change when what the templates see does."""
 
-    def shapes(self) -> TreeShapes: ...
+    def shapes(self) -> TreeShapes:
+        """Shapes in which every word may have every head."""
+
+    def first_look(self, kept: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> TreeShapes:
+        """
+        The same, but in very long sentences words may have heads that are near, or the root, or kept.
+        """
 
     def attribute_keys(self, sentence: int, head: int, modifier: int, third: int | None = None, channel: str = 'arc') -> NDArray[numpy.uint64]:
         """The keys of the attributes of an arc, perhaps with a third word."""

@@ -96,9 +96,8 @@ class DependencyExamples(Examples):
         sentences = _core.ArcSentences(columns, templates.arc_extractor())
         partial = bool((heads == UNKNOWN_HEAD).any())
         outputs, ends = outputs_of(heads, None, lengths)
-        oracle = _core.arc_oracle(
-            structure, sentences, sentences.shapes(), list(FirstPass.channels), outputs, ends, None, partial
-        )
+        shapes = sentences.first_look(heads.astype(np.uint32))
+        oracle = _core.arc_oracle(structure, sentences, shapes, list(FirstPass.channels), outputs, ends, None, partial)
         if partial:  # head selection is about known heads; scores of the perceptron are no probabilities
             trained = Perceptron(epochs=_FIRST_PASS_EPOCHS).train(oracle, n_jobs=self._n_jobs)
             return FirstPass(templates, rounded(trained.weights), None)
