@@ -212,6 +212,19 @@ void bind_structure(nb::module_& m) {
             },
             nb::arg("shape"), nb::arg("scores"), nb::arg("allowed") = nb::none())
         .def(
+            "sums",
+            [](const DerivationStructure& self, const Numbers& shape, const Vector& scores) {
+                const PartScores given = scores_of(self, shape, scores, {});
+                auto expected = std::make_unique<double[]>(scores.size());
+                double log_z;
+                {
+                    const Unlocked unlocked;
+                    log_z = self.log_partition(view(shape), given, expected.get());
+                }
+                return nb::make_tuple(log_z, to_numpy(std::move(expected), {scores.size()}));
+            },
+            nb::arg("shape"), nb::arg("scores"), "The log partition and the marginals.")
+        .def(
             "marginals",
             [](const DerivationStructure& self, const Numbers& shape, const Vector& scores,
                const std::optional<Bytes>& allowed) {

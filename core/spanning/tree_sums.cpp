@@ -95,11 +95,15 @@ private:
         panel_.resize(rest_end - rest_begin + 1);
         Row block[kWidth];
         const auto take = [&](double* from, Row& to) {
-            to = {};
-            for (std::size_t j = 0; j < width; ++j) {
-                to[j] = from[begin - 1 + j];
-                from[begin - 1 + j] = 0.0;
+            from += begin - 1;
+            if (width == kWidth) {
+                std::copy_n(from, kWidth, to.begin());
+                std::fill_n(from, kWidth, 0.0);
+                return;
             }
+            to = {};
+            std::copy_n(from, width, to.begin());
+            std::fill_n(from, width, 0.0);
         };
         take(left.root, panel_[0]);
         for (std::size_t b = rest_begin; b < rest_end; ++b) take(row(b), panel_[b - rest_begin + 1]);
@@ -121,10 +125,11 @@ private:
             if (!(pivot >= kLeast)) return false;
             log_z.add(pivot);
             const double factor = 1.0 / pivot;
-            const Row from = block[j];
+            Row from = block[j];
+            std::fill_n(from.begin(), j + 1, 0.0);
             const auto lead_on = [&](Row& to) {
                 const double c = to[j] * factor;
-                for (std::size_t i = j + 1; i < kWidth; ++i) to[i] += c * from[i];
+                for (std::size_t i = 0; i < kWidth; ++i) to[i] += c * from[i];
                 to[j] = c;
             };
             for (Row& to : panel_) lead_on(to);
@@ -138,7 +143,7 @@ private:
             if (!forget) row(begin + j)[begin - 1 + j] = 1.0;
         }
         loops.add_products(left.root, 1, panel_[0].data(), from, width, stride, columns);
-        if (rest_end > rest_begin)
+        if (rest_end > rest_begin + 1)  // of the last word, only the root's row is looked at
             loops.add_products(row(rest_begin), rest_end - rest_begin, panel_[1].data(), from, width, stride, columns);
         left.words = row(rest_begin);
         left.begin = rest_begin;

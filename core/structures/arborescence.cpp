@@ -204,18 +204,23 @@ private:
     void put_cells(Shape shape, std::vector<double>& cells, bool by_modifier, Value value) const {
         const std::size_t n = shape[0];
         cells.assign((n + 1) * (n + 1), kLogZero);
-        if (by_modifier && n_labels_ == 1 && shape.size() == 1) {  // in squares of eight
-            for (std::size_t m0 = 1; m0 <= n; m0 += 8)
-                for (std::size_t h0 = 0; h0 <= n; h0 += 8)
-                    for (std::size_t m = m0; m < std::min(m0 + 8, n + 1); ++m)
-                        for (std::size_t h = h0; h < std::min(h0 + 8, n + 1); ++h)
-                            cells[m * (n + 1) + h] = value(static_cast<Part>(h * (n + 1) + m));
-            for (std::size_t m = 1; m <= n; ++m) cells[m * (n + 1) + m] = kLogZero;
-            return;
-        }
         each_arc(shape, [&](std::size_t h, std::size_t m, Part first) {
             cells[by_modifier ? m * (n + 1) + h : h * (n + 1) + m] = value(first);
         });
+    }
+    // By modifier, for best trees.
+    void put_best_labels(Shape shape, const PartScores& scores, Space& own) const {
+        if (n_labels_ > 1 || shape.size() > 1)
+            return put_cells(shape, own.cells, true, [&](Part first) { return scores[best_label(scores, first)]; });
+        const std::size_t n = shape[0], size = n + 1;
+        const double* given = scores.masked(own.scores);
+        own.cells.resize(size * size);
+        for (std::size_t m0 = 0; m0 < size; m0 += 8)  // in squares of eight
+            for (std::size_t h0 = 0; h0 < size; h0 += 8)
+                for (std::size_t m = m0; m < std::min(m0 + 8, size); ++m)
+                    for (std::size_t h = h0; h < std::min(h0 + 8, size); ++h)
+                        own.cells[m * size + h] = given[h * size + m];
+        for (std::size_t m = 0; m < size; ++m) own.cells[m * size + m] = kLogZero;
     }
     ArcScores sums_of_labels(Shape shape, const PartScores& scores, Space& own) const {
         const std::size_t n = shape[0];
@@ -318,7 +323,7 @@ struct Arborescence::Search {
 std::vector<Answer> Arborescence::best(Shape shape, const PartScores& scores, std::size_t k, Workspace& space) const {
     Space& own = *static_cast<BorrowedSpace&>(space).space;
     std::vector<Answer> out;
-    put_cells(shape, own.cells, true, [&](Part first) { return scores[best_label(scores, first)]; });
+    put_best_labels(shape, scores, own);
     if (k == 0 || !own.edmonds.best(own.cells.data(), shape[0], single_root_)) return out;
     Answer first = answer(shape, scores, own.edmonds.heads());
     if (k == 1) {

@@ -200,10 +200,10 @@ class PartScores(BareScores[Answer]):
         return [self._structure.output_of(self._shape, parts) for parts in drawn]
 
     def _expected(self) -> FloatArray:
-        expected = self._structure.marginals(self._shape, self._scores)
-        if not expected.any():
-            self._possible_log_partition()
-        return expected
+        found: Any = self._structure.sums(self._shape, self._scores)
+        if found[0] == -np.inf:
+            self._refuse_impossible()
+        return np.asarray(found[1])
 
     def _scores_of_parts(self, of: Self) -> FloatArray | None:
         same = np.array_equal(self._shape, of._shape) and len(self._scores) == len(of._scores)
