@@ -29,4 +29,5 @@ EXPERIMENTS = (
     "best_ner",
     "letters",
     "orders",
+    "constituency",
 )

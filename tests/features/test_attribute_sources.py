@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.token_attributes import attributes_of
-from trelliswork._core import AttributeSource, MatrixSource, hash_bytes
+from trelliswork._core import AttributeSource, MatrixSource, SiteExamples, hash_bytes
 
 text = st.text(st.characters(exclude_categories=("Cs",)), max_size=5)
 number = st.floats(width=32, allow_nan=False, allow_infinity=False) | st.integers(-1000, 1000) | st.booleans()
@@ -330,3 +330,19 @@ def _without_nul(token):  # python-crfsuite ends a name at a zero character, and
     if isinstance(token, (list, tuple, frozenset)):
         return [_without_nul(item) for item in token]
     return token
+
+
+def test_examples_that_took_the_attributes_of_some_sites_leave_others_out():
+    X = [[["a", "b"], ["b", "c"]], [["c"], ["d", "a"]]]
+    source = AttributeSource(X, True)
+    some = SiteExamples()
+    some.read_only(source, np.array([0, 3]))
+    some.read(source)
+    expected = SiteExamples()
+    expected.read(AttributeSource([[["a", "b"], ["b"]], [[], ["d", "a"]]], True))
+    assert (some.n_sequences, some.n_sites) == (expected.n_sequences, expected.n_sites)
+    assert some.checksum() == expected.checksum()
+    with pytest.raises(ValueError, match="sites must rise"):
+        some.read_only(source, np.array([3, 0]))
+    with pytest.raises(ValueError, match="sites must rise"):
+        some.read_only(source, np.array([4]))

@@ -283,6 +283,15 @@ span: before.pos[-1] & before.pos[0]
 span: after.pos[0] & after.pos[1]
 span: before.pos & first.pos & last.pos
 span: first.pos & last.pos & after.pos
+span: begin
+span: end
+span: begin & end
+span: begin & first.pos
+span: last.pos & end
+span: begin & after.pos
+span: before.pos & end
+span: begin & first.pos & last.pos & after.pos
+span: before.pos & first.pos & last.pos & end
 span: outline(pos)
 span: outline(pos) & before.pos & after.pos
 span: outline(shape(word, 1))
@@ -297,6 +306,13 @@ rule: split.pos[-1] & split.word
 rule: split.word[-1] & split.word
 rule: split.pos[-2] & split.pos[-1] & split.pos
 rule: split.pos[-1] & split.pos & split.pos[1]
+rule: split.pos[-2] & split.pos[-1] & split.pos & split.pos[1]
+rule: split.pos[-2] & split.pos[-1]
+rule: split.pos & split.pos[1]
+rule: split.pos[-1] & split.word[-1] & split.pos
+rule: split.pos[-1] & split.pos & split.word
+rule: suffix(split.word[-1], 3)
+rule: suffix(split.word, 3)
 """
 
 CONSTITUENCY_WORDS = "columns: word\n" + re.sub(

@@ -13,7 +13,7 @@ from trelliswork import _core
 from trelliswork.arguments import shown
 from trelliswork.errors import InvalidInput, Unsatisfiable
 from trelliswork.features.inputs import Inputs
-from trelliswork.models.trained import TrainedModel, Weight
+from trelliswork.models.parts import PartsModel
 
 __all__ = [
     "ConstituentExplanation",
@@ -86,26 +86,24 @@ def constituent_sources(
             yield [source, _core.AttributeSource([[]] * source.n_sequences, channel="span")]
 
 
-class ConstituentModel(TrainedModel):
+class ConstituentModel(PartsModel):
     """A trained model of constituents."""
 
     meets = ("span", "rule")
 
-    def _made_core(self) -> _core.PartModel:
+    def _described(self) -> tuple[_core.PartStructure, list[tuple[Any, ...]]]:
         described, L = self.settings["structure"], len(self.labels)
         if described["name"] not in ("bracketing", "nested bracketing") or self.inputs.kind != "columns":
             raise ValueError(f"there is no structure {described['name']!r} of columns")
         self.rules = described["name"] == "nested bracketing"
         self.join = str(described["join"])
-        self.pairs = self.tensors.get("structure.pairs")
-        if self.pairs is not None and len(np.asarray(self.pairs)) != (L + 1) ** 2:
+        pairs = self.tensors.get("structure.pairs")
+        if pairs is not None and len(np.asarray(pairs)) != (L + 1) ** 2:
             raise ValueError("structure.pairs does not have an entry for each pair of labels")
-        self.structure = constituent_structure(L, self.rules, self.pairs)
-        self.channels = list(self.settings["channels"])
-        known = constituent_channels(L, self.rules, "pair" in self.channels)
-        if [name for name, *_ in known] != self.channels:
+        channels = constituent_channels(L, self.rules, "pair" in self.channels)
+        if [name for name, *_ in channels] != self.channels:
             raise ValueError(f"the channels {', '.join(map(str, self.channels))} are not those of constituents")
-        return _core.PartModel(self.structure, known, self.tensors, self.hash_bits)
+        return constituent_structure(L, self.rules, pairs), channels
 
     @cached_property
     def label_chains(self) -> list[list[str]]:
@@ -113,19 +111,9 @@ class ConstituentModel(TrainedModel):
         return [label.split(self.join) for label in self.labels]
 
     @property
-    def n_attributes(self) -> int:
-        """How many attributes the model has, of spans and of places between words."""
-        return sum(int(self.core.n_attributes(name)) for name in self.channels if name != "children")
-
-    @property
     def most_asked(self) -> int:
         """How many sentences' scores may be in memory at a time, if they are 32 words long."""
         return int(max(1, min(1024, (1 << 27) // (8 * 528 * len(self.labels)))))
-
-    def known(self, source: Any) -> tuple[int, int]:
-        """Return how many attributes of some sources the model knows, of how many."""
-        known, everything = self.core.known(source)
-        return known, everything
 
     def sources(self, X: Any, argument: str = "X") -> Iterator[list[_core.Source]]:
         """Yield the sentences as the model sees them, some at a time."""
@@ -149,17 +137,6 @@ class ConstituentModel(TrainedModel):
         singles: list[tuple[str | None, str]] = [(None, label) for label in self.labels]
         pairs: list[tuple[str | None, str]] = [(a, b) for a in (*self.labels, ABOVE) for b in (*self.labels, BARE)]
         return {name: pairs if name == "children" else singles for name in self.channels}
-
-    def weights(self) -> list[Weight]:
-        """Return all weights, the largest first."""
-        found: list[Weight] = []
-        for name in self.channels:
-            if name != "children":
-                found += self._attribute_weights(name)
-                continue
-            pairs = np.asarray(self.tensors["channel.children.weights"], dtype=np.float64)
-            found += [Weight(None, *self.code_names[name][i], float(pairs[i])) for i in np.flatnonzero(pairs).tolist()]
-        return sorted(found, key=lambda weight: -abs(weight.weight))
 
     def explained(self, sources: list[_core.Source], batch: TreeBatch) -> list[ConstituentExplanation]:
         """Return why the only sentence of a batch is parsed as it is."""
