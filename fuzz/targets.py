@@ -34,7 +34,7 @@ from samples import (
 
 import trelliswork as tw
 from trelliswork import _core, models
-from trelliswork.corpora import read_columns, read_conllu, read_csv, read_jsonl, read_text
+from trelliswork.corpora import Treebank, read_columns, read_conllu, read_csv, read_jsonl, read_text, read_treebank
 from trelliswork.errors import InvalidInput
 from trelliswork.features.templates import Templates
 
@@ -210,12 +210,23 @@ READERS: dict[str, list[Callable[[io.BytesIO], object]]] = {
         lambda file: read_columns(file, columns=["a", "b"], label="a", separator="\t", comments="#"),
         lambda file: read_columns(file, encoding="utf-16"),
     ],
-    "conllu": [read_conllu],
+    "conllu": [read_conllu, lambda file: treebank_again(file), lambda file: treebank_again(file, heads=False)],
     "csv": [read_csv, lambda file: read_csv(file, 0, [1], separator="\t", header=False)],
     "jsonl": [read_jsonl, lambda file: read_jsonl(file, names=["O", "B-X"], policy="expand", scheme="BILOU")],
     "text": [read_text],
 }
 SAMPLES = {"columns": COLUMNS, "conllu": CONLLU, "csv": CSV, "jsonl": JSONL, "text": TEXT}
+
+
+def treebank_again(file: io.BytesIO, **how: bool) -> list[Any]:
+    """A treebank that is read comes back as it was, and another with other trees."""
+    treebank = read_treebank(file, **how)
+    if how.get("heads", True):
+        assert treebank.with_trees(treebank) == treebank.text
+    trees = [[0] * len(sentence.rows) for sentence in treebank]
+    again = Treebank.from_bytes(treebank.with_trees(trees), single_root=False)
+    assert [sentence.rows for sentence in again] == [sentence.rows for sentence in treebank]
+    return []
 
 
 def corpus(rng: random.Random) -> bytes:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from trelliswork.corpora import read_columns, read_conllu, read_csv, read_jsonl, read_text
+from trelliswork.corpora import Treebank, read_columns, read_conllu, read_csv, read_jsonl, read_text, read_treebank
 from trelliswork.errors import InvalidInput
 
 READERS = {
@@ -66,3 +66,30 @@ def test_readers_read_or_refuse(reader, data):
     except InvalidInput as error:
         message = str(error)
     assert message is None or message.startswith("<input>, ")
+
+
+_words = st.lists(
+    st.tuples(
+        st.sampled_from(["1", "2", "3", "1-2", "2.1", "0", "x"]), st.sampled_from(["0", "1", "2", "3", "_", "9", ""])
+    ),
+    max_size=6,
+)
+_like_conllu = st.lists(
+    _words.map(lambda rows: "".join(f"{number}\ta\t_\t_\t_\t_\t{head}\tr\t_\t_\n" for number, head in rows)), max_size=4
+).map(lambda parts: "\n".join(parts).encode())
+
+
+@given(data=anything | _like_conllu, heads=st.booleans(), partial=st.booleans(), single_root=st.booleans())
+def test_treebanks_are_read_or_refused_and_come_back_as_they_were(data, heads, partial, single_root):
+    message, treebank = "<input>, ", Treebank.from_bytes(b"")
+    try:
+        treebank = read_treebank(io.BytesIO(data), heads=heads, partial=partial, single_root=single_root)
+    except InvalidInput as error:
+        message = str(error)
+    assert message.startswith("<input>, ")
+    if heads:
+        assert treebank.with_trees(treebank) == treebank.text
+    trees = [[0] * len(sentence.rows) for sentence in treebank]
+    again = Treebank.from_bytes(treebank.with_trees(trees), single_root=False)
+    assert [sentence.rows for sentence in again] == [sentence.rows for sentence in treebank]
+    assert b"".join([*map(treebank.sentence_text, range(len(treebank))), treebank.rest]) == treebank.text

@@ -19,7 +19,7 @@ import numpy as np
 import trelliswork as tw
 from trelliswork import learners, models
 from trelliswork.cli.tag import ColumnTagger
-from trelliswork.corpora import read_table
+from trelliswork.corpora import Treebank, read_table
 
 X = [["the", "dog", "barks"], ["a", "cat", "sleeps"], ["the", "old", "man"], ["man", "the", "boats"], ["dogs"]]
 Y = [["D", "N", "V"], ["D", "N", "V"], ["D", "A", "N"], ["V", "D", "N"], ["N"]]
@@ -63,6 +63,8 @@ def tag_marginals_in_threads():
 
 def read():
     read_table(io.BytesIO(COLUMNS))
+    treebank = Treebank.from_bytes(b"1\tGo\t_\t_\t_\t_\t0\troot\t_\t_\n\n" * 3)
+    treebank.with_trees([([0], ["a relation whose name is longer than any string keeps in itself"])] * 3)
 
 
 def predict():
