@@ -137,6 +137,10 @@ public:
     Part sibling_part(std::uint32_t arc, std::uint32_t sibling) const {  // an arc too, or kNone
         return first_sibling_[arc] + (sibling == kNone ? 0 : 1 + place_[sibling] - between(arc).begin);
     }
+    Range sibling_parts(std::uint32_t arc) const {
+        const auto [begin, end] = between(arc);
+        return {first_sibling_[arc], first_sibling_[arc] + 1 + end - begin};
+    }
     // Of an arc whose head is not the root: `above` is the arc into its head; kNoPart where no projective tree has it.
     Part grandparent_part(std::uint32_t arc, std::uint32_t above) const {
         const std::uint32_t i = above - into_[arcs_[arc].head];

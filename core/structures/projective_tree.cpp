@@ -14,7 +14,7 @@
 // A tree has one derivation. With k heads a word: O(n^2 k) edges; siblings O(n k^2) more (McDonald & Pereira 2006),
 // grandparents k times as many (Koo & Collins 2010, model 1). Equal scores: lower labels first; otherwise what is lower
 // where two trees first differ, seen from the root: its modifier, then how far each of two neighbours reaches. The
-// best tree has loops of its own (eisner.hpp, second_order_trees.hpp), and so have sums of the first order.
+// best tree and sums have loops of their own: eisner.hpp, second_order_trees.hpp.
 #include "../hypergraph/recursions.hpp"
 #include "dependency.hpp"
 #include "dynamic_program.hpp"
@@ -290,7 +290,8 @@ struct ProjectiveTreeFamily {
         return true;
     }
     bool sums(Shape shape, const PartScores& scores, Space& space, double& log_z, double* expected) const {
-        return !options.second_order() && space.first_order.sums(arcs(shape), single_root, scores, log_z, expected);
+        if (!options.second_order()) return space.first_order.sums(arcs(shape), single_root, scores, log_z, expected);
+        return shape[0] > 0 && space.second_order.sums(shape, options, single_root, scores, log_z, expected);
     }
 };
 

@@ -1,6 +1,7 @@
 #include "second_order_trees.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "../base/interrupt.hpp"
 #include "../base/semiring.hpp"
@@ -27,12 +28,28 @@ std::uint32_t first_best(std::uint32_t begin, std::uint32_t end, Value value) {
     return best;
 }
 
-void raise(double* __restrict to, const double* __restrict from, double more, std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i) {
-        const double x = from[i] + more;
-        to[i] = x > to[i] ? x : to[i];
-    }
+struct Largest {
+    static constexpr double kZero = kLogZero, kOne = 0.0;
+    static double plus(double a, double b) { return b > a ? b : a; }
+    static double times(double a, double b) { return a + b; }
+};
+struct Sum {
+    static constexpr double kZero = 0.0, kOne = 1.0;
+    static double plus(double a, double b) { return a + b; }
+    static double times(double a, double b) { return a * b; }
+};
+
+template <class S>
+void add(double* __restrict to, const double* __restrict from, double more, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) to[i] = S::plus(to[i], S::times(from[i], more));
 }
+double dot(const double* a, const double* b, std::size_t n) {
+    double total = 0.0;
+    for (std::size_t i = 0; i < n; ++i) total += a[i] * b[i];
+    return total;
+}
+
+constexpr double kGrowth = 6.75;  // as in eisner.cpp
 
 }  // namespace
 
@@ -90,10 +107,10 @@ void SecondOrderTrees::lay_out(Shape shape, const DependencyBlocks& blocks, bool
     first_split_[0] = 0;
 }
 
-double& SecondOrderTrees::split(std::uint32_t arc, std::uint32_t sibling) {
-    if (grand_) return split_[sites_.sibling_part(arc, sibling) - sites_.sibling_part(0, kNone)];
+std::size_t SecondOrderTrees::split_at(std::uint32_t arc, std::uint32_t sibling) const {
+    if (grand_) return sites_.sibling_part(arc, sibling) - sites_.sibling_part(0, kNone);
     const std::size_t m = sites_.arcs()[arc].modifier, s = sites_.arcs()[sibling].modifier;
-    return split_[std::min(m, s) * (sites_.n_words() + 1) + std::max(m, s)];
+    return std::min(m, s) * (sites_.n_words() + 1) + std::max(m, s);
 }
 
 DependencySites::Range SecondOrderTrees::inside(std::uint32_t h, std::uint32_t e) const {
@@ -104,30 +121,43 @@ DependencySites::Range SecondOrderTrees::inside(std::uint32_t h, std::uint32_t e
     return {begin, end};
 }
 
+template <class S>
+void SecondOrderTrees::fill() {
+    const std::size_t n = sites_.n_words();
+    for (std::size_t h = 0; h <= n; ++h) std::fill_n(row(h, h), n_contexts(h), S::kOne);
+    InterruptCheck check;
+    for (std::size_t w = 1; w <= n; ++w) {
+        check();
+        if (siblings_) fill_splits<S>(w);
+        fill_arcs<S>(w);
+        fill_spans<S>(w);
+    }
+}
+
+template <class S>
 void SecondOrderTrees::fill_splits(std::size_t width) {
     const std::size_t n = sites_.n_words();
     if (!grand_) {
         for (std::size_t i = 1; i + width <= n; ++i) {
             const std::size_t j = i + width;
-            double best = kLogZero;
-            for (std::size_t k = i; k < j; ++k) best = std::max(best, *row(i, k) + *row(j, k + 1));
-            split_[i * (n + 1) + j] = best;
+            double total = S::kZero;
+            for (std::size_t k = i; k < j; ++k) total = S::plus(total, S::times(*row(i, k), *row(j, k + 1)));
+            split_[i * (n + 1) + j] = total;
         }
         return;
     }
     for (std::uint32_t at = first_split_[width]; at < first_split_[width + 1]; ++at) {
-        const auto [b, s] = splits_[at];
-        const std::uint32_t m = sites_.arcs()[b].modifier, other = sites_.arcs()[s].modifier;
-        const std::uint32_t low = m < other ? b : s, high = m < other ? s : b;
-        const std::uint32_t i = std::min(m, other), j = std::max(m, other);
+        const auto [low, high] = in_order(splits_[at]);
+        const std::uint32_t i = sites_.arcs()[low].modifier, j = sites_.arcs()[high].modifier;
         const std::size_t step_low = n_contexts(i), step_high = n_contexts(j);
         const double *x = row(i, i) + rank(low), *y = row(j, i + 1) + rank(high);
-        double best = kLogZero;
-        for (std::uint32_t k = i; k < j; ++k, x += step_low, y += step_high) best = std::max(best, *x + *y);
-        split(b, s) = best;
+        double total = S::kZero;
+        for (std::uint32_t k = i; k < j; ++k, x += step_low, y += step_high) total = S::plus(total, S::times(*x, *y));
+        split_[split_at(splits_[at].arc, splits_[at].sibling)] = total;
     }
 }
 
+template <class S>
 void SecondOrderTrees::fill_arcs(std::size_t width) {
     for (std::uint32_t at = first_of_width_[width]; at < first_of_width_[width + 1]; ++at) {
         const std::uint32_t b = by_width_[at];
@@ -136,48 +166,49 @@ void SecondOrderTrees::fill_arcs(std::size_t width) {
         const std::size_t n = n_contexts(h);
         double* to = arc_.data() + first_arc_[b];
         if (siblings_) {
-            std::fill_n(to, n, below(b, m > h ? h + 1 : h - 1) + scores_[sites_.sibling_part(b, kNone)]);
+            std::fill_n(to, n, S::times(below(b, m > h ? h + 1 : h - 1), scores_[sites_.sibling_part(b, kNone)]));
             const auto [begin, end] = sites_.between(b);
             for (std::uint32_t i = begin; i < end; ++i) {
                 const std::uint32_t s = sites_.out()[i];
-                const double *from = arc_.data() + first_arc_[s], between = split(b, s);
+                const double *from = arc_.data() + first_arc_[s], between = split_[split_at(b, s)];
                 const double own = scores_[sites_.sibling_part(b, s)];
-                for (std::size_t c = 0; c < n; ++c) {
-                    const double x = from[c] + between + own;
-                    to[c] = x > to[c] ? x : to[c];
-                }
+                for (std::size_t c = 0; c < n; ++c) to[c] = S::plus(to[c], S::times(S::times(from[c], between), own));
             }
         } else {
-            std::fill_n(to, n, kLogZero);
+            std::fill_n(to, n, S::kZero);
             for (std::uint32_t k = std::min(h, m); k < std::max(h, m); ++k)
-                raise(to, row(h, m > h ? k : k + 1), below(b, m > h ? k + 1 : k), n);
+                add<S>(to, row(h, m > h ? k : k + 1), below(b, m > h ? k + 1 : k), n);
         }
-        for (std::size_t c = 0; c < n; ++c) to[c] += labels_[b];
+        for (std::size_t c = 0; c < n; ++c) to[c] = S::times(to[c], labels_[b]);
         if (!grand_ || h == 0) continue;
         const auto [begin, end] = sites_.into(h);
         for (std::uint32_t c = begin; c < end; ++c) {
             const Part part = sites_.grandparent_part(b, c);
-            to[c - begin] = part == kNoPart ? kLogZero : to[c - begin] + scores_[part];
+            to[c - begin] = part == kNoPart ? S::kZero : S::times(to[c - begin], scores_[part]);
         }
     }
 }
 
-void SecondOrderTrees::fill_spans(std::size_t width) {
+template <class Visit>
+void SecondOrderTrees::each_span(std::size_t width, Visit visit) const {
     const auto n = static_cast<std::uint32_t>(sites_.n_words()), w = static_cast<std::uint32_t>(width);
-    const auto fill = [&](std::uint32_t h, std::uint32_t e) {
+    for (std::uint32_t h = single_root_ ? 1 : 0; h <= n; ++h) {
+        if (h + w <= n) visit(h, h + w);
+        if (h > w) visit(h, h - w);
+    }
+}
+
+template <class S>
+void SecondOrderTrees::fill_spans(std::size_t width) {
+    each_span(width, [&](std::uint32_t h, std::uint32_t e) {
         double* to = row(h, e);
-        const std::size_t count = n_contexts(h);
-        std::fill_n(to, count, kLogZero);
+        std::fill_n(to, n_contexts(h), S::kZero);
         const auto [begin, end] = inside(h, e);
         for (std::uint32_t i = begin; i < end; ++i) {
             const std::uint32_t b = sites_.out()[i];
-            raise(to, arc_.data() + first_arc_[b], below(b, e), count);
+            add<S>(to, arc_.data() + first_arc_[b], below(b, e), n_contexts(h));
         }
-    };
-    for (std::uint32_t h = single_root_ ? 1 : 0; h <= n; ++h) {
-        if (h + w <= n) fill(h, h + w);
-        if (h > w) fill(h, h - w);
-    }
+    });
 }
 
 double SecondOrderTrees::goal(std::uint32_t& root) const {
@@ -200,7 +231,6 @@ double SecondOrderTrees::goal(std::uint32_t& root) const {
 void SecondOrderTrees::best(Shape shape, const DependencyBlocks& blocks, bool single_root, const PartScores& scores,
                             Answer& answer) {
     lay_out(shape, blocks, single_root);
-    const std::size_t n = sites_.n_words();
     scores_ = scores.masked(masked_);
     labels_.resize(sites_.arcs().size());
     for (std::uint32_t b = 0; b < labels_.size(); ++b) {
@@ -210,14 +240,7 @@ void SecondOrderTrees::best(Shape shape, const DependencyBlocks& blocks, bool si
         else
             span_loops().row_maxima(own, 1, n_labels_, &labels_[b]);
     }
-    for (std::size_t h = 0; h <= n; ++h) std::fill_n(row(h, h), n_contexts(h), 0.0);
-    InterruptCheck check;
-    for (std::size_t w = 1; w <= n; ++w) {
-        check();
-        if (siblings_) fill_splits(w);
-        fill_arcs(w);
-        fill_spans(w);
-    }
+    fill<Largest>();
     std::uint32_t root = 0;
     answer.score = goal(root);
     answer.parts.clear();
@@ -276,7 +299,7 @@ void SecondOrderTrees::trace_arc(std::uint32_t b, std::uint32_t i, Parts& parts)
         const auto [begin, end] = sites_.between(b);
         for (std::uint32_t at = begin; at < end; ++at) {
             const std::uint32_t s = sites_.out()[at];
-            const double x = arc_[first_arc_[s] + i] + split(b, s) + scores_[sites_.sibling_part(b, s)];
+            const double x = arc_[first_arc_[s] + i] + split_[split_at(b, s)] + scores_[sites_.sibling_part(b, s)];
             if (!(x > highest)) continue;
             highest = x;
             sibling = s;
@@ -296,6 +319,209 @@ void SecondOrderTrees::trace_arc(std::uint32_t b, std::uint32_t i, Parts& parts)
     });
     open_.push_back({low_word, k, low_context, false});
     open_.push_back({high_word, k + 1, high_context, false});
+}
+
+double SecondOrderTrees::centre(const PartScores& scores) {
+    const auto arcs = sites_.arcs();
+    const double* given = scores.masked(masked_);
+    weights_.assign(given, given + scores.scores.size());
+    labels_.resize(arcs.size());
+    CompensatedSum taken;
+    const auto take = [&](Part part, double best) { weights_[part] -= best; };
+    for (std::size_t m = 1; m <= sites_.n_words(); ++m) {
+        const auto [begin, end] = sites_.into(m);
+        double of_siblings = kLogZero, of_grandparents = kLogZero, of_arcs = kLogZero;
+        for (std::uint32_t b = begin; b < end; ++b) {
+            const auto [first, last] = siblings_ ? sites_.sibling_parts(b) : DependencySites::Range{0, 0};
+            for (Part part = first; part < last; ++part) of_siblings = std::max(of_siblings, given[part]);
+            const auto [first_g, last_g] = grand_ ? sites_.grandparent_parts(b) : DependencySites::Range{0, 0};
+            for (Part part = first_g; part < last_g; ++part) of_grandparents = std::max(of_grandparents, given[part]);
+        }
+        if (siblings_ && of_siblings == kLogZero) return -kLogZero;
+        if (!siblings_) of_siblings = 0.0;
+        if (of_grandparents == kLogZero) of_grandparents = 0.0;
+        for (std::uint32_t b = begin; b < end; ++b) {
+            if (siblings_) {
+                const auto [first, last] = sites_.sibling_parts(b);
+                for (Part part = first; part < last; ++part) take(part, of_siblings);
+            }
+            if (grand_) {
+                const auto [first, last] = sites_.grandparent_parts(b);
+                for (Part part = first; part < last; ++part) take(part, of_grandparents);
+            }
+            const Part first = sites_.arc_part(b, 0);  // an arc of the root has no grandparent
+            for (Part part = first; part < first + n_labels_; ++part) {
+                if (arcs[b].head == 0) take(part, of_grandparents);
+                of_arcs = std::max(of_arcs, weights_[part]);
+            }
+        }
+        if (of_arcs == kLogZero) return -kLogZero;
+        for (std::uint32_t b = begin; b < end; ++b)
+            for (Part part = sites_.arc_part(b, 0); part < sites_.arc_part(b, 0) + n_labels_; ++part)
+                take(part, of_arcs);
+        for (const double x : {of_siblings, of_grandparents, of_arcs}) taken.add(x);
+    }
+    kernels().exponentials(weights_.data(), weights_.size(), weights_.data());
+    for (std::size_t m = 1; m <= sites_.n_words(); ++m) {
+        const auto [begin, end] = sites_.into(m);
+        double sum = 0.0, most = 0.0;
+        for (std::uint32_t b = begin; b < end; ++b) {
+            span_loops().row_sums(weights_.data() + sites_.arc_part(b, 0), 1, n_labels_, &labels_[b]);
+            sum += labels_[b];
+            most = std::max(most, labels_[b]);
+        }
+        const double divisor = std::min(sum, kGrowth * most);
+        for (std::uint32_t b = begin; b < end; ++b) labels_[b] /= divisor;
+        taken.add(std::log(divisor));
+    }
+    return taken.value();
+}
+
+double SecondOrderTrees::total() const {
+    const std::size_t n = sites_.n_words();
+    if (!single_root_) return *row(0, n);
+    double sum = 0.0;
+    const auto [begin, end] = sites_.right_of(0);
+    for (std::uint32_t i = begin; i < end; ++i) {
+        const std::uint32_t b = sites_.out()[i];
+        sum += below(b, 1) * below(b, n) * labels_[b] * (siblings_ ? scores_[sites_.sibling_part(b, kNone)] : 1.0);
+    }
+    return sum;
+}
+
+bool SecondOrderTrees::sums(Shape shape, const DependencyBlocks& blocks, bool single_root, const PartScores& scores,
+                            double& log_z, double* expected) {
+    lay_out(shape, blocks, single_root);
+    const double taken = centre(scores);
+    if (taken == -kLogZero) return false;
+    scores_ = weights_.data();
+    std::ranges::fill(span_, 0.0);  // where a word is not reached, nothing may stand that is not finite
+    fill<Sum>();
+    const double z = total();
+    if (!(z > 1e-200 && z < 1e200)) return false;
+    log_z = taken + std::log(z);
+    if (!expected) return true;
+
+    std::fill_n(expected, sites_.n_parts(), 0.0);
+    around_span_.assign(span_.size(), 0.0);
+    around_arc_.assign(arc_.size(), 0.0);
+    around_split_.assign(split_.size(), 0.0);
+    outside_goal(expected);
+    InterruptCheck check;
+    for (std::size_t w = sites_.n_words(); w > 0; --w) {
+        check();
+        outside_spans(w);
+        outside_arcs(w, expected);
+        if (siblings_) outside_splits(w);
+    }
+    const std::size_t n_arc_parts = sites_.blocks().front().size();
+    for (std::size_t part = n_arc_parts; part < sites_.n_parts(); ++part) expected[part] /= z;
+    for (std::uint32_t b = 0; b < sites_.arcs().size(); ++b) {  // so far the sum over its labels, at the first of them
+        double* own = expected + sites_.arc_part(b, 0);
+        const double* weights = weights_.data() + sites_.arc_part(b, 0);
+        double all = 0.0;
+        for (std::size_t label = 0; label < n_labels_; ++label) all += weights[label];
+        const double share = all > 0.0 ? *own / z / all : 0.0;
+        for (std::size_t label = 0; label < n_labels_; ++label) own[label] = share * weights[label];
+    }
+    return true;
+}
+
+void SecondOrderTrees::outside_goal(double* expected) {
+    const std::size_t n = sites_.n_words();
+    if (!single_root_) {
+        around_span_[first_span_[0] + n] = 1.0;
+        return;
+    }
+    const auto [begin, end] = sites_.right_of(0);
+    for (std::uint32_t i = begin; i < end; ++i) {
+        const std::uint32_t b = sites_.out()[i];
+        const double own = labels_[b] * (siblings_ ? scores_[sites_.sibling_part(b, kNone)] : 1.0);
+        const double left = below(b, 1), right = below(b, n);
+        around_below(b, 1) += own * right;
+        around_below(b, n) += own * left;
+        expected[sites_.arc_part(b, 0)] = own * left * right;
+        if (siblings_) expected[sites_.sibling_part(b, kNone)] = own * left * right;
+    }
+}
+
+void SecondOrderTrees::outside_spans(std::size_t width) {
+    each_span(width, [&](std::uint32_t h, std::uint32_t e) {
+        const double* around = around_span_.data() + (row(h, e) - span_.data());
+        const std::size_t n = n_contexts(h);
+        const auto [begin, end] = inside(h, e);
+        for (std::uint32_t i = begin; i < end; ++i) {
+            const std::uint32_t b = sites_.out()[i];
+            add<Sum>(around_arc_.data() + first_arc_[b], around, below(b, e), n);
+            around_below(b, e) += dot(around, arc_.data() + first_arc_[b], n);
+        }
+    });
+}
+
+void SecondOrderTrees::outside_arcs(std::size_t width, double* expected) {
+    for (std::uint32_t at = first_of_width_[width]; at < first_of_width_[width + 1]; ++at) {
+        const std::uint32_t b = by_width_[at];
+        const auto [h, m, site] = sites_.arcs()[b];
+        if (single_root_ && h == 0) continue;
+        const std::size_t n = n_contexts(h);
+        const double *around = around_arc_.data() + first_arc_[b], *own = arc_.data() + first_arc_[b];
+        expected[sites_.arc_part(b, 0)] = dot(around, own, n);
+        chain_.assign(n, 0.0);  // around the arc without its own part, label and grandparent
+        const std::uint32_t first = grand_ && h > 0 ? sites_.into(h).begin : 0;
+        for (std::uint32_t c = 0; c < n; ++c) {
+            chain_[c] = around[c] * labels_[b];
+            if (!grand_ || h == 0) continue;
+            const Part part = sites_.grandparent_part(b, first + c);
+            chain_[c] *= part == kNoPart ? 0.0 : scores_[part];
+            if (part != kNoPart) expected[part] = around[c] * own[c];
+        }
+        if (siblings_) {
+            double all = 0.0;
+            for (const double x : chain_) all += x;
+            const Part nearest = sites_.sibling_part(b, kNone);
+            const std::size_t e = m > h ? h + 1 : h - 1;
+            around_below(b, e) += all * scores_[nearest];
+            expected[nearest] = all * below(b, e) * scores_[nearest];
+            const auto [begin, end] = sites_.between(b);
+            for (std::uint32_t i = begin; i < end; ++i) {
+                const std::uint32_t s = sites_.out()[i];
+                const Part part = sites_.sibling_part(b, s);
+                const std::size_t place = split_at(b, s);
+                const double inner = dot(chain_.data(), arc_.data() + first_arc_[s], n) * scores_[part];
+                add<Sum>(around_arc_.data() + first_arc_[s], chain_.data(), split_[place] * scores_[part], n);
+                around_split_[place] += inner;
+                expected[part] = inner * split_[place];
+            }
+        } else {
+            for (std::uint32_t k = std::min(h, m); k < std::max(h, m); ++k) {
+                const double* from = row(h, m > h ? k : k + 1);
+                const std::size_t e = m > h ? k + 1 : k;
+                add<Sum>(around_span_.data() + (from - span_.data()), chain_.data(), below(b, e), n);
+                around_below(b, e) += dot(chain_.data(), from, n);
+            }
+        }
+    }
+}
+
+void SecondOrderTrees::outside_splits(std::size_t width) {
+    const auto push = [&](std::size_t place, std::uint32_t i, std::uint32_t j, std::size_t low, std::size_t high) {
+        const double around = around_split_[place];
+        if (around == 0.0) return;
+        for (std::uint32_t k = i; k < j; ++k) {
+            const std::size_t x = static_cast<std::size_t>(row(i, k) - span_.data()) + low;
+            const std::size_t y = static_cast<std::size_t>(row(j, k + 1) - span_.data()) + high;
+            around_span_[x] += around * span_[y];
+            around_span_[y] += around * span_[x];
+        }
+    };
+    const std::size_t n = sites_.n_words();
+    for (std::uint32_t i = 1; !grand_ && i + width <= n; ++i)
+        push(i * (n + 1) + i + width, i, static_cast<std::uint32_t>(i + width), 0, 0);
+    for (std::uint32_t at = first_split_[width]; grand_ && at < first_split_[width + 1]; ++at) {
+        const auto [low, high] = in_order(splits_[at]);
+        push(split_at(splits_[at].arc, splits_[at].sibling), sites_.arcs()[low].modifier, sites_.arcs()[high].modifier,
+             rank(low), rank(high));
+    }
 }
 
 }  // namespace tw
