@@ -18,6 +18,7 @@
 // lie side by side; nodes of a span are
 //     [several: L][whole: L][child: L][rest: L]
 #include <cmath>
+#include <numbers>
 #include <stdexcept>
 
 #include "bracketing.hpp"
@@ -180,6 +181,8 @@ struct NestedFamily {
 
     struct Space {
         std::vector<double> scores, nodes, pairs;  // pairs: by child, as `parents`
+        std::vector<double> sums, of_sums, factors, more;
+        std::vector<std::int32_t> powers;
     };
 
     bool best(Shape shape, const PartScores& scores, Space& space, Answer& out) const {
@@ -228,7 +231,57 @@ struct NestedFamily {
         return true;
     }
 
-    bool sums(Shape, const PartScores&, Space&, double&, double*) const { return false; }
+    // Sums without logarithms. Each kind of node of a span has a power of two of its own, so that the largest of its
+    // labels is from 1/2 to 1. False where some label is further below that than kLeast, a score is beyond kMost or two
+    // splits are further apart than kFar, so that nothing that is not zero becomes zero; or where the sum of splits is
+    // more than kDeep below the largest, so that no derivative leaves the range.
+    bool sums(Shape shape, const PartScores& scores, Space& space, double& log_z, double* expected) const {
+        const std::size_t n = shape[0], L = n_labels;
+        if (n == 0 || shape.size() > 1 || !exponentiate(n, scores, space)) return false;
+        const Program program{*this, shape};
+        const double* factors = space.factors.data();
+        space.sums.assign(program.n_nodes(), 0.0);
+        space.powers.assign(4 * n_spans(n), 0);
+        InterruptCheck check;
+        for (std::size_t i = n; i-- > 0;)
+            for (std::size_t j = i + 1; j <= n; ++j) {
+                check();
+                double* several = space.sums.data() + program.several(i, j);
+                double *whole = several + L, *child = whole + L, *rest = child + L;
+                std::int32_t* power = &space.powers[program.several(i, j) / L];
+                const double* span = factors + span_part(n, i, j, 0);
+                if (j > i + 1) {
+                    if (!add_splits(program, i, j, space, several, power[0])) return false;
+                    power[1] = power[0];
+                    for (std::size_t l = 0; l < L; ++l) whole[l] = several[l] * span[l];
+                } else {
+                    std::copy_n(span, L, whole);
+                    for (std::uint32_t p = starts[L]; p < starts[L + 1]; ++p) child[parents[p]] = space.pairs[p];
+                }
+                if (!scaled(whole, power[1])) return false;
+                // Of a word alone a bare child is there already, with the power 0.
+                const double into = std::ldexp(1.0, j > i + 1 ? 0 : power[1]);
+                power[2] = j > i + 1 ? power[1] : 0;
+                for (std::size_t l = 0; l < L; ++l)
+                    for (std::uint32_t p = starts[l]; p < starts[l + 1]; ++p)
+                        child[parents[p]] += whole[l] * into * space.pairs[p];
+                if (!scaled(child, power[2])) return false;
+                power[3] = std::max(power[0], power[2]);
+                if (j == i + 1) power[3] = power[2];
+                const double a = j > i + 1 ? std::ldexp(1.0, power[0] - power[3]) : 0.0;
+                const double b = std::ldexp(1.0, power[2] - power[3]);
+                for (std::size_t l = 0; l < L; ++l) rest[l] = several[l] * a + child[l] * b;
+                if (lost(several, a) || lost(child, b) || !scaled(rest, power[3])) return false;
+            }
+        const double* whole = space.sums.data() + program.whole(0, n);
+        double total = 0.0;
+        for (std::size_t l = 0; l < L; ++l) total += whole[l] * factors[child_part(n, L, l)] * (may(L, l) ? 1.0 : 0.0);
+        const std::int32_t power = space.powers[program.whole(0, n) / L];
+        log_z = total > 0.0 ? std::log(total) + power * std::numbers::ln2 : kLogZero;
+        if (expected) std::fill_n(expected, factors_size(n), 0.0);
+        if (expected && total > 0.0) spread(program, total, space, expected);
+        return true;
+    }
 
     std::vector<double> inside_best(Shape shape, const PartScores& scores, Space& space) const {
         if (shape.size() > 1) return hypergraph::inside(MaxPlus{}, program(shape), scores);
@@ -300,6 +353,155 @@ private:
         for (std::size_t l = 0; l < L; ++l)
             if (may(L, l)) goal = std::max(goal, nodes[program.whole(0, n) + l] + values[child_part(n, L, l)]);
         return values;
+    }
+
+    static constexpr double kLeast = 1e-110, kMost = 100.0, kMostOfSplits = 30.0;
+    static constexpr int kFar = 240, kDeep = 580;  // powers of two
+
+    std::size_t factors_size(std::size_t n) const { return split_part(n, n, 0); }
+
+    // Exponentiated scores, those of pairs also by child. False: too large or too small.
+    bool exponentiate(std::size_t n, const PartScores& scores, Space& space) const {
+        const double* values = scores.masked(space.scores);
+        const std::size_t size = factors_size(n);
+        const std::size_t splits = split_part(n, 0, 0);
+        for (std::size_t i = 0; i < size; ++i)
+            if (std::abs(values[i]) > (i < splits ? kMost : kMostOfSplits) && values[i] != kLogZero) return false;
+        space.factors.assign(values, values + size);
+        kernels().exponentials(space.factors.data(), size, space.factors.data());
+        space.pairs.resize(parents.size());
+        for (std::size_t child = 0; child <= n_labels; ++child)
+            for (std::uint32_t p = starts[child]; p < starts[child + 1]; ++p)
+                space.pairs[p] = space.factors[child_part(n, parents[p], child)];
+        return true;
+    }
+
+    // Scales labels so that the largest is from 1/2 to 1. False: another one that is not zero is too small then.
+    bool scaled(double* labels, std::int32_t& power) const {
+        double most = 0.0;
+        for (std::size_t l = 0; l < n_labels; ++l) most = std::max(most, labels[l]);
+        if (most == 0.0) {
+            power = 0;
+            return true;
+        }
+        int shift;
+        std::frexp(most, &shift);
+        power += shift;
+        const double by = std::ldexp(1.0, -shift);
+        bool good = true;
+        for (std::size_t l = 0; l < n_labels; ++l) {
+            labels[l] *= by;
+            good = good && (labels[l] == 0.0 || labels[l] >= kLeast);
+        }
+        return good;
+    }
+    // Whether labels that are not all zero are multiplied by next to nothing.
+    bool lost(const double* labels, double by) const {
+        if (by >= std::ldexp(1.0, -kFar)) return false;
+        return std::any_of(labels, labels + n_labels, [](double x) { return x > 0.0; });
+    }
+
+    // Two children or more: `power` is that of the sum. False: too far apart, or too small.
+    bool add_splits(const Program& program, std::size_t i, std::size_t j, Space& space, double* several,
+                    std::int32_t& power) const {
+        const std::size_t L = n_labels;
+        bool first = true;
+        for (std::size_t k = i + 1; k < j; ++k) {
+            const double *child = &space.sums[program.child(i, k)], *rest = &space.sums[program.rest(k, j)];
+            const double* split = &space.factors[split_part(program.n, k, 0)];
+            const std::int32_t own = space.powers[program.child(i, k) / L] + space.powers[program.rest(k, j) / L];
+            if (std::none_of(child, child + L, [](double x) { return x > 0.0; }) ||
+                std::none_of(rest, rest + L, [](double x) { return x > 0.0; }))
+                continue;
+            if (first) power = own;
+            first = false;
+            if (own < power - kFar) return false;
+            if (own > power) {  // the sum so far is smaller
+                if (own - power > kFar) return false;
+                const double by = std::ldexp(1.0, power - own);
+                for (std::size_t l = 0; l < L; ++l) several[l] *= by;
+                power = own;
+            }
+            const double by = std::ldexp(1.0, own - power);
+            for (std::size_t l = 0; l < L; ++l) several[l] += child[l] * rest[l] * (split[l] * by);
+        }
+        const std::int32_t before = power;
+        return scaled(several, power) && before - power < kDeep;
+    }
+
+    // Derivatives of log Z by the scaled sums, from the whole sentence down; those of what is zero do not matter.
+    void spread(const Program& program, double total, Space& space, double* expected) const {
+        const std::size_t n = program.n, L = n_labels;
+        const double *factors = space.factors.data(), *sums = space.sums.data();
+        space.of_sums.assign(program.n_nodes(), 0.0);
+        space.more.assign(parents.size() + L, 0.0);
+        double *of_sums = space.of_sums.data(), *of_pairs = space.more.data(), *through = of_pairs + parents.size();
+        for (std::size_t l = 0; l < L; ++l) {
+            if (!may(L, l)) continue;
+            const double factor = factors[child_part(n, L, l)] / total;
+            of_sums[program.whole(0, n) + l] = factor;
+            expected[child_part(n, L, l)] = factor * sums[program.whole(0, n) + l];
+        }
+        InterruptCheck check;
+        for (std::size_t i = 0; i < n; ++i)
+            for (std::size_t j = n; j > i; --j) {
+                check();
+                const std::size_t at = program.several(i, j);
+                double *of_several = of_sums + at, *of_whole = of_several + L, *of_child = of_whole + L,
+                       *of_rest = of_child + L;
+                const double *several = sums + at, *whole = several + L, *child = whole + L, *rest = child + L;
+                const std::int32_t* power = &space.powers[at / L];
+                const double a = j > i + 1 ? std::ldexp(1.0, power[0] - power[3]) : 0.0;
+                const double b = std::ldexp(1.0, power[2] - power[3]), c = std::ldexp(1.0, power[1] - power[2]);
+                for (std::size_t l = 0; l < L; ++l) {
+                    const double above = rest[l] > 0.0 ? of_rest[l] : 0.0;
+                    of_several[l] += above * a;
+                    of_child[l] = child[l] > 0.0 ? of_child[l] + above * b : 0.0;
+                }
+                for (std::size_t l = 0; l < L; ++l) {
+                    if (whole[l] == 0.0) continue;
+                    double sum = 0.0;
+                    for (std::uint32_t p = starts[l]; p < starts[l + 1]; ++p) {
+                        const double one = of_child[parents[p]] * space.pairs[p] * c;
+                        sum += one;
+                        of_pairs[p] += one * whole[l];
+                    }
+                    of_whole[l] += sum;
+                    expected[span_part(n, i, j, l)] = of_whole[l] * whole[l];
+                }
+                if (j == i + 1) {
+                    const double bare = std::ldexp(1.0, -power[2]);
+                    for (std::uint32_t p = starts[L]; p < starts[L + 1]; ++p)
+                        of_pairs[p] += of_child[parents[p]] * space.pairs[p] * bare;
+                    continue;
+                }
+                const double* span = factors + span_part(n, i, j, 0);
+                const double d = std::ldexp(1.0, power[0] - power[1]);
+                for (std::size_t l = 0; l < L; ++l)
+                    through[l] = several[l] > 0.0 ? of_several[l] + of_whole[l] * span[l] * d : 0.0;
+                for (std::size_t k = i + 1; k < j; ++k) {
+                    const std::size_t left = program.child(i, k), right = program.rest(k, j);
+                    const std::int32_t own = space.powers[left / L] + space.powers[right / L];
+                    const double by = std::ldexp(1.0, own - power[0]);
+                    add_derivatives(through, by, factors + split_part(n, k, 0), sums + left, sums + right,
+                                    of_sums + left, of_sums + right, expected + split_part(n, k, 0), L);
+                }
+            }
+        for (std::size_t child = 0; child <= L; ++child)
+            for (std::uint32_t p = starts[child]; p < starts[child + 1]; ++p)
+                expected[child_part(n, parents[p], child)] = of_pairs[p];
+    }
+
+    static void add_derivatives(const double* __restrict through, double by, const double* __restrict split,
+                                const double* __restrict child, const double* __restrict rest,
+                                double* __restrict of_child, double* __restrict of_rest, double* __restrict of_split,
+                                std::size_t n) {
+        for (std::size_t l = 0; l < n; ++l) {
+            const double one = through[l] * (split[l] * by), left = one * rest[l];
+            of_child[l] += left;
+            of_rest[l] += one * child[l];
+            of_split[l] += left * child[l];
+        }
     }
 
     static void add_split(double* __restrict several, const double* __restrict child, const double* __restrict rest,

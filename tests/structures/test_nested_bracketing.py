@@ -159,3 +159,22 @@ def test_sentences_without_words_have_one_tree():
     assert structure.log_partition(shape, np.zeros(9)) == 0.0
     ((parts, score),) = structure.best(shape, np.zeros(9))
     assert (parts.tolist(), score) == ([], 0.0)
+
+
+@pytest.mark.parametrize("scale", [0.1, 1.0, 5.0, 30.0, 200.0])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_sums_without_logarithms_are_those_of_the_recursions(scale, sparse):
+    """To require that the whole sentence is a constituent changes nothing, but only the recursions answer that."""
+    rng, n, L = np.random.default_rng(1), 18, 5
+    mask = (rng.random((L + 1) ** 2) < 0.6).astype(np.uint8) if sparse else None
+    structure = _core.PartStructure.nested_bracketing(L, mask)
+    for _ in range(4):
+        scores = rng.normal(size=n_parts(n, L)) * scale
+        scores[rng.random(len(scores)) < (0.3 if sparse else 0.0)] = -np.inf
+        plain, required = (np.array(shape, dtype=np.uint32) for shape in ([n], [n, 0, n]))
+        expected = structure.log_partition(required, scores)
+        assert structure.log_partition(plain, scores) == pytest.approx(expected, rel=1e-12, abs=1e-12)
+        if expected > -math.inf:
+            np.testing.assert_allclose(
+                structure.marginals(plain, scores), structure.marginals(required, scores), rtol=1e-9, atol=1e-12
+            )
