@@ -33,7 +33,7 @@ _HOMES = {
     "estimators.structured": ("StructuredPredictor",),
     "features.templates": ("Templates",),
     "labels.scheme_constraints": ("SchemeConstraints", "scheme_constraints"),
-    "labels.trees": ("Constituent",),
+    "structures.constituents": ("Constituent",),
     "learners.batch": ("CuttingPlane", "FrankWolfe"),
     "learners.confidence": ("AROW",),
     "learners.crf": ("CRF",),

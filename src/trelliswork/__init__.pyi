@@ -25,7 +25,7 @@ from trelliswork.estimators.structured import StructuredPredictor as StructuredP
 from trelliswork.features.templates import Templates as Templates
 from trelliswork.labels.scheme_constraints import SchemeConstraints as SchemeConstraints
 from trelliswork.labels.scheme_constraints import scheme_constraints as scheme_constraints
-from trelliswork.labels.trees import Constituent as Constituent
+from trelliswork.structures.constituents import Constituent as Constituent
 from trelliswork.learners.batch import CuttingPlane as CuttingPlane
 from trelliswork.learners.batch import FrankWolfe as FrankWolfe
 from trelliswork.learners.confidence import AROW as AROW

@@ -8,7 +8,7 @@ import pytest
 from reference.published import located
 from trelliswork import corpora
 from trelliswork.errors import InvalidInput
-from trelliswork.labels.trees import Constituent
+from trelliswork.structures.constituents import Constituent
 
 MANY_LINES = """
 ( (S

@@ -12,7 +12,7 @@ import trelliswork as tw
 from reference.bracketings import every_bracketing
 from trelliswork import _core, learners
 from trelliswork.errors import InvalidInput, Unsatisfiable
-from trelliswork.labels.trees import Constituent
+from trelliswork.structures.constituents import Constituent
 
 TREES = [
     "(S (NP (DT the) (NN dog)) (VP (VBZ barks)))",

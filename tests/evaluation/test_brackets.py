@@ -10,7 +10,7 @@ from reference.published import located
 from trelliswork.corpora import read_brackets
 from trelliswork.errors import InvalidInput
 from trelliswork.evaluation import bootstrap_of_counts, bracket_scores
-from trelliswork.labels.trees import Constituent
+from trelliswork.structures.constituents import Constituent
 
 GOLD = "(TOP (S (NP (PRP She)) (VP (VBD saw) (NP (DT a) (NN man)) (PP (IN in) (NP (NN rain)))) (. .)))"
 

@@ -52,7 +52,7 @@ _HOMES = {
         "suggest_scheme",
         "validate_labels",
     ),
-    "labels.trees": ("Constituent", "TreeSpan"),
+    "structures.constituents": ("Constituent", "TreeSpan"),
 }
 
 __getattr__, __dir__, __all__ = attach(__name__, _HOMES)

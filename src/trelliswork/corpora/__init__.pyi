@@ -42,7 +42,7 @@ from trelliswork.labels.spans import labels_from_spans as labels_from_spans
 from trelliswork.labels.spans import spans as spans
 from trelliswork.labels.spans import suggest_scheme as suggest_scheme
 from trelliswork.labels.spans import validate_labels as validate_labels
-from trelliswork.labels.trees import Constituent as Constituent
-from trelliswork.labels.trees import TreeSpan as TreeSpan
+from trelliswork.structures.constituents import Constituent as Constituent
+from trelliswork.structures.constituents import TreeSpan as TreeSpan
 
 __all__ = ["Alignment", "ConlluSentence", "Constituent", "Corpus", "EmptyNode", "Example", "FusedToken", "LabelProblem", "LabelTable", "Misaligned", "Sentence", "Span", "TextLine", "TokenTable", "TreeSpan", "Treebank", "TreebankSentence", "Word", "align_spans", "convert_labels", "find_offsets", "ingredients", "labels_from_spans", "read_blocks", "read_brackets", "read_columns", "read_conllu", "read_csv", "read_jsonl", "read_table", "read_table_blocks", "read_text", "read_treebank", "read_treebank_blocks", "sentences", "spans", "spans_from_labels", "suggest_scheme", "token_offsets", "validate_labels", "write_brackets", "write_columns", "write_conllu", "write_csv", "write_jsonl"]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from trelliswork.arguments import shown
 from trelliswork.corpora.files import Source, Target, name_of, numbered_lines, writing
 from trelliswork.errors import InvalidInput
-from trelliswork.labels.trees import BracketReader, Constituent, cleaned
+from trelliswork.structures.constituents import BracketReader, Constituent, cleaned
 
 __all__ = ["read_brackets", "write_brackets"]
 

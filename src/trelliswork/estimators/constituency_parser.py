@@ -15,10 +15,10 @@ from trelliswork.estimators.fitted import atomic, snapshot
 from trelliswork.estimators.linear import LinearEstimator
 from trelliswork.features.inputs import Inputs, inputs_of
 from trelliswork.labels.constituents import chains_of, rows_of_trees, sentences_of, tree_of, trees_of
-from trelliswork.labels.trees import TOP, Constituent
 from trelliswork.learners.training import FloatArray
 from trelliswork.models.constituents import ConstituentExplanation, ConstituentModel, Limits, TreeBatch
 from trelliswork.structures import checks
+from trelliswork.structures.constituents import TOP, Constituent
 
 if TYPE_CHECKING:
     from trelliswork.evaluation.brackets import BracketScores

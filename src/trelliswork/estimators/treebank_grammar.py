@@ -11,9 +11,9 @@ import numpy as np
 from trelliswork.arguments import shown
 from trelliswork.errors import InvalidInput
 from trelliswork.estimators.hmm.unknown_words import UnseenTokens, lexicon
-from trelliswork.labels.trees import Constituent
 from trelliswork.structures import checks
 from trelliswork.structures.checks import FloatArray
+from trelliswork.structures.constituents import Constituent
 
 __all__ = ["START", "Annotation", "TreebankGrammar", "WordScores", "counted"]
 

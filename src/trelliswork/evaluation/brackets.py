@@ -19,7 +19,7 @@ from trelliswork.errors import InvalidInput
 from trelliswork.evaluation.pairs import zipped
 from trelliswork.evaluation.scores import Score
 from trelliswork.evaluation.text import aligned
-from trelliswork.labels.trees import TOP, Constituent, cleaned
+from trelliswork.structures.constituents import TOP, Constituent, cleaned
 
 __all__ = ["PUNCTUATION", "BracketScores", "bracket_scores"]
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from trelliswork.arguments import refuse_no_list, shown
 from trelliswork.corpora.tables import TokenTable
 from trelliswork.errors import InvalidInput
-from trelliswork.labels.trees import NO_TAG, TOP, Constituent
+from trelliswork.structures.constituents import NO_TAG, TOP, Constituent
 
 __all__ = ["JOINS", "chains_of", "checked_tree", "joined_by", "rows_of_trees", "sentences_of", "tree_of", "trees_of"]
 

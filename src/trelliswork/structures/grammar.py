@@ -12,10 +12,10 @@ import numpy.typing as npt
 from trelliswork import _core
 from trelliswork.arguments import shown
 from trelliswork.errors import InvalidInput, Unsatisfiable
-from trelliswork.labels.trees import Constituent
 from trelliswork.structures import checks
 from trelliswork.structures.bracketing import checked_spans, table_of_spans
 from trelliswork.structures.checks import FloatArray
+from trelliswork.structures.constituents import Constituent
 from trelliswork.structures.parts import Numbers, PartScores
 from trelliswork.structures.results import Parse
 

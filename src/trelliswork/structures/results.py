@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from trelliswork.labels.trees import Constituent
+from trelliswork.structures.constituents import Constituent
 
 __all__ = [
     "Brackets",

@@ -11,7 +11,6 @@ from trelliswork import _core
 from trelliswork.errors import InvalidInput
 from trelliswork.features.inputs import Inputs
 from trelliswork.labels.constituents import chains_of, joined_by, rows_of_trees, tree_of, trees_of
-from trelliswork.labels.trees import Constituent
 from trelliswork.models.constituents import (
     ConstituentModel,
     constituent_channels,
@@ -19,6 +18,7 @@ from trelliswork.models.constituents import (
     constituent_structure,
 )
 from trelliswork.structures import checks
+from trelliswork.structures.constituents import Constituent
 from trelliswork.training.examples import DevScore, Examples
 from trelliswork.training.same_run import checksum_of_array
 from trelliswork.training.weighting import Weighting

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trelliswork.errors import InvalidInput
-from trelliswork.labels.trees import Constituent, cleaned
+from trelliswork.structures.constituents import Constituent, cleaned
 
 LABELS = st.sampled_from(["S", "NP", "VP", "-LRB-", "PRP$", "ADVP|PRT"])
 WORDS = st.sampled_from(["a", "b", "-LRB-", "''", "\u00a0x", "é"])
