@@ -14,6 +14,7 @@ from trelliswork.errors import Unsatisfiable as Unsatisfiable
 from trelliswork.estimators.committee.committee import Committee as Committee
 from trelliswork.estimators.constituency_parser import ConstituencyParser as ConstituencyParser
 from trelliswork.estimators.dependency_parser import DependencyParser as DependencyParser
+from trelliswork.estimators.grammar import Grammar as Grammar
 from trelliswork.estimators.hmm.hmm import HMM as HMM
 from trelliswork.estimators.loading import load as load
 from trelliswork.estimators.multiclass.classifier import MulticlassClassifier as MulticlassClassifier
@@ -25,7 +26,6 @@ from trelliswork.estimators.structured import StructuredPredictor as StructuredP
 from trelliswork.features.templates import Templates as Templates
 from trelliswork.labels.scheme_constraints import SchemeConstraints as SchemeConstraints
 from trelliswork.labels.scheme_constraints import scheme_constraints as scheme_constraints
-from trelliswork.structures.constituents import Constituent as Constituent
 from trelliswork.learners.batch import CuttingPlane as CuttingPlane
 from trelliswork.learners.batch import FrankWolfe as FrankWolfe
 from trelliswork.learners.confidence import AROW as AROW
@@ -49,10 +49,10 @@ from trelliswork.structures.batch import ChainBatch as ChainBatch
 from trelliswork.structures.beam import beam_search as beam_search
 from trelliswork.structures.bracketing import Bracketing as Bracketing
 from trelliswork.structures.chain import Chain as Chain
+from trelliswork.structures.constituents import Constituent as Constituent
 from trelliswork.structures.custom.structure import Structure as Structure
 from trelliswork.structures.dependency import DependencyTree as DependencyTree
 from trelliswork.structures.expectation import ExpectationPass as ExpectationPass
-from trelliswork.structures.grammar import Grammar as Grammar
 from trelliswork.structures.grammar import Parses as Parses
 from trelliswork.structures.ngram import NGramChain as NGramChain
 from trelliswork.structures.parts import Batch as Batch

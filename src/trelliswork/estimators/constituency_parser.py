@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from trelliswork.arguments import shown
+from trelliswork.arguments import refuse_no_list, shown
+from trelliswork.corpora.tables import TokenTable
 from trelliswork.errors import InvalidInput
 from trelliswork.estimators.base import store
 from trelliswork.estimators.fitted import atomic, snapshot
 from trelliswork.estimators.linear import LinearEstimator
 from trelliswork.features.inputs import Inputs, inputs_of
-from trelliswork.labels.constituents import chains_of, rows_of_trees, sentences_of, tree_of, trees_of
+from trelliswork.labels.constituents import chains_of, rows_of_trees, tree_of, trees_of
 from trelliswork.learners.training import FloatArray
 from trelliswork.models.constituents import ConstituentExplanation, ConstituentModel, Limits, TreeBatch
 from trelliswork.structures import checks
-from trelliswork.structures.constituents import TOP, Constituent
+from trelliswork.structures.constituents import NO_TAG, TOP, Constituent
 
 if TYPE_CHECKING:
     from trelliswork.evaluation.brackets import BracketScores
@@ -138,14 +139,14 @@ class ConstituencyParser(LinearEstimator):
         self._check_parameters()
         if X_dev is not None:
             y_dev = _own_trees(X_dev, y_dev, "y_dev")
-            X_dev = sentences_of(X_dev, "X_dev")
+            X_dev = _sentences(X_dev, "X_dev")
         return self._learn(self._examples(X, y, sample_weight), X_dev, y_dev, callback, resume)
 
     def _examples(self, X: Any, y: Any, sample_weight: Any = None, **more: Any) -> ConstituentExamples:
         from trelliswork.training.constituent_examples import ConstituentExamples  # only training needs it
 
         trees = _own_trees(X, y, "y")
-        sentences = sentences_of(X)
+        sentences = _sentences(X)
         if not any(map(len, sentences)):
             raise InvalidInput("X has no words to learn from: pass at least one sentence that is not empty.")
         inputs = self._inputs(sentences)
@@ -225,7 +226,7 @@ class ConstituencyParser(LinearEstimator):
         """Return log p(y | x) of each sentence, -inf where the model cannot have this tree: a label it never saw."""
         model = self._fitted()
         self._require_probabilities()
-        sentences = sentences_of(X)
+        sentences = _sentences(X)
         trees = trees_of(_own_trees(X, y, "y"), sentences)
         L, found, first = len(model.labels), [np.zeros(0)], 0
         rows = rows_of_trees([_chains(tree, model.join) for tree in trees], model.labels, unknown=L)
@@ -238,10 +239,8 @@ class ConstituencyParser(LinearEstimator):
     @snapshot
     def scores(self, X: Any, y: Any = None) -> BracketScores:
         """Return precision, recall and F1 of brackets, by evalb's rules; see `tw.evaluation.bracket_scores`."""
-        from trelliswork.evaluation.brackets import bracket_scores
-
-        sentences = sentences_of(X)
-        return bracket_scores(trees_of(_own_trees(X, y, "y"), sentences), self.predict(sentences))
+        sentences = _sentences(X)
+        return self._compared(trees_of(_own_trees(X, y, "y"), sentences), self.predict(sentences))
 
     @snapshot
     def score(self, X: Any, y: Any = None) -> float:
@@ -253,7 +252,7 @@ class ConstituencyParser(LinearEstimator):
         """Return why one sentence is parsed as it is: its constituents, outermost first, and what adds to each."""
         model = self._fitted()
         self._require_probabilities()
-        (sources,) = model.sources(sentences_of([x], "x"))
+        (sources,) = model.sources(_sentences([x], "x"))
         found: list[ConstituentExplanation] = model.explained(sources, model.batch(sources, 1))
         return found
 
@@ -265,13 +264,19 @@ class ConstituencyParser(LinearEstimator):
             raise InvalidInput(f"rules is {shown(self.rules)}; expected 'seen', 'all' or None.")
         checks.as_flag("mbr", self.mbr)
 
+    @staticmethod
+    def _compared(gold: list[Constituent], guess: list[Constituent]) -> BracketScores:
+        from trelliswork.evaluation.brackets import bracket_scores
+
+        return bracket_scores(gold, guess)
+
     def _tree(self, rows: Any, sentence: Any) -> Constituent:
         return tree_of(rows, sentence, self._model.label_chains) if len(rows) else Constituent(TOP)
 
     def _ask(self, X: Any, allowed: Any = None, fixed: Any = None) -> Iterator[tuple[TreeBatch, Any]]:
         """Yield the sentences, some at a time."""
         model, n_jobs, first = self._fitted(), checks.as_jobs(self.n_jobs), 0
-        sentences = sentences_of(X)
+        sentences = _sentences(X)
         limited = allowed is not None or fixed is not None
         limits = Limits(model, allowed, fixed, len(sentences)) if limited else None
         for sources in model.sources(sentences):
@@ -295,3 +300,18 @@ def _chains(tree: Constituent, join: str) -> list[tuple[int, int, str]]:
         return chains_of(tree, join)
     except InvalidInput:
         return [(0, len(tree.leaves()), "")]
+
+
+def _sentences(X: Any, name: str = "X") -> Any:
+    """Return sentences as lists of words or of tuples of columns; trees stand for their words and tags."""
+    if isinstance(X, TokenTable):
+        return X
+    refuse_no_list(X, name)
+    return [
+        [(word, NO_TAG if tag is None else tag) for word, tag in x.tagged()]
+        if isinstance(x, Constituent)
+        else x
+        if isinstance(x, list | tuple)
+        else list(x)
+        for x in X
+    ]

@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from trelliswork.arguments import refuse_no_list, shown
-from trelliswork.corpora.tables import TokenTable
 from trelliswork.errors import InvalidInput
 from trelliswork.structures.constituents import NO_TAG, TOP, Constituent
 
-__all__ = ["JOINS", "chains_of", "checked_tree", "joined_by", "rows_of_trees", "sentences_of", "tree_of", "trees_of"]
+__all__ = ["JOINS", "chains_of", "checked_tree", "joined_by", "rows_of_trees", "tree_of", "trees_of"]
 
 JOINS = ("+", "&", "/", "~", "\u00a0")  # what may join the labels of a chain of unary constituents
 Rows = npt.NDArray[np.uint32]
@@ -29,21 +28,6 @@ def checked_tree(tree: Any, place: str) -> Constituent:
         return Constituent.from_text(tree)
     except InvalidInput as error:
         raise InvalidInput(f"{place}: {error}") from None
-
-
-def sentences_of(X: Any, name: str = "X") -> Any:
-    """Return sentences as lists of words or of tuples of columns; trees stand for their words and tags."""
-    if isinstance(X, TokenTable):
-        return X
-    refuse_no_list(X, name)
-    return [
-        [(word, NO_TAG if tag is None else tag) for word, tag in x.tagged()]
-        if isinstance(x, Constituent)
-        else x
-        if isinstance(x, list | tuple)
-        else list(x)
-        for x in X
-    ]
 
 
 def trees_of(y: Any, sentences: Any, name: str = "y") -> list[Constituent]:

@@ -19,53 +19,15 @@ from trelliswork.structures.constituents import Constituent
 from trelliswork.structures.parts import Numbers, PartScores
 from trelliswork.structures.results import Parse
 
-__all__ = ["Grammar", "Parses"]
+__all__ = ["Parses", "WeightedGrammar"]
 
 _NONE = 2**32 - 1  # as the core has it
 
 Rule = tuple[str, tuple[str, ...], float]
 
 
-class Grammar:
-    """A context-free grammar with a score for each rule; `parse` gives the distribution over the trees of a sentence.
-
-    A rule has one child or more; longer ones are taken apart inside, in one way, so that each tree counts once. What
-    is never a parent is a terminal: a word, or a tag of words. Rules with one child must not form a cycle: such a
-    grammar has infinitely many trees for a sentence and is refused. Put a chain of them into one label instead, as
-    `Constituent.collapsed` does. Rules that no tree can use do no harm.
-
-    Parameters
-    ----------
-    rules : iterable of (parent, children, score), or mapping from (parent, children) to score
-        ``children`` is a tuple of symbols, or one symbol. Scores are added up over a tree; for probabilities, pass
-        their logarithms. ``-inf`` forbids a rule.
-    start : str or list of str, optional
-        The symbols that a tree may have on top; the parent of the first rule if not given.
-    inner : collection of str
-        Symbols that are left out of trees: their children become children of their parent, as after binarising. They
-        have rules with two children or more. Derivations that differ in these alone count as different ones.
-
-    Notes
-    -----
-    Parsing is by CKY (Kasami 1965; Younger 1967), O(n^3) times the number of rules at most; only what words lead to is
-    looked at. Equal scores: the start symbol and the rule that were given first, then the shorter first child.
-
-    Examples
-    --------
-    >>> grammar = Grammar([
-    ...     ("S", ("NP", "VP"), 0.0),
-    ...     ("VP", ("V", "NP"), -0.5),
-    ...     ("VP", ("VP", "PP"), -1.5),
-    ...     ("NP", ("NP", "PP"), -1.0),
-    ...     ("PP", ("with", "NP"), 0.0),
-    ...     ("NP", "she", -1.5), ("NP", "stars", -1.0), ("NP", "telescopes", -1.0), ("V", "saw", 0.0),
-    ... ])
-    >>> parses = grammar.parse("she saw stars with telescopes".split())
-    >>> print(parses.argmax().tree)
-    (S (NP she) (VP (V saw) (NP (NP stars) (PP with (NP telescopes)))))
-    >>> [round(one.score, 2) for one in parses.kbest(5)], round(np.exp(parses.log_count()))
-    ([-5.0, -5.5], 2)
-    """
+class WeightedGrammar:
+    """The rules of a grammar with their scores; `Grammar`, which also counts treebanks, says more."""
 
     def __init__(
         self,
@@ -96,7 +58,8 @@ class Grammar:
         self._structure, self._first_terminal = self._compiled()
 
     def __repr__(self) -> str:
-        return f"Grammar({len(self.rules)} rules, {len(self.symbols)} symbols, {len(self.terminals)} terminals)"
+        counts = f"{len(self.rules)} rules, {len(self.symbols)} symbols, {len(self.terminals)} terminals"
+        return f"{type(self).__name__}({counts})"
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_structure"}
@@ -104,55 +67,6 @@ class Grammar:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._structure, self._first_terminal = self._compiled()
-
-    @classmethod
-    def from_trees(
-        cls,
-        trees: Iterable[Constituent],
-        *,
-        vertical: int = 1,
-        horizontal: int | None = None,
-        rare_count: int = 2,
-        max_suffix: int = 3,
-    ) -> Self:
-        """Return the grammar of a treebank, with the relative frequencies of its rules (Charniak 1996).
-
-        Chains of unary brackets are one label inside, and are apart again in the trees that come out. Terminals are
-        tags; words are emitted by tags, and words that the treebank has not by what the rare words of the same shape
-        and ending show (`HMM` has the same model of them).
-
-        Parameters
-        ----------
-        trees : iterable of Constituent
-            Every word must have a tag. Take empty elements and function tags off before, unless they are wanted.
-        vertical : int
-            1: rules of labels as they are. 2: each label knows that of its parent (Johnson 1998), and so on.
-        horizontal : int, optional
-            Children come one after the other, each given the ``horizontal`` ones before it (Klein and Manning 2003); if
-            not given, only lists of children that were seen are possible.
-        rare_count : int
-            Words seen at most this often stand for those never seen.
-        max_suffix : int
-            The longest ending that is looked at.
-
-        Examples
-        --------
-        >>> trees = [
-        ...     Constituent.from_text("(S (NP (DT the) (NN dog)) (VP (VBZ barks)))"),
-        ...     Constituent.from_text("(S (NP (DT the) (JJ old) (NN cat)) (VP (VBZ sleeps)))"),
-        ... ]
-        >>> grammar = Grammar.from_trees(trees, horizontal=1)
-        >>> print(grammar.parse("the old mouse sleeps".split()).argmax().tree)
-        (S (NP (DT the) (JJ old) (NN mouse)) (VP (VBZ sleeps)))
-        >>> print(grammar.parse(["a", "cat", "barked"], tags=["DT", "NN", "VBZ"]).argmax().tree)
-        (S (NP (DT a) (NN cat)) (VP (VBZ barked)))
-        """
-        from trelliswork.estimators.treebank_grammar import START, counted
-
-        found = counted(trees, vertical=vertical, horizontal=horizontal, rare_count=rare_count, max_suffix=max_suffix)
-        grammar = cls(found.rules, START, found.inner)
-        grammar._annotation, grammar._lexicon = found.annotation, found.lexicon
-        return grammar
 
     def parse(
         self,
@@ -272,7 +186,11 @@ class Parses(PartScores[Parse]):
     _output_name = "tree"
 
     def __init__(
-        self, grammar: Grammar, words: FloatArray, leaves: list[str] | None = None, spans: npt.ArrayLike | None = None
+        self,
+        grammar: WeightedGrammar,
+        words: FloatArray,
+        leaves: list[str] | None = None,
+        spans: npt.ArrayLike | None = None,
     ) -> None:
         self.grammar, self.words = grammar, words
         self._leaves = leaves

@@ -93,8 +93,6 @@ class ConstituentExamples(Examples):
         return constituent_sources(self.inputs, X, argument)
 
     def _dev_score(self, X_dev: Any, y_dev: Any) -> DevScore:
-        from trelliswork.evaluation.brackets import bracket_scores
-
         trees = trees_of(y_dev, X_dev, "y_dev")
         sources = list(self._sources(X_dev, "X_dev"))
         n_jobs, settings = checks.as_jobs(self._estimator.n_jobs), self._trial_settings()
@@ -103,7 +101,7 @@ class ConstituentExamples(Examples):
             model = self._model_of(weights, settings)
             found = [best[0][0] for own in sources for best in model.batch(own, n_jobs).best()]
             guess = [tree_of(rows, x, model.label_chains) for rows, x in zip(found, X_dev, strict=True)]
-            return bracket_scores(trees, guess).f1
+            return float(self._estimator._compared(trees, guess).f1)
 
         sums = [np.frombuffer(str(tree).encode(), dtype=np.uint8) for tree in trees]
         return DevScore(score, checksum_of_array(*sums))
