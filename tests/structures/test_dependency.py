@@ -350,3 +350,20 @@ def test_what_a_batch_refuses():
         tw.DependencyTree.batch(np.zeros((2, 3, 3)), np.zeros((1, 3, 3, 2)))
     with pytest.raises(tw.InvalidInput, match=r"arcs\[1, 0, 1\] is NaN"):
         tw.DependencyTree.batch(np.array([np.zeros((2, 2)), np.full((2, 2), np.nan)]))
+
+
+@pytest.mark.parametrize("options", [{}, {"single_root": False}, {"siblings": True}, {"grandparents": True}])
+def test_what_a_thread_computed_before_leaves_no_trace(options):
+    rng = np.random.default_rng(4)
+    made = []
+    for i in range(60):
+        n = int(rng.integers(1, 45 if len(options) == 0 else 20))
+        scale = 1e5 if i % 7 == 0 else 300.0 if i % 5 == 0 else 1.0  # the larger ones leave the range of exponentials
+        second = {name: rng.normal(size=(n + 1,) * 3) for name in options if name != "single_root"}
+        single = options.get("single_root", True)
+        made.append(tw.DependencyTree(rng.normal(size=(n + 1, n + 1)) * scale, single_root=single, **second))
+    batch = tw.Batch(made)
+    for got, tree in zip(batch.marginals(), made, strict=True):
+        np.testing.assert_array_equal(got, tree.marginals())
+    assert batch.log_partition().tolist() == [tree.log_partition() for tree in made]
+    assert [key(tree) for tree in batch.argmax()] == [key(tree.argmax()) for tree in made]
