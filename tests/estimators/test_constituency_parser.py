@@ -272,3 +272,9 @@ def test_wrong_examples_are_refused(X, y, told):
 def test_wrong_parameters_are_refused(how, told):
     with pytest.raises(InvalidInput, match=told):
         parser(**how)
+
+
+def test_a_sentence_with_too_many_spans_is_refused():
+    found = parser()
+    with pytest.raises(InvalidInput, match=r"X\[1\] has 30000 words"):
+        found.predict([NEW, [("a", "b")] * 30_000])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, NoReturn
 
@@ -23,11 +23,13 @@ __all__ = [
     "constituent_channels",
     "constituent_sources",
     "constituent_structure",
+    "require_short",
 ]
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.uint32]
 BARE, ABOVE = "(word)", "(sentence)"  # the child that is a bare word, the parent of the whole sentence
+_MOST_PARTS = 1 << 28  # of a sentence: 2 GiB of scores
 
 
 class ConstituentExplanation(NamedTuple):
@@ -86,6 +88,16 @@ def constituent_sources(
             yield [source, _core.AttributeSource([[]] * source.n_sequences, channel="span")]
 
 
+def require_short(lengths: Iterable[int], n_labels: int, argument: str = "X", first: int = 0) -> None:
+    """Refuse sentences with more labelled spans than memory has room for."""
+    for i, n in enumerate(lengths, first):
+        if n * (n + 1) // 2 * n_labels > _MOST_PARTS:
+            raise InvalidInput(
+                f"{argument}[{i}] has {n} words, that is {n * (n + 1) // 2} spans with {n_labels} labels each: too "
+                "many. Cut it into sentences."
+            )
+
+
 class ConstituentModel(PartsModel):
     """A trained model of constituents."""
 
@@ -123,7 +135,9 @@ class ConstituentModel(PartsModel):
         self, sources: list[_core.Source], n_jobs: int, first: int = 0, limits: Limits | None = None
     ) -> TreeBatch:
         """Return the sentences of sources; ``first``: the number of the first of them."""
-        lengths, scores = sources[0].lengths().tolist(), self.core.scores(sources, n_jobs)
+        lengths = sources[0].lengths().tolist()
+        require_short(lengths, len(self.labels), first=first)
+        scores = self.core.scores(sources, n_jobs)
         if self.temperature != 1.0:
             scores = [own / self.temperature for own in scores]
         shapes = None

@@ -16,6 +16,7 @@ from trelliswork.models.constituents import (
     constituent_channels,
     constituent_sources,
     constituent_structure,
+    require_short,
 )
 from trelliswork.structures import checks
 from trelliswork.structures.constituents import Constituent
@@ -83,6 +84,7 @@ class ConstituentExamples(Examples):
         examples = [_core.SiteExamples(self._hash_bits, True) for _ in range(2)]
         (sources,) = self._sources(sentences, argument)
         self._lengths = sources[0].lengths()
+        require_short(self._lengths.tolist(), len(self.classes), argument)
         if self._estimator.attributes == "gold":
             examples[1].read_only(sources[1], _sites(rows, self._lengths))
         for own, source in zip(examples, sources, strict=True):
