@@ -134,7 +134,7 @@ class _TrainCommand(click.Command):
 )
 @click.option(
     "--labels",
-    type=click.Choice(["joint", "chain", "none"]),
+    type=click.Choice(["joint", "none"]),
     help="With --task dependency: how relations are found, if at all.  [joint]",
 )
 @click.option(
