@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trelliswork.cli.eval import read_tagged
-from trelliswork.cli.models import loaded_model, no_mmap_option
+from trelliswork.cli.models import loaded_model, no_mmap_option, opened_model
 from trelliswork.cli.reading import Layout, layout_options, read_labelled
+from trelliswork.cli.trees import TASKS as TREES
+from trelliswork.cli.trees import task_of
 from trelliswork.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -25,7 +27,11 @@ __all__ = ["command", "compare"]
 )
 @click.argument("first")
 @click.argument("second")
-@click.option("--test", metavar="FILE", help="FIRST and SECOND are models: compare them on this labelled file.")
+@click.option(
+    "--test",
+    metavar="FILE",
+    help="FIRST and SECOND are models: compare them on this labelled file. Or files of trees, and this has gold's.",
+)
 @click.option(
     "--measure",
     type=click.Choice(["auto", "f1", "token_f1", "accuracy"]),
@@ -54,7 +60,8 @@ def command(
     """Compare FIRST with SECOND: McNemar's test over tokens, and a paired bootstrap over sentences.
 
     Both are files that are tagged already: the last two columns are the gold label and the guess, as tagging a labelled
-    file leaves them. With --test they are models.
+    file leaves them. With --test they are models. Parsers are compared by their trees: heads and relations word by
+    word, or the brackets of each sentence.
     """
     if test is None:
         if not mmap:
@@ -65,6 +72,12 @@ def command(
         again, two = _columns_of(second, layout)
         _require_same(gold, again, first, second)
     else:
+        found = _of_trees(first, second, test, layout, jobs, mmap, samples, seed)
+        if found is not None:
+            if measure != "auto":
+                raise click.UsageError("--measure is about labels, and these are trees.")
+            click.echo(json.dumps(found[1]) if as_json else found[0])
+            return
         corpus = read_labelled(test, layout)
         one, two = (loaded_model(model, jobs, mmap).predict(corpus.X) for model in (first, second))
         gold = corpus.y
@@ -97,6 +110,23 @@ def compare(
     return mcnemar(gold, first, second), paired_bootstrap(
         gold, first, second, measure, n_samples=samples, random_state=seed
     )
+
+
+def _of_trees(
+    first: str, second: str, test: str, layout: Layout, jobs: int | None, mmap: bool, samples: int, seed: int
+) -> tuple[str, dict[str, Any]] | None:
+    """Compare two parsers, or two parsed files, as text and for JSON; None if they are neither."""
+    task = next((task for task in TREES.values() if task.is_file(first)), None)
+    if task is not None:
+        return task.compared(test, task.read(first, layout).y, task.read(second, layout).y, layout, samples, seed)
+    models = [opened_model(name, jobs, mmap) for name in (first, second)]
+    tasks = [task_of(settings) for _, settings in models]
+    if tasks[0] is None and tasks[1] is None:
+        return None
+    if tasks[0] is None or tasks[0] is not tasks[1]:
+        raise InvalidInput(f"{first} and {second} are models of different kinds: there is nothing to compare.")
+    trees = [tasks[0].parsed(parser, test, layout) for parser, _ in models]
+    return tasks[0].compared(test, *trees, layout, samples, seed)
 
 
 def _columns_of(source: str, layout: Layout) -> tuple[list[list[str]], list[list[str]]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
@@ -56,8 +57,22 @@ class TreeTask(Protocol):
         """Yield sentences as parsers take them: the one of a text, or those of a file."""
         ...
 
+    def is_file(self, source: str) -> bool:
+        """Return whether a file has such trees, by its name."""
+        ...
+
+    def parsed(self, parser: Any, source: str, layout: Layout) -> Any:
+        """Return a parser's trees of the sentences of a file of gold trees."""
+        ...
+
     def scores(self, parser: Any, source: str, layout: Layout) -> tuple[str, dict[str, Any]]:
         """Return the scores of a parser on a file of gold trees, as text and for JSON."""
+        ...
+
+    def compared(
+        self, gold: str, first: Any, second: Any, layout: Layout, samples: int, seed: int
+    ) -> tuple[str, dict[str, Any]]:
+        """Return tests of the difference between trees of two parsers, as text and for JSON."""
         ...
 
 
@@ -114,12 +129,40 @@ class Dependency:
         for block in read_treebank_blocks(source, heads=False, encoding=layout.encoding):
             yield from block.tokens
 
+    def is_file(self, source: str) -> bool:
+        """Return whether a file is CoNLL-U, by its name."""
+        return format_of(source) == "conllu"
+
+    def parsed(self, parser: Any, source: str, layout: Layout) -> Any:
+        """Return a parser's trees of the sentences of a CoNLL-U file."""
+        gold = self.read(source, layout, parser).X
+        return _placed(gold, partial(parser.predict_coded, gold))
+
     def scores(self, parser: Any, source: str, layout: Layout) -> tuple[str, dict[str, Any]]:
         """Return UAS, LAS and more of a parser on a CoNLL-U file."""
         from trelliswork.evaluation import dependency_scores
 
         gold = self.read(source, layout, parser).X
         return _told_dependencies(dependency_scores(gold, _placed(gold, partial(parser.predict_coded, gold))))
+
+    def compared(
+        self, gold: str, first: Any, second: Any, layout: Layout, samples: int, seed: int
+    ) -> tuple[str, dict[str, Any]]:
+        """Return McNemar's test over words and a paired bootstrap over sentences, of LAS, or UAS without relations."""
+        from trelliswork.evaluation import attachments, mcnemar, paired_bootstrap
+        from trelliswork.labels.dependencies import coded_trees
+
+        trees = [coded_trees(found) for found in (self.read(gold, layout).y, first, second)]
+        for name, found in zip(("first", "second"), trees[1:], strict=True):
+            found.require_like(trees[0], name, "gold")
+        labelled = all(found.relations is not None for found in trees)
+        labels = [attachments(found, relations=labelled) for found in trees]
+        words = mcnemar(*labels)
+        sentences = replace(
+            paired_bootstrap(*labels, n_samples=samples, random_state=seed), measure="LAS" if labelled else "UAS"
+        )
+        text = f"McNemar's test, {words.n_tokens} words\n{words}\n\npaired bootstrap\n{sentences}"
+        return text, {"mcnemar": words.as_dict(), "bootstrap": sentences.as_dict()}
 
     def _parsed(self, parser: Any, treebank: Treebank, asked: Asked) -> bytes:
         if asked.as_json:
@@ -189,6 +232,25 @@ class Constituency:
 
         gold = self.read(source, layout, parser)
         return _told_brackets(bracket_scores(gold.y, parser.predict(gold.X)))
+
+    def is_file(self, source: str) -> bool:
+        """Return whether a file has bracketed trees, by its name."""
+        return format_of(source) == "brackets"
+
+    def parsed(self, parser: Any, source: str, layout: Layout) -> Any:
+        """Return a parser's trees of the sentences of a bracketed file."""
+        return parser.predict(self.read(source, layout, parser).X)
+
+    def compared(
+        self, gold: str, first: Any, second: Any, layout: Layout, samples: int, seed: int
+    ) -> tuple[str, dict[str, Any]]:
+        """Return a paired bootstrap over sentences, of F1 of brackets."""
+        from trelliswork.evaluation import bootstrap_of_counts, bracket_scores
+
+        truth = self.read(gold, layout).y
+        counts = [bracket_scores(truth, trees).counts for trees in (first, second)]
+        found = bootstrap_of_counts(*counts, "bracket F1", n_samples=samples, random_state=seed)
+        return f"paired bootstrap\n{found}", {"bootstrap": found.as_dict()}
 
     def _gold(self, source: str, layout: Layout) -> Iterator[Any]:
         from trelliswork.corpora.brackets import read_brackets
