@@ -125,8 +125,8 @@ def _of_trees(
         return None
     if tasks[0] is None or tasks[0] is not tasks[1]:
         raise InvalidInput(f"{first} and {second} are models of different kinds: there is nothing to compare.")
-    trees = [tasks[0].parsed(parser, test, layout) for parser, _ in models]
-    return tasks[0].compared(test, *trees, layout, samples, seed)
+    one, two = (tasks[0].parsed(parser, test, layout) for parser, _ in models)
+    return tasks[0].compared(test, one, two, layout, samples, seed)
 
 
 def _columns_of(source: str, layout: Layout) -> tuple[list[list[str]], list[list[str]]]:

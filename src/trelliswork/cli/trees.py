@@ -156,11 +156,10 @@ class Dependency:
         for name, found in zip(("first", "second"), trees[1:], strict=True):
             found.require_like(trees[0], name, "gold")
         labelled = all(found.relations is not None for found in trees)
-        labels = [attachments(found, relations=labelled) for found in trees]
-        words = mcnemar(*labels)
-        sentences = replace(
-            paired_bootstrap(*labels, n_samples=samples, random_state=seed), measure="LAS" if labelled else "UAS"
-        )
+        truth, one, two = (attachments(found, relations=labelled) for found in trees)
+        words = mcnemar(truth, one, two)
+        resampled = paired_bootstrap(truth, one, two, n_samples=samples, random_state=seed)
+        sentences = replace(resampled, measure="LAS" if labelled else "UAS")
         text = f"McNemar's test, {words.n_tokens} words\n{words}\n\npaired bootstrap\n{sentences}"
         return text, {"mcnemar": words.as_dict(), "bootstrap": sentences.as_dict()}
 
@@ -248,8 +247,8 @@ class Constituency:
         from trelliswork.evaluation import bootstrap_of_counts, bracket_scores
 
         truth = self.read(gold, layout).y
-        counts = [bracket_scores(truth, trees).counts for trees in (first, second)]
-        found = bootstrap_of_counts(*counts, "bracket F1", n_samples=samples, random_state=seed)
+        one, two = (bracket_scores(truth, trees).counts for trees in (first, second))
+        found = bootstrap_of_counts(one, two, "bracket F1", n_samples=samples, random_state=seed)
         return f"paired bootstrap\n{found}", {"bootstrap": found.as_dict()}
 
     def _gold(self, source: str, layout: Layout) -> Iterator[Any]:
