@@ -262,6 +262,17 @@ struct BracketingFamily {
     }
 
 private:
+    // The numbers of all labels joined into one, in four lanes that the compiler takes as vectors.
+    template <class Join>
+    double joined(const double* values, double nothing, Join join) const {
+        double lanes[4] = {nothing, nothing, nothing, nothing};
+        std::size_t l = 0;
+        for (; l + 4 <= n_labels; l += 4)
+            for (std::size_t u = 0; u < 4; ++u) lanes[u] = join(lanes[u], values[l + u]);
+        for (; l < n_labels; ++l) lanes[0] = join(lanes[0], values[l]);
+        return join(join(lanes[0], lanes[1]), join(lanes[2], lanes[3]));
+    }
+
     // Fills top, several, child and rest; returns the scores, -inf where they are not allowed.
     const double* best_inside(std::size_t n, const PartScores& scores, Space& space) const {
         const std::size_t wide = n + 1;
@@ -269,7 +280,7 @@ private:
         for (auto* table : {&space.top, &space.several, &space.child, &space.rest}) table->resize(wide * wide);
         for (std::size_t i = 0; i < n; ++i)
             for (std::size_t j = i + 1; j <= n; ++j, label += n_labels)
-                space.top[i * wide + j] = *std::max_element(label, label + n_labels);
+                space.top[i * wide + j] = joined(label, kLogZero, [](double a, double b) { return a < b ? b : a; });
         InterruptCheck check;
         for (std::size_t i = n; i-- > 0;) {
             check();
@@ -305,8 +316,7 @@ private:
         at = 0;
         for (std::size_t i = 0; i < n; ++i)
             for (std::size_t j = i + 1; j <= n; ++j, ++at) {
-                double total = 0.0;
-                for (std::size_t l = at * n_labels; l < (at + 1) * n_labels; ++l) total += space.share[l];
+                const double total = joined(&space.share[at * n_labels], 0.0, [](double a, double b) { return a + b; });
                 space.total[at] = total;
                 if (const double top = space.top[i * wide + j]; i > 0 || j < n) {  // the root's is never multiplied
                     if (top > 200.0) return false;

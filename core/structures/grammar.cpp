@@ -313,7 +313,8 @@ public:
                 split_factors(n, i, k, space, safe);
                 for (const std::uint32_t slot : space.live[i * wide + k])
                     each_step(space, slot, k, [&](const typename Space::Step& step) {
-                        const double weight = rows[slot * wide + k] * step.weight, *__restrict factor = space.factor.data();
+                        const double weight = rows[slot * wide + k] * step.weight, *__restrict factor =
+                                                                                       space.factor.data();
                         double* __restrict to = rows + step.parent * wide;
                         const double* __restrict from = &space.sum[(k * n_all_ + step.right) * wide];
                         for (std::size_t j = k + 1; j <= n; ++j) to[j] += weight * (factor[j] * from[j]);
@@ -514,7 +515,8 @@ private:
                 split_factors(n, i, k, space, safe);
                 for (const std::uint32_t slot : space.live[i * wide + k])
                     each_step(space, slot, k, [&](const typename Space::Step& step) {
-                        const double *__restrict over = around + step.parent * wide, *__restrict factor = space.factor.data();
+                        const double* __restrict over = around + step.parent * wide, * __restrict factor =
+                                                                                         space.factor.data();
                         const double* __restrict right = &space.sum[(k * n_all_ + step.right) * wide];
                         double* __restrict of_right = &space.of[(k * n_all_ + step.right) * wide];
                         const double left = rows[slot * wide + k] * step.weight;
