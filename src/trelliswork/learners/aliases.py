@@ -57,6 +57,8 @@ OF_THE_LABELER = [
     "combinations",
     "order",
     "histories",
+    "automaton",
+    "automaton_weights",
     "constraints",
     "class_weight",
     "cost",
