@@ -30,4 +30,5 @@ EXPERIMENTS = (
     "letters",
     "orders",
     "constituency",
+    "parsing",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -11,7 +12,7 @@ import numpy.typing as npt
 
 from trelliswork import _core, models
 from trelliswork.arguments import shown
-from trelliswork.errors import InvalidInput, Unsatisfiable
+from trelliswork.errors import ConvergenceWarning, InvalidInput, Unsatisfiable
 from trelliswork.estimators.base import store
 from trelliswork.estimators.fitted import atomic, snapshot
 from trelliswork.estimators.linear import LinearEstimator
@@ -43,7 +44,8 @@ class DependencyParser(LinearEstimator):
     Parameters
     ----------
     learner : learner or str, default "pa"
-        The training algorithm, such as ``tw.PassiveAggressive(epochs=8)``, or its name.
+        The training algorithm, such as ``tw.PassiveAggressive(epochs=8)``, or its name. By name, ``"crf"`` and
+        ``"memm"`` are trained by ten stochastic passes: other solvers take gigabytes for millions of hashes.
     features : "auto", str or Templates, default "auto"
         What is seen of an arc: lines of templates with ``head.`` and ``mod.`` (docs/features.md). ``"auto"`` is
         `Templates.dependency` or, for order 2, `Templates.dependency2`, as far as there are columns for them.
@@ -163,7 +165,10 @@ class DependencyParser(LinearEstimator):
         self._check_parameters()
         if X_dev is not None and y_dev is None:
             y_dev = _own_trees(X_dev, "y_dev")
-        return self._learn(self._examples(X, y, sample_weight), X_dev, y_dev, callback, resume)
+        with warnings.catch_warnings():
+            if isinstance(self.learner, str):  # so many passes were asked for
+                warnings.filterwarnings("ignore", ".*training has not converged", ConvergenceWarning)
+            return self._learn(self._examples(X, y, sample_weight), X_dev, y_dev, callback, resume)
 
     def _examples(self, X: Any, y: Any, sample_weight: Any = None, **more: Any) -> DependencyExamples:
         from trelliswork.training.dependency_examples import DependencyExamples  # only training needs it

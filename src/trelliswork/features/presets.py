@@ -199,6 +199,16 @@ label: head.upos & between(upos) & mod.upos
 label: head.xpos & mod.xpos[-1] & mod.xpos
 label: head.xpos & mod.xpos & mod.xpos[1]
 label: head.upos & mod.upos & mod.lemma[-1]
+label: mod.upos & mod.lemma[-1]
+label: mod.upos & mod.lemma[1]
+label: mod.upos[-2] & mod.upos[-1] & mod.upos
+label: mod.upos & mod.upos[1] & mod.upos[2]
+label: head.upos & mod.lemma[1] & mod.upos
+label: head.lemma & mod.upos & mod.lemma[-1]
+label: head.upos & head.feats & mod.upos & mod.feats
+label: suffix(mod.form, 3) & mod.upos
+label: head.xpos & head.xpos[1] & mod.xpos
+label: head.xpos[-1] & head.xpos & mod.xpos
 """
 
 DEPENDENCY2 = (

@@ -13,6 +13,7 @@ from trelliswork.errors import ConvergenceWarning, InvalidInput
 from trelliswork.features.arc_columns import first_pass_templates
 from trelliswork.features.inputs import Inputs
 from trelliswork.labels.dependencies import UNKNOWN_HEAD, CodedTrees, coded_trees
+from trelliswork.learners.crf import CRF
 from trelliswork.learners.memm import MEMM
 from trelliswork.learners.online import Perceptron
 from trelliswork.models.dependency import (
@@ -40,6 +41,7 @@ FloatArray = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.uint32]
 
 _FIRST_PASS_EPOCHS, _FIRST_PASS_L2 = 2, 0.1
+_CRF_EPOCHS, _CRF_L2 = 10, 0.1  # where a CRF is asked for by its name
 _MARGIN = 8.0  # heads that are less probable than the best by this much are left out, in logarithms
 
 
@@ -63,6 +65,10 @@ class DependencyExamples(Examples):
         self, parser: DependencyParser, inputs: Inputs, columns: _core.Columns, gold: CodedTrees, sample_weight: Any
     ) -> None:
         super().__init__(parser, inputs)
+        for name, kind in (("crf", CRF), ("memm", MEMM)):
+            if isinstance(parser.learner, str) and parser.learner == name:
+                # Quasi-Newton steps would take gigabytes for millions of hashes.
+                self.learner = kind(l2=_CRF_L2, solver="sgd", max_iter=_CRF_EPOCHS)
         assert inputs.templates is not None
         self.classes = sorted(set(gold.names)) if parser.labels is not None and gold.relations is not None else []
         self.classes = self.classes or [UNLABELLED]
