@@ -7,11 +7,10 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <utility>
 #include <vector>
 
+#include "../base/gumbel.hpp"
 #include "recursions.hpp"
 
 namespace tw::hypergraph {
@@ -24,7 +23,7 @@ public:
         : program_(program), scores_(scores), in_(in), draw_(std::move(draw)) {
         if (in_.back() == kLogZero) return;
         open_.push_back({static_cast<Node>(program.n_nodes() - 1), kNothing});
-        push({gumbel(), 0.0, kNothing, 0});
+        push({gumbel(draw_()), 0.0, kNothing, 0});
     }
 
     // The next derivation, as on_step(node, edge) sees it from the last step to the first; false when none is left.
@@ -64,8 +63,6 @@ private:
         bool operator<(const Partial& other) const { return perturbed < other.perturbed; }
     };
 
-    double gumbel() { return -std::log(-std::log(std::max(draw_(), std::numeric_limits<double>::min()))); }
-
     void push(const Partial& partial) {
         heap_.push_back(partial);
         std::push_heap(heap_.begin(), heap_.end());
@@ -85,7 +82,7 @@ private:
         perturbed_.clear();
         for (double& p : log_probability_) {
             p += from.log_probability - total;
-            perturbed_.push_back(p + gumbel());
+            perturbed_.push_back(p + gumbel(draw_()));
         }
         const double largest = *std::ranges::max_element(perturbed_);
         for (std::size_t i = 0; i < edges_.size(); ++i) {
@@ -97,12 +94,6 @@ private:
             }
             push({given_largest(perturbed_[i], largest, from.perturbed), log_probability_[i], steps_.size() - 1, open});
         }
-    }
-
-    // A perturbed score, given that the largest of its kind is another: their appendix B.3, which loses no digits.
-    static double given_largest(double perturbed, double largest, double wanted) {
-        const double v = wanted - perturbed + std::log1p(-std::exp(perturbed - largest));
-        return wanted - std::max(0.0, v) - std::log1p(std::exp(-std::abs(v)));
     }
 
     const Program& program_;
