@@ -20,12 +20,13 @@ from common.tasks import data_folder
 QUICK = 1500  # sentences
 PARSERS: dict[str, Callable[[], tw.DependencyParser]] = {
     "order 1": lambda: tw.DependencyParser(),
+    "order 2": lambda: tw.DependencyParser(order=2),
+    "order 1, chains of labels": lambda: tw.DependencyParser(labels="chain"),
     "order 1, no labels": lambda: tw.DependencyParser(labels=None),
     "order 1, arcs may cross": lambda: tw.DependencyParser(projective=False),
     "order 1, perceptron": lambda: tw.DependencyParser("perceptron"),
     "order 1, CRF": lambda: tw.DependencyParser("crf"),
     "order 1, head selection": lambda: tw.DependencyParser("memm"),
-    "order 2": lambda: tw.DependencyParser(order=2),
 }
 
 

@@ -81,6 +81,31 @@ def test_without_labels_there_are_heads_only(treebank):
     assert tw.DependencyParser(**SMALL).fit(rows, heads).predict(rows) == parser.predict(rows)
 
 
+def test_relations_of_one_head_are_a_chain(treebank, tmp_path):
+    parser = tw.DependencyParser(labels="chain", **SMALL).fit(treebank)
+    assert parser.score(treebank) > 0.9
+    assert parser.classes_.tolist() == sorted({r for s in treebank for r in s.relations})
+    alone = tw.DependencyParser(labels=None, **SMALL).fit(treebank)
+    assert [heads for heads, _ in parser.predict(treebank)] == alone.predict(treebank)
+    parser.save(tmp_path / "parser.tw")
+    again = tw.load(tmp_path / "parser.tw")
+    assert again.predict(treebank) == parser.predict(treebank)
+    assert again.classes_.tolist() == parser.classes_.tolist()
+    n = len(treebank[1].heads)
+    heads, relations = parser.predict([treebank[1]], fixed=[[None] * (n - 1) + [1]])[0]
+    assert (heads[-1], len(relations)) == (1, n)
+    for question in (
+        lambda: parser.predict_kbest(treebank, 2),
+        lambda: parser.log_prob(treebank),
+        lambda: parser.predict_marginals(treebank, labels=True),
+        lambda: parser.predict([treebank[1]], fixed=[([None] * n, ["obj"] + [None] * (n - 1))]),
+    ):
+        with pytest.raises(InvalidInput, match="one after the other"):
+            question()
+    with pytest.raises(InvalidInput, match="whole trees"):
+        tw.DependencyParser(labels="chain", **SMALL).fit([treebank[0].rows], [([None, 3, 0, 3], treebank[0].relations)])
+
+
 def test_words_alone_are_enough(treebank):
     X = [sentence.words for sentence in treebank]
     assert tw.DependencyParser(**SMALL).fit(X, trees(treebank)).score(X, trees(treebank)) > 0.9

@@ -16,6 +16,7 @@ from trelliswork.errors import ConvergenceWarning, InvalidInput, Unsatisfiable
 from trelliswork.estimators.base import store
 from trelliswork.estimators.fitted import atomic, snapshot
 from trelliswork.estimators.linear import LinearEstimator
+from trelliswork.estimators.relation_chains import chain_templates, chains_of, in_order
 from trelliswork.features.arc_columns import arc_templates, column_names, sentence_columns
 from trelliswork.features.inputs import Inputs
 from trelliswork.features.templates import Templates
@@ -28,12 +29,14 @@ from trelliswork.structures import checks
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from trelliswork.estimators.sequence_labeler import SequenceLabeler
     from trelliswork.evaluation.dependencies import AttachmentScores
     from trelliswork.training.dependency_examples import DependencyExamples
     from trelliswork.training.monitor import Callback
 
 __all__ = ["DependencyParser"]
 
+_CHAINS, _CHAIN_BITS = "relations", 20  # the member of a file that has chains of relations, and bits of its hashes
 _AT_A_TIME = 512  # sentences whose scores are in memory
 Tree = Any  # (heads, relations), or heads
 
@@ -53,8 +56,9 @@ class DependencyParser(LinearEstimator):
         1: the score of a tree is a sum over arcs. 2: over siblings and grandparents, too.
     projective : bool, default True
         Whether arcs of an answer may not cross (Eisner 1996), or may (Chu & Liu 1965; Edmonds 1967).
-    labels : {"joint", None}, default "joint"
-        ``"joint"``: heads and relations are chosen together. None: heads only.
+    labels : {"joint", "chain", None}, default "joint"
+        ``"joint"``: heads and relations are chosen together. ``"chain"``: heads first; then the relations of each
+        head's modifiers as a chain, by a `SequenceLabeler` with the same learner. None: heads only.
     heads : int or None, default 12
         How many heads of each word a cheap first pass leaves to choose from; None for all.
     single_root : bool, default True
@@ -111,6 +115,7 @@ class DependencyParser(LinearEstimator):
     single_root: bool
     mbr: bool
     _model: DependencyModel
+    _labeler: SequenceLabeler | None = None  # of relations, where these are chains
 
     def __init__(
         self,
@@ -168,7 +173,39 @@ class DependencyParser(LinearEstimator):
         with warnings.catch_warnings():
             if isinstance(self.learner, str):  # so many passes were asked for
                 warnings.filterwarnings("ignore", ".*training has not converged", ConvergenceWarning)
-            return self._learn(self._examples(X, y, sample_weight), X_dev, y_dev, callback, resume)
+            self._learn(self._examples(X, y, sample_weight), X_dev, y_dev, callback, resume)
+            self._take_labeler(self._chains(X, y, sample_weight) if self.labels == "chain" else None)
+            return self
+
+    def _take_labeler(self, labeler: SequenceLabeler | None) -> None:
+        self._labeler = labeler
+        if labeler is not None:
+            self.classes_ = labeler.classes_
+
+    def _chains(self, X: Any, y: Any, sample_weight: Any) -> SequenceLabeler | None:
+        """Learn the relations of each head's modifiers, in order."""
+        from trelliswork.estimators.sequence_labeler import SequenceLabeler
+
+        columns, gold = self.read_gold(X, y, self._fitted().templates)
+        if gold.relations is None:
+            return None
+        if (gold.heads < 0).any() or sample_weight is not None:
+            raise InvalidInput(
+                "labels='chain' learns from whole trees that all count the same: leave out None heads and "
+                "sample_weight, or choose labels='joint'."
+            )
+        chains, places = chains_of(columns, gold.heads)
+        relations = [gold.names[gold.relations[place]] for place in places]
+        ends = np.cumsum([len(chain) for chain in chains]).tolist()
+        spelled = [relations[a:b] for a, b in zip([0, *ends[:-1]], ends, strict=True)]
+        labeler = SequenceLabeler(
+            self.learner,
+            chain_templates(columns.n_columns),
+            hash_bits=min(int(self.hash_bits or _CHAIN_BITS), _CHAIN_BITS),
+            n_jobs=self.n_jobs,
+            random_state=self.random_state,
+        )
+        return labeler.fit(chains, spelled)
 
     def _examples(self, X: Any, y: Any, sample_weight: Any = None, **more: Any) -> DependencyExamples:
         from trelliswork.training.dependency_examples import DependencyExamples  # only training needs it
@@ -189,8 +226,9 @@ class DependencyParser(LinearEstimator):
             found = features
         else:
             raise InvalidInput(f'features is {shown(features)}; expected "auto", Templates or their name.')
-        allowed = ("arc", *(("arc label",) if self.labels else ()), *(("sibling", "grandparent") * (self.order - 1)))
-        if self.labels is None:
+        joint = self.labels == "joint"
+        allowed = ("arc", *(("arc label",) if joint else ()), *(("sibling", "grandparent") * (self.order - 1)))
+        if not joint:
             found = found.without("arc label")
         found.require(allowed, f"a parser of order {self.order}")
         if "arc" not in found.meets:
@@ -248,11 +286,23 @@ class DependencyParser(LinearEstimator):
             outputs = [part for ((heads, labels, _),) in found for part in (heads, labels)[: min(model.n_labels, 2)]]
             lengths = np.array([len(heads) for ((heads, _, _),) in found], dtype=np.int64)
             flat = np.concatenate([np.zeros(0, dtype=np.uint32), *outputs])
-            return self._coded(flat, np.cumsum(lengths * min(model.n_labels, 2)), lengths)
+            trees = self._coded(flat, np.cumsum(lengths * min(model.n_labels, 2)), lengths)
+            return self._with_chains(self._columns(X), trees)
         columns, n_jobs = self._columns(X), checks.as_jobs(self.n_jobs)
         sentences, lengths = model.sentences(columns), columns.lengths()
         outputs, ends, _ = model.core.best(sentences, model.shapes(columns, n_jobs=n_jobs), n_jobs)
-        return self._coded(outputs, ends, lengths)
+        return self._with_chains(columns, self._coded(outputs, ends, lengths))
+
+    def _with_chains(self, columns: _core.Columns, trees: CodedTrees) -> CodedTrees:
+        """The same trees with relations, where chains say them."""
+        if self._labeler is None:
+            return trees
+        names = self._labeler.classes_.tolist()
+        numbers = {name: k for k, name in enumerate(names)}
+        chains, places = chains_of(columns, trees.heads)
+        found = in_order(self._labeler.predict(chains) if chains else [], places)
+        relations = np.array([numbers[name] for name in found], dtype=np.int32)
+        return CodedTrees(trees.heads, relations, names, trees.lengths)
 
     def _coded(self, outputs: Any, ends: Any, lengths: Any) -> CodedTrees:
         model = self._fitted()
@@ -276,7 +326,7 @@ class DependencyParser(LinearEstimator):
     @snapshot
     def predict_kbest(self, X: Any, k: int, allowed: Any = None, fixed: Any = None) -> list[list[tuple[Tree, float]]]:
         """Return, for each sentence, its ``k`` most probable trees with their log-probabilities, best first."""
-        self._fitted()
+        self._require_joint("predict_kbest")
         k = checks.as_count("k", k)
         self._require_probabilities()
         return [
@@ -306,6 +356,8 @@ class DependencyParser(LinearEstimator):
         allowed, fixed
             As for `predict`.
         """
+        if labels:
+            self._require_joint("predict_marginals(labels=True)")
         self._fitted()
         self._require_probabilities()
         found = []
@@ -317,6 +369,7 @@ class DependencyParser(LinearEstimator):
     @snapshot
     def log_prob(self, X: Any, y: Any = None) -> FloatArray:
         """Return log p(y | x) of each sentence, -inf where the model cannot have this tree."""
+        self._require_joint("log_prob")
         model = self._fitted()
         self._require_probabilities()
         _, gold = self.read_gold(X, y, model.templates)
@@ -441,6 +494,31 @@ class DependencyParser(LinearEstimator):
         tensors, settings = self.exported()
         models.save(path, tensors, models.with_metadata(settings, metadata))
 
+    @snapshot
+    def exported(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the tensors and the settings of the model file; chains of relations are a member of it."""
+        tensors, settings = super().exported()
+        if self._labeler is None:
+            return tensors, settings
+        of_chains, described = self._labeler.exported()
+        own = {f"{_CHAINS}.{name}": tensor for name, tensor in of_chains.items()}
+        return {**tensors, **own}, {**settings, "members": {_CHAINS: described}}
+
+    @classmethod
+    def restored(
+        cls, tensors: Mapping[str, Any], settings: Mapping[str, Any], restore: Any = None, **given: Any
+    ) -> Self:
+        """Return the parser of a file that may say anything."""
+        described = (settings.get("members") or {}).get(_CHAINS)
+        prefix = f"{_CHAINS}."
+        own = {name: tensor for name, tensor in tensors.items() if not name.startswith(prefix)}
+        rest = {name: value for name, value in settings.items() if name != "members"}
+        parser = super().restored(own, rest, restore, **given)
+        if described is not None:
+            inner = {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
+            parser._take_labeler(restore(inner, described))
+        return parser
+
     @classmethod
     def _restored_parameters(cls, model: Any, given: dict[str, Any]) -> dict[str, Any]:
         found = super()._restored_parameters(model, given)
@@ -456,8 +534,8 @@ class DependencyParser(LinearEstimator):
             raise InvalidInput(f"order is {shown(self.order)}; expected 1 or 2.")
         for name in ("projective", "single_root", "mbr"):
             checks.as_flag(name, getattr(self, name))
-        if self.labels not in ("joint", None):
-            raise InvalidInput(f"labels is {shown(self.labels)}; expected 'joint', or None for heads only.")
+        if self.labels not in ("joint", "chain", None):
+            raise InvalidInput(f"labels is {shown(self.labels)}; expected 'joint', 'chain', or None for heads only.")
         if self.heads is not None:
             checks.as_count("heads", self.heads)
         if self.order == 2 and not self.projective:
@@ -466,11 +544,21 @@ class DependencyParser(LinearEstimator):
                 "reasonable time. Choose order=1, or projective trees."
             )
 
+    def _require_joint(self, question: str) -> None:
+        self._fitted()
+        if self._labeler is not None:
+            raise InvalidInput(
+                f"{question} is about heads and relations together, which labels='chain' finds one after the other. "
+                "Train with labels='joint', or with labels=None for heads alone."
+            )
+
     def _ask(self, X: Any, allowed: Any = None, fixed: Any = None) -> Iterator[TreeBatch]:
         """Yield the sentences, some at a time."""
         model, n_jobs, first = self._fitted(), checks.as_jobs(self.n_jobs), 0
         X = getattr(X, "tokens", X)
         X = X if hasattr(X, "__len__") and hasattr(X, "__getitem__") else list(X)
+        if self._labeler is not None and any(_has_relations(own) for own in fixed or ()):
+            self._require_joint("fixed with relations")
         limits = Limits(model, allowed, fixed, len(X))
         for first in range(0, max(len(X), 1), _AT_A_TIME):
             block = X if len(X) <= _AT_A_TIME else X[first : first + _AT_A_TIME]
@@ -491,6 +579,11 @@ def _checked(columns: _core.Columns, templates: Templates, name: str) -> _core.C
             f"{', '.join(templates.columns)}. Pass every word as a tuple of so many strings, or choose other features."
         )
     return columns
+
+
+def _has_relations(known: Any) -> bool:
+    """Whether a tree that is fixed says more than heads."""
+    return isinstance(known, tuple) and len(known) == 2 and not isinstance(known[0], int | None) and any(known[1] or ())
 
 
 def _own_trees(X: Any, name: str) -> Any:

@@ -41,7 +41,7 @@ FloatArray = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.uint32]
 
 _FIRST_PASS_EPOCHS, _FIRST_PASS_L2 = 2, 0.1
-_CRF_EPOCHS, _CRF_L2 = 10, 0.1  # where a CRF is asked for by its name
+_CRF_EPOCHS, _CRF_L2 = 10, 0.01  # where a CRF is asked for by its name
 _MARGIN = 8.0  # heads that are less probable than the best by this much are left out, in logarithms
 
 
@@ -70,7 +70,7 @@ class DependencyExamples(Examples):
                 # Quasi-Newton steps would take gigabytes for millions of hashes.
                 self.learner = kind(l2=_CRF_L2, solver="sgd", max_iter=_CRF_EPOCHS)
         assert inputs.templates is not None
-        self.classes = sorted(set(gold.names)) if parser.labels is not None and gold.relations is not None else []
+        self.classes = sorted(set(gold.names)) if parser.labels == "joint" and gold.relations is not None else []
         self.classes = self.classes or [UNLABELLED]
         self._templates, self._n_jobs = inputs.templates, checks.as_jobs(parser.n_jobs)
         self.n_sequences, self.n_tokens = len(gold), len(gold.heads)
