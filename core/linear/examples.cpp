@@ -171,6 +171,13 @@ void SiteExamples::add_attributes(const Source& source, std::size_t n_new, std::
         });
         for (std::size_t c = 0; c < to.size(); ++c)
             add_names(source, c, *to[c], unnamed[c], std::max<std::size_t>(n_jobs, 1));
+        for (ChannelExamples* channel : to) {  // of those that know their attributes, by the first sixteenth
+            Occurrences& o = channel->occurrences;
+            const std::size_t seen = o.starts.size() - 1 - n_sites();
+            if (closed && n_sites() == 0 && seen * 16 >= n_new && seen * 8 < n_new)
+                o.numbers.reserve(static_cast<std::size_t>(1.1 * static_cast<double>(o.numbers.size()) *
+                                                           static_cast<double>(n_new) / static_cast<double>(seen)));
+        }
         for (std::size_t c = 0; c < to.size() && begin == 0 && n_coming > 0;
              ++c) {  // room for all, by the first blocks
             if (!to[c]->occurrences.numbers.empty()) continue;

@@ -68,6 +68,7 @@ class ConstituentExamples(Examples):
         self._checksum = _checksum(examples, [*rows, np.ones(len(rows)) if weights is None else weights])
         try:
             self._parts = _core.PartExamples(self._channels, examples, parser.min_count)
+            del examples  # half of the memory at its peak
             self.oracle = self._parts.oracle(
                 constituent_structure(L, self._rules, self._pairs),
                 np.concatenate([own.ravel() for own in rows]).astype(np.uint32),
