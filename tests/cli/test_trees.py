@@ -209,6 +209,8 @@ def test_arcs_are_explained(run, parser, test):
         (b"1\tGo\t_\tVERB\t_\t_\tx\troot\t_\t_\n", "line 1: the head 'x' is not a number"),
         (b"1\ta\t_\t_\t_\t_\t2\tx\t_\t_\n2\tb\t_\t_\t_\t_\t1\tx\t_\t_\n", "line 1: word 1 is in a cycle"),
         (b"1\ta\t_\t_\t_\t_\t0\tx\t_\t_\n2\tb\t_\t_\t_\t_\t0\tx\t_\t_\n", "line 2: a second word has the head 0"),
+        (b"1\ta\t_\t_\t_\t_\t0\tx\t_\t_\n2\tb\t_\t_\t_\t_\t0\tx\t_\t_\n", "with --multi-root it may have more"),
+        (b"1\ta\t_\t_\t_\t_\t_\tx\t_\t_\n", "are learned from with --partial"),
         (b"1\tGo\n", "line 1: expected 10 columns, found 2"),
         (b"# nothing\n", "found no sentence"),
     ],
@@ -246,6 +248,20 @@ def test_options_of_other_tasks_are_refused(run, folder, tmp_path, options, said
     code, _, err = run("train", folder / "train.conllu", "-o", tmp_path / "p.tw", *options)
     assert code == 2
     assert said in err
+
+
+def test_trees_known_in_part_are_learned_from_when_asked_for(run, folder, tmp_path):
+    lines = [line.split("\t") for line in (folder / "train.conllu").read_text().split("\n")]
+    for line in lines:
+        if len(line) == 10 and line[3] == "DET":
+            line[6] = "_"
+    (tmp_path / "part.conllu").write_text("\n".join("\t".join(line) for line in lines))
+    how = ["train", tmp_path / "part.conllu", "-o", tmp_path / "p.tw", "--hash-bits", 16]
+    code, _, err = run(*how, "--task", "dependency", "--partial")
+    assert code == 0, err
+    assert json.loads(run("eval", tmp_path / "p.tw", folder / "test.conllu", "--json").out)["uas"] > 0.6
+    code, _, err = run(*how, "--partial")
+    assert (code, "--partial is for --task dependency" in err) == (2, True)
 
 
 def test_options_of_the_task_are_taken(run, folder, tmp_path):

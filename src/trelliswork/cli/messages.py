@@ -37,6 +37,12 @@ _OPTIONS = {
     r", but names has the labels 0 to \d+": "",
     r"the attributes of X\b": "the attributes of the input",
     r"or pass its lines as resources": "or name another",
+    r"[Tt]rain with labels='joint', or with labels=None for heads alone": "train with --labels joint, or --labels none",
+    r"labels='chain'": "--labels chain",
+    r"files with more are read with single_root=False": "with --multi-root it may have more",
+    r"trees known in part are read with partial=True, sentences without trees with heads=False": (
+        "trees known in part are learned from with --partial"
+    ),
     r"patience needs development data: pass X_dev and y_dev, or leave patience out": (
         "--patience needs development data: pass --dev FILE, or leave it out"
     ),

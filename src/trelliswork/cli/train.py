@@ -134,11 +134,14 @@ class _TrainCommand(click.Command):
 )
 @click.option(
     "--labels",
-    type=click.Choice(["joint", "none"]),
+    type=click.Choice(["joint", "chain", "none"]),
     help="With --task dependency: how relations are found, if at all.  [joint]",
 )
 @click.option(
     "--heads", type=click.IntRange(min=1), metavar="N", help="With --task dependency: heads kept for each word.  [12]"
+)
+@click.option(
+    "--partial", is_flag=True, help="With --task dependency: learn also from sentences in which some heads are '_'."
 )
 @click.option(
     "--patience", type=click.IntRange(min=1), metavar="N", help="Stop after N iterations without a better dev score."
@@ -194,6 +197,7 @@ def train(
     single_root: bool | None = None,
     labels: str | None = None,
     heads: int | None = None,
+    partial: bool = False,
     patience: int | None = None,
     jobs: int | None = None,
     seed: int = 0,
@@ -227,6 +231,8 @@ def train(
         As for `trelliswork.SegmentLabeler`.
     projective, single_root, labels, heads
         As for `trelliswork.DependencyParser`, ``"none"`` for None; None is its default.
+    partial : bool
+        Whether dependency trees may be known in part.
     min_count, hash_bits, combinations, order, histories, patience
         As for `trelliswork.SequenceLabeler`.
     jobs, seed : int
@@ -261,8 +267,10 @@ def train(
     of_chains = {"order": order, "histories": histories, "constraints": scheme}
     of_trees = {"projective": projective, "single_root": single_root, "labels": labels, "heads": heads}
     labeler = _labeler(task, common, longest, of_chains, of_trees)
+    if partial and task != "dependency":
+        raise InvalidInput("--partial is for --task dependency.")
     began = time.perf_counter()
-    corpus = _read(task, source, layout, labeler)
+    corpus = _read(task, source, layout, labeler, partial)
     held_out = None if dev is None else _read(task, dev, layout, labeler)
     keeper = Checkpoint(checkpoint, _run_of(labeler, source, dev) if checkpoint else {}, CHECKPOINT_SECONDS)
     resumed = _resumed(keeper, checkpoint, quiet) if resume else None
@@ -321,11 +329,11 @@ def _parser(task: str, common: dict[str, Any], of_chains: dict[str, Any], of_tre
     return kind(**given)
 
 
-def _read(task: str, source: str, layout: Layout, labeler: Any) -> Labelled:
+def _read(task: str, source: str, layout: Layout, labeler: Any, partial: bool = False) -> Labelled:
     """Read what a task learns from."""
     if task not in TREES:
         return read_labelled(source, layout)
-    return TREES[task].read(source, layout, labeler)
+    return TREES[task].read(source, layout, labeler, partial)
 
 
 def learner_from(name: str, settings: Sequence[str] = ()) -> Any:

@@ -45,8 +45,8 @@ class TreeTask(Protocol):
         """Return the class to train."""
         ...
 
-    def read(self, source: str, layout: Layout, parser: Any = None) -> Labelled:
-        """Return sentences and gold trees of a file, as a parser wants them."""
+    def read(self, source: str, layout: Layout, parser: Any = None, partial: bool = False) -> Labelled:
+        """Return sentences and gold trees of a file, as a parser wants them, or trees that are known in part."""
         ...
 
     def parse(self, parser: Any, source: str, layout: Layout, asked: Asked) -> Iterator[bytes]:
@@ -93,13 +93,13 @@ class Dependency:
         """Return the class to train."""
         return _public("DependencyParser")
 
-    def read(self, source: str, layout: Layout, parser: Any = None) -> Labelled:
+    def read(self, source: str, layout: Layout, parser: Any = None, partial: bool = False) -> Labelled:
         """Return the words and the trees of a CoNLL-U file, with one root if the parser insists on it."""
         from trelliswork.corpora.treebanks import read_treebank
 
         self._check(source, layout)
         single_root = parser is not None and bool(parser.single_root)
-        treebank = read_treebank(source, single_root=single_root, encoding=layout.encoding)
+        treebank = read_treebank(source, partial=partial, single_root=single_root, encoding=layout.encoding)
         if not len(treebank):
             raise _nothing_in(source)
         return Labelled(treebank, treebank, lambda i, t: _line_of(treebank, i, t))
@@ -202,7 +202,7 @@ class Constituency:
         """Return the class to train."""
         return _public("ConstituencyParser")
 
-    def read(self, source: str, layout: Layout, parser: Any = None) -> Labelled:
+    def read(self, source: str, layout: Layout, parser: Any = None, partial: bool = False) -> Labelled:
         """Return the sentences, as (word, tag), and the trees of a bracketed file."""
         _refuse_layout(layout, "bracketed trees")
         trees = list(self._gold(source, layout))
