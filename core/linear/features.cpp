@@ -207,30 +207,46 @@ void Features::add_made_sums(const UnitLists& lists, const Real* w, std::size_t 
     }
 }
 
-// Sums of rows, some codes of all rows at a time so that they stay in registers; the rows of the next site are fetched.
+namespace {
+
+// Adds the codes k .. k + kBlock - 1 of all rows, in registers, to all but the first `skip` of these numbers.
+template <std::size_t kBlock, class Real>
+void add_block(std::span<const std::uint32_t> units, const Real* w, std::size_t n_codes, std::size_t k,
+               std::size_t skip, double* out) {
+    Real sums[kBlock] = {};
+    for (const std::uint32_t unit : units) {
+        const Real* row = w + unit * n_codes + k;
+        for (std::size_t i = 0; i < kBlock; ++i) sums[i] += row[i];
+    }
+    for (std::size_t i = skip; i < kBlock; ++i) out[k + i] += static_cast<double>(sums[i]);
+}
+
+// All codes, the last block beginning early enough to be whole; false where there are too few for one.
+template <std::size_t kBlock, class Real>
+bool add_blocks(std::span<const std::uint32_t> units, const Real* w, std::size_t n_codes, double* out) {
+    if (n_codes < kBlock) return false;
+    for (std::size_t k = 0; k < n_codes; k += kBlock) {
+        const std::size_t at = std::min(k, n_codes - kBlock);
+        add_block<kBlock>(units, w, n_codes, at, k - at, out);
+    }
+    return true;
+}
+
+}  // namespace
+
+// Sums of rows; those of the next site are fetched meanwhile.
 template <class Real>
 void Features::add_made_rows(const UnitLists& lists, const Real* w, std::size_t n_sites, std::size_t n_codes,
                              double* out) {
-    constexpr std::size_t kBlock = 16, kLine = 64 / sizeof(Real);
+    constexpr std::size_t kLine = 64 / sizeof(Real);
     for (std::size_t s = 0; s < n_sites; ++s, out += n_codes) {
-        const std::uint32_t *first = lists.data() + lists.start(s), *last = lists.data() + lists.start(s + 1);
+        const std::span<const std::uint32_t> units =
+            lists.units().subspan(lists.start(s), lists.start(s + 1) - lists.start(s));
         if (s + 1 < n_sites)
-            for (const std::uint32_t* unit = last; unit < lists.data() + lists.start(s + 2); ++unit)
-                for (std::size_t k = 0; k < n_codes; k += kLine) fetch_to_read(w + *unit * n_codes + k);
-        std::size_t k = 0;
-        for (; k + kBlock <= n_codes; k += kBlock) {
-            Real sums[kBlock] = {};
-            for (const std::uint32_t* unit = first; unit < last; ++unit) {
-                const Real* row = w + *unit * n_codes + k;
-                for (std::size_t i = 0; i < kBlock; ++i) sums[i] += row[i];
-            }
-            for (std::size_t i = 0; i < kBlock; ++i) out[k + i] += static_cast<double>(sums[i]);
-        }
-        for (; k < n_codes; ++k) {
-            Real sum = 0;
-            for (const std::uint32_t* unit = first; unit < last; ++unit) sum += w[*unit * n_codes + k];
-            out[k] += static_cast<double>(sum);
-        }
+            for (std::size_t i = lists.start(s + 1); i < lists.start(s + 2); ++i)
+                for (std::size_t k = 0; k < n_codes; k += kLine) fetch_to_read(w + lists.data()[i] * n_codes + k);
+        if (units.empty() || add_blocks<32>(units, w, n_codes, out) || add_blocks<8>(units, w, n_codes, out)) continue;
+        add_blocks<1>(units, w, n_codes, out);
     }
 }
 

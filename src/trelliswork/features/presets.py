@@ -193,22 +193,16 @@ label: head.xpos[-1] & head.xpos & head.xpos[1]
 label: head.xpos & mod.xpos
 label: head.lemma & mod.xpos
 label: head.xpos & mod.lemma
-label: head.lemma & mod.lemma
 label: head.xpos & mod.xpos & distance
 label: head.upos & between(upos) & mod.upos
-label: head.xpos & mod.xpos[-1] & mod.xpos
 label: head.xpos & mod.xpos & mod.xpos[1]
-label: head.upos & mod.upos & mod.lemma[-1]
 label: mod.upos & mod.lemma[-1]
 label: mod.upos & mod.lemma[1]
 label: mod.upos[-2] & mod.upos[-1] & mod.upos
 label: mod.upos & mod.upos[1] & mod.upos[2]
-label: head.upos & mod.lemma[1] & mod.upos
 label: head.lemma & mod.upos & mod.lemma[-1]
 label: head.upos & head.feats & mod.upos & mod.feats
 label: suffix(mod.form, 3) & mod.upos
-label: head.xpos & head.xpos[1] & mod.xpos
-label: head.xpos[-1] & head.xpos & mod.xpos
 """
 
 DEPENDENCY2 = (

@@ -59,7 +59,7 @@ def tree_channels(extractor: _core.ArcExtractor, n_labels: int, bits: int) -> li
     blocks = {"sibling": 1, "grandparent": 1 + ("sibling" in names)}
     for name in names:
         if not name.startswith("label"):
-            found.append((name, blocks.get(name, 0), 1, bits))
+            found.append((name, blocks.get(name, 0), 1, bits if name == "arc" else max(1, bits - 1)))
         elif n_labels > 1:
             found.append((name, 0, n_labels, max(1, bits - _LABEL_BITS - (name != "label"))))
     return found
