@@ -424,17 +424,32 @@ class Limits:
             if heads is None:
                 masks.append(None)
                 continue
-            shapes[i] = shape = _with_heads(shape, heads)
-            head, modifier = words_of(shape)
-            mask = np.ones((len(head), self._model.n_labels), dtype=np.bool_)
-            for m, (own, label) in enumerate(zip(heads, labels, strict=True), 1):
-                at = modifier == m
-                if own is not None:
-                    mask[at] &= np.isin(head[at], sorted(own))[:, None]
-                if label is not None:
-                    mask[at] &= np.arange(self._model.n_labels) == label
+            shapes[i] = _with_heads(shape, heads)
+            mask = self._mask(shapes[i], heads, labels)
+            if not self._possible(shapes[i], mask):  # the heads that the first pass left do not go with these
+                shapes[i] = shape[:1]
+                mask = self._mask(shapes[i], heads, labels)
             masks.append(mask)
         return shapes, masks
+
+    def _mask(self, shape: Numbers, heads: Any, labels: Any) -> Bools:
+        """Which arcs and labels may be."""
+        head, modifier = words_of(shape)
+        mask = np.ones((len(head), self._model.n_labels), dtype=np.bool_)
+        for m, (own, label) in enumerate(zip(heads, labels, strict=True), 1):
+            at = modifier == m
+            if own is not None:
+                mask[at] &= np.isin(head[at], sorted(own))[:, None]
+            if label is not None:
+                mask[at] &= np.arange(self._model.n_labels) == label
+        return mask
+
+    def _possible(self, shape: Numbers, mask: Bools) -> bool:
+        """Whether there is a tree."""
+        structure = self._model.structure
+        scores = np.zeros(sum(sites * codes for _, sites, codes in structure.blocks(shape)))
+        scores[: mask.size][~mask.ravel()] = -np.inf
+        return bool(structure.best(shape, scores))
 
     def _of_sentence(self, i: int, n: int) -> tuple[Any, Any]:
         heads: list[Any] = [None] * n
