@@ -21,6 +21,8 @@ if TYPE_CHECKING:  # tagging from the shell warns, too, and needs no arrays
 
 __all__ = ["Calibration", "best_temperature", "warn_unless_probabilities"]
 
+_CALIBRATED = ("sequence-labeler",)  # kinds of models whose estimators have calibrate
+
 _LEAST, _MOST = 1e-3, 1e6
 
 
@@ -67,10 +69,10 @@ def warn_unless_probabilities(settings: Mapping[str, Any], stacklevel: int) -> N
     """Warn if the scores of the model with these settings are no log-probabilities, and not made so either."""
     if settings.get("probabilistic", True) or "calibration" in settings:
         return
+    advice = "Call calibrate(X_dev, y_dev), or train" if settings["kind"] in _CALIBRATED else "Train"
     warnings.warn(
         f"the scores that the learner {settings['learner']['name']!r} gives are no probabilities: marginals, "
-        "probabilities of spans and log-probabilities of this model are nearly all 0 or 1. Call "
-        "calibrate(X_dev, y_dev), or train a CRF.",
+        f"probabilities of spans and log-probabilities of this model are nearly all 0 or 1. {advice} a CRF.",
         UncalibratedScores,
         stacklevel=stacklevel + 1,
     )
