@@ -52,7 +52,8 @@ def test_all_forms_of_input_are_the_same(parser, treebank):
     dicts = [[dict(zip(names, row, strict=True)) for row in own] for own in rows]
     for X in (treebank.tokens, rows, dicts, list(treebank), tw.corpora.sentences()[:60]):
         assert parser.predict(X) == found
-    for X, y in ((rows, trees(treebank)), (dicts, treebank), (list(treebank), None)):
+    assert parser.predict(iter(rows)) == found
+    for X, y in ((rows, trees(treebank)), (iter(dicts), iter(treebank)), (list(treebank), None)):
         assert tw.DependencyParser(**SMALL).fit(X, y).predict(treebank) == found
 
 

@@ -168,6 +168,7 @@ class DependencyParser(LinearEstimator):
             As for `SequenceLabeler.fit`.
         """
         self._check_parameters()
+        X, y, X_dev, y_dev = _held(X), _held(y), _held(X_dev), _held(y_dev)
         if X_dev is not None and y_dev is None:
             y_dev = _own_trees(X_dev, "y_dev")
         with warnings.catch_warnings():
@@ -210,6 +211,7 @@ class DependencyParser(LinearEstimator):
     def _examples(self, X: Any, y: Any, sample_weight: Any = None, **more: Any) -> DependencyExamples:
         from trelliswork.training.dependency_examples import DependencyExamples  # only training needs it
 
+        X = _held(X)
         templates = self._templates(X)
         columns, gold = self.read_gold(X, y, templates)
         if not len(gold.heads):
@@ -274,7 +276,7 @@ class DependencyParser(LinearEstimator):
     @snapshot
     def predict_coded(self, X: Any, allowed: Any = None, fixed: Any = None) -> CodedTrees:
         """Return the same trees as numbers in arrays, as `Treebank.with_trees` and `tw.evaluation` take them."""
-        model = self._fitted()
+        model, X = self._fitted(), _held(X)
         if self.mbr or allowed is not None or fixed is not None:
             if self.mbr:
                 self._require_probabilities()
@@ -370,7 +372,7 @@ class DependencyParser(LinearEstimator):
     def log_prob(self, X: Any, y: Any = None) -> FloatArray:
         """Return log p(y | x) of each sentence, -inf where the model cannot have this tree."""
         self._require_joint("log_prob")
-        model = self._fitted()
+        model, X = self._fitted(), _held(X)
         self._require_probabilities()
         _, gold = self.read_gold(X, y, model.templates)
         if (gold.heads < 0).any():
@@ -465,7 +467,7 @@ class DependencyParser(LinearEstimator):
         """
         from trelliswork.evaluation.dependencies import dependency_scores
 
-        model = self._fitted()
+        model, X = self._fitted(), _held(X)
         _, gold = self.read_gold(X, y, model.templates)
         found = self.predict_coded(X)
         if gold.relations is None or found.relations is None:
@@ -579,6 +581,11 @@ def _checked(columns: _core.Columns, templates: Templates, name: str) -> _core.C
             f"{', '.join(templates.columns)}. Pass every word as a tuple of so many strings, or choose other features."
         )
     return columns
+
+
+def _held(given: Any) -> Any:
+    """What can be looked at more than once."""
+    return list(given) if isinstance(given, Iterator) else given
 
 
 def _has_relations(known: Any) -> bool:
