@@ -48,7 +48,7 @@ class DependencyParser(LinearEstimator):
     ----------
     learner : learner or str, default "pa"
         The training algorithm, such as ``tw.PassiveAggressive(epochs=8)``, or its name. By name, ``"crf"`` and
-        ``"memm"`` are trained by ten stochastic passes: other solvers take gigabytes for millions of hashes.
+        ``"memm"`` are trained by five stochastic passes: other solvers take gigabytes for millions of hashes.
     features : "auto", str or Templates, default "auto"
         What is seen of an arc: lines of templates with ``head.`` and ``mod.`` (docs/features.md). ``"auto"`` is
         `Templates.dependency` or, for order 2, `Templates.dependency2`, as far as there are columns for them.
