@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from trelliswork.errors import InvalidInput
+from trelliswork.errors import InvalidInput, shown
 
 __all__ = [
     "as_count",
@@ -23,7 +23,6 @@ __all__ = [
     "listed",
     "refuse_no_list",
     "refuse_unordered",
-    "shown",
     "sorted_labels",
     "text_of_value",
 ]
@@ -160,12 +159,6 @@ def callers_level() -> int:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("trelliswork."):
         frame, level = frame.f_back, level + 1
     return level
-
-
-def shown(value: Any) -> str:
-    """Return a value and its type for an error message, cut to a line."""
-    text = repr(value)
-    return f"{text if len(text) <= 40 else text[:37] + '...'} ({type(value).__name__})"
 
 
 def text_of_value(value: Any) -> str:

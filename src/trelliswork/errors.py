@@ -1,4 +1,4 @@
-"""The errors this library raises: one family, each also the built-in error a caller would expect to catch."""
+"""The errors this library raises, each also the built-in error a caller would expect; and how they show a value."""
 
 __all__ = [
     "ConvergenceWarning",
@@ -9,6 +9,7 @@ __all__ = [
     "UnknownAttributes",
     "UnknownParameter",
     "Unsatisfiable",
+    "shown",
 ]
 
 
@@ -54,3 +55,9 @@ class UnknownAttributes(UserWarning):
 
 class UncalibratedScores(UserWarning):
     """The learner's scores are no probabilities, and an answer reads them as such; the message says what to do."""
+
+
+def shown(value: object) -> str:
+    """Return a value and its type for an error message, cut to a line."""
+    text = repr(value)
+    return f"{text if len(text) <= 40 else text[:37] + '...'} ({type(value).__name__})"

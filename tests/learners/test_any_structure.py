@@ -293,8 +293,9 @@ def counts_of(problem, T, begun):
         rows = [begun[i : i + 3] for i in range(0, len(begun), 3)]
         for n, (begin, end, label) in enumerate(rows):
             counts[(begin * 2 + end - begin - 1) * K + label] += 1
-            if n:
-                counts[first + rows[n - 1][2] * K + label] += 1
+            counts[first + (rows[n - 1][2] * K if n else K * K) + label] += 1
+            if end == T:
+                counts[first + K * K + K + label] += 1
         return counts
     state = 0
     for t, label in enumerate(begun):

@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from trelliswork.arguments import shown
 from trelliswork.corpora.files import Source, Target, name_of, numbered_lines, writing
-from trelliswork.errors import InvalidInput
+from trelliswork.errors import InvalidInput, shown
 from trelliswork.structures.constituents import BracketReader, Constituent, cleaned
 
 __all__ = ["read_brackets", "write_brackets"]

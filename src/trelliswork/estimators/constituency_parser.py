@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from trelliswork.arguments import refuse_no_list, shown
+from trelliswork.arguments import refuse_no_list
 from trelliswork.corpora.tables import TokenTable
-from trelliswork.errors import InvalidInput
+from trelliswork.errors import InvalidInput, shown
 from trelliswork.estimators.base import store
 from trelliswork.estimators.fitted import atomic, snapshot
 from trelliswork.estimators.linear import LinearEstimator

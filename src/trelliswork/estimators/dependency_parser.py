@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trelliswork import _core, models
-from trelliswork.arguments import shown
-from trelliswork.errors import ConvergenceWarning, InvalidInput, Unsatisfiable
+from trelliswork.errors import ConvergenceWarning, InvalidInput, Unsatisfiable, shown
 from trelliswork.estimators.base import store
 from trelliswork.estimators.fitted import atomic, snapshot
 from trelliswork.estimators.linear import LinearEstimator

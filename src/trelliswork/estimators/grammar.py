@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
-from trelliswork.arguments import shown
-from trelliswork.errors import InvalidInput
+from trelliswork.errors import InvalidInput, shown
 from trelliswork.estimators.hmm.unknown_words import UnseenTokens, lexicon
 from trelliswork.structures import checks
 from trelliswork.structures.checks import FloatArray
@@ -193,6 +192,14 @@ class Grammar(WeightedGrammar):
     >>> [round(one.score, 2) for one in parses.kbest(5)], round(np.exp(parses.log_count()))
     ([-5.0, -5.5], 2)
     """
+
+    def __init__(
+        self,
+        rules: Iterable[tuple[str, Any, float]] | Mapping[tuple[str, Any], float],
+        start: str | Sequence[str] | None = None,
+        inner: Collection[str] = (),
+    ) -> None:
+        super().__init__(rules, start, inner)
 
     @classmethod
     def from_trees(

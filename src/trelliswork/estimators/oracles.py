@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trelliswork import _core
-from trelliswork.arguments import shown
-from trelliswork.errors import InvalidInput
+from trelliswork.errors import InvalidInput, shown
 
 __all__ = ["oracle"]
 

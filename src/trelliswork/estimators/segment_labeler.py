@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trelliswork import _core
-from trelliswork.arguments import shown
-from trelliswork.errors import InvalidInput
+from trelliswork.errors import InvalidInput, shown
 from trelliswork.estimators.base import store
 from trelliswork.estimators.fitted import snapshot
 from trelliswork.estimators.linear import LinearEstimator

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trelliswork import _core
-from trelliswork.arguments import shown
-from trelliswork.errors import InvalidInput
+from trelliswork.errors import InvalidInput, shown
 from trelliswork.estimators.base import LearningEstimator, store
 from trelliswork.estimators.fitted import atomic, check_is_fitted, snapshot
 from trelliswork.estimators.saving import (

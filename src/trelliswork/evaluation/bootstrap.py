@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from trelliswork.arguments import shown
-from trelliswork.errors import InvalidInput
+from trelliswork.errors import InvalidInput, shown
 from trelliswork.evaluation.counts import checked_measure, counts_per_sequence, f1_of, score_of
 from trelliswork.evaluation.scores import Score
 from trelliswork.labels.coded import LabelLists, coded

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from trelliswork.arguments import shown
-from trelliswork.errors import InvalidInput
+from trelliswork.errors import InvalidInput, shown
 from trelliswork.evaluation.pairs import PairCounts, in_order, pair_counts, paired
 from trelliswork.evaluation.text import aligned
 from trelliswork.labels.coded import LabelLists

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from trelliswork.arguments import shown
-from trelliswork.errors import InvalidInput
+from trelliswork.errors import InvalidInput, shown
 from trelliswork.evaluation.scores import Score
 from trelliswork.labels.coded import CodedLabels
 from trelliswork.labels.span_labels import SpanLabels

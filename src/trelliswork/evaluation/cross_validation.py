@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from trelliswork.arguments import shown
-from trelliswork.errors import InvalidInput
+from trelliswork.errors import InvalidInput, shown
 from trelliswork.evaluation.counts import checked_measure, counts_per_sequence, f1_of
 from trelliswork.evaluation.folds import Split, k_folds, splits_of
 from trelliswork.evaluation.grids import Grid, settings_of

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from trelliswork.arguments import shown
-from trelliswork.errors import InvalidInput
+from trelliswork.errors import InvalidInput, shown
 from trelliswork.evaluation.scores import Score
 from trelliswork.evaluation.text import aligned
 from trelliswork.labels.dependencies import UNKNOWN_HEAD, CodedTrees, Trees, coded_trees

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from trelliswork.arguments import shown
-from trelliswork.errors import InvalidInput
+from trelliswork.errors import InvalidInput, shown
 from trelliswork.training.cloning import cloned
 
 __all__ = ["Grid", "Setting", "settings_of"]

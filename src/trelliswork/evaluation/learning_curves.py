@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from trelliswork.arguments import shown
-from trelliswork.errors import InvalidInput
+from trelliswork.errors import InvalidInput, shown
 from trelliswork.evaluation.cross_validation import Scoring, scorer_of
 from trelliswork.evaluation.folds import Split, splits_of
 from trelliswork.evaluation.grids import Grid, settings_of

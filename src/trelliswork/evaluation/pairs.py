@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from trelliswork.arguments import shown
-from trelliswork.errors import InvalidInput
+from trelliswork.errors import InvalidInput, shown
 from trelliswork.labels.coded import LabelLists, checked_label_list
 
 __all__ = ["LabelLists", "PairCounts", "in_order", "pair_counts", "paired", "zipped"]

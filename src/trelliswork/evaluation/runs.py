@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from trelliswork import _core
-from trelliswork.arguments import shown, text_of_value
-from trelliswork.errors import InvalidInput
+from trelliswork.arguments import text_of_value
+from trelliswork.errors import InvalidInput, shown
 from trelliswork.evaluation.folds import Split, splits_of
 from trelliswork.evaluation.grids import Setting
 from trelliswork.labels.coded import CodedLabels, coded

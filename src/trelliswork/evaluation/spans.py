@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from trelliswork.arguments import shown
-from trelliswork.errors import InvalidInput
+from trelliswork.errors import InvalidInput, shown
 from trelliswork.evaluation.pairs import paired
 from trelliswork.evaluation.scores import Score
 from trelliswork.labels.coded import LabelLists

@@ -18,9 +18,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from trelliswork import _core
-from trelliswork.arguments import refuse_no_list, shown
+from trelliswork.arguments import refuse_no_list
 from trelliswork.corpora.tables import TokenTable
-from trelliswork.errors import InvalidInput
+from trelliswork.errors import InvalidInput, shown
 from trelliswork.features import presets
 from trelliswork.features.templates import Templates
 

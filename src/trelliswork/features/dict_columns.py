@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from trelliswork.arguments import shown
-from trelliswork.errors import InvalidInput
+from trelliswork.errors import InvalidInput, shown
 
 if TYPE_CHECKING:
     from scipy import sparse

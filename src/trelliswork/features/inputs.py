@@ -23,9 +23,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from trelliswork import _core
-from trelliswork.arguments import refuse_no_list, refuse_unordered, shown
+from trelliswork.arguments import refuse_no_list, refuse_unordered
 from trelliswork.corpora.tables import TokenTable
-from trelliswork.errors import InvalidInput
+from trelliswork.errors import InvalidInput, shown
 from trelliswork.features import presets
 from trelliswork.features.templates import Templates
 

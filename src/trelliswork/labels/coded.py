@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from trelliswork.arguments import shown
-from trelliswork.errors import InvalidInput
+from trelliswork.errors import InvalidInput, shown
 from trelliswork.labels.ragged import offsets_of, positions
 
 __all__ = ["CodedLabels", "Codes", "LabelLists", "checked_label_list", "coded"]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from trelliswork.arguments import refuse_no_list, shown
-from trelliswork.errors import InvalidInput
+from trelliswork.arguments import refuse_no_list
+from trelliswork.errors import InvalidInput, shown
 from trelliswork.structures.constituents import NO_TAG, TOP, Constituent
 
 __all__ = ["JOINS", "chains_of", "checked_tree", "joined_by", "rows_of_trees", "tree_of", "trees_of"]

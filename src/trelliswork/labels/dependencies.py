@@ -14,8 +14,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from trelliswork.arguments import shown
-from trelliswork.errors import InvalidInput
+from trelliswork.errors import InvalidInput, shown
 
 __all__ = ["UNKNOWN_HEAD", "CodedTrees", "Trees", "coded_trees"]
 

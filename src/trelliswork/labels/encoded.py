@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from trelliswork.arguments import callers_level, refuse_unordered, shown
-from trelliswork.errors import InvalidInput
+from trelliswork.arguments import callers_level, refuse_unordered
+from trelliswork.errors import InvalidInput, shown
 from trelliswork.labels.tables import LabelTable
 
 __all__ = ["Gold", "encoded", "paired", "require_paired", "warn_of_unseen"]

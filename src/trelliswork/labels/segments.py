@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from trelliswork.arguments import refuse_no_list, shown
-from trelliswork.errors import InvalidInput
+from trelliswork.arguments import refuse_no_list
+from trelliswork.errors import InvalidInput, shown
 from trelliswork.labels.spans import Span, labels_from_spans, spans, suggest_scheme
 
 __all__ = ["OUTSIDE", "SpanLists", "lengths_of", "rows_of", "span_lists", "written"]

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trelliswork import _core
-from trelliswork.arguments import shown
-from trelliswork.errors import InvalidInput, Unsatisfiable
+from trelliswork.errors import InvalidInput, Unsatisfiable, shown
 from trelliswork.features.inputs import Inputs
 from trelliswork.models.parts import PartsModel
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from trelliswork.arguments import shown
-from trelliswork.errors import InvalidInput
+from trelliswork.errors import InvalidInput, shown
 
 __all__ = ["Limits", "bias_of"]
 

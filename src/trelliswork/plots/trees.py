@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from trelliswork.arguments import shown
-from trelliswork.errors import InvalidInput
+from trelliswork.errors import InvalidInput, shown
 from trelliswork.plots.drawing import FAINT, INK, RIGHT, WRONG, Drawing, blend, text_width
 
 if TYPE_CHECKING:

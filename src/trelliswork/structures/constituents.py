@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from sys import intern
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
-from trelliswork.arguments import shown
-from trelliswork.errors import InvalidInput
+from trelliswork.errors import InvalidInput, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trelliswork import _core
-from trelliswork.arguments import shown
-from trelliswork.errors import InvalidInput, Unsatisfiable
+from trelliswork.errors import InvalidInput, Unsatisfiable, shown
 from trelliswork.structures import checks
 from trelliswork.structures.bracketing import checked_spans, table_of_spans
 from trelliswork.structures.checks import FloatArray

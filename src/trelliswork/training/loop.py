@@ -24,8 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 from trelliswork import _core, learners
-from trelliswork.arguments import callers_level, shown
-from trelliswork.errors import ConvergenceWarning, InvalidInput
+from trelliswork.arguments import callers_level
+from trelliswork.errors import ConvergenceWarning, InvalidInput, shown
 from trelliswork.learners.training import FloatArray, Learner, Trained
 from trelliswork.structures import checks
 from trelliswork.training.monitor import Callback, Monitor

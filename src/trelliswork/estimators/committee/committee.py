@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from trelliswork import _core, models
-from trelliswork.arguments import listed, shown
-from trelliswork.errors import InvalidInput
+from trelliswork.arguments import listed
+from trelliswork.errors import InvalidInput, shown
 from trelliswork.estimators.base import Estimator, sequence_tags
 from trelliswork.estimators.committee.stacking import Added, Answer, Intervals
 from trelliswork.estimators.fitted import atomic, check_is_fitted, snapshot

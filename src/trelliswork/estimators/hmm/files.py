@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from trelliswork import _core, models
-from trelliswork.arguments import shown
-from trelliswork.errors import InvalidInput
+from trelliswork.errors import InvalidInput, shown
 from trelliswork.estimators.hmm.unknown_words import SparseRows, UnseenTokens, WordClasses
 from trelliswork.estimators.saving import numbers
 from trelliswork.features.inputs import inputs_of

@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from trelliswork import _core, learners
-from trelliswork.arguments import callers_level, shown
-from trelliswork.errors import InvalidInput, UncalibratedScores
+from trelliswork.arguments import callers_level
+from trelliswork.errors import InvalidInput, UncalibratedScores, shown
 from trelliswork.estimators.base import LearningEstimator
 from trelliswork.estimators.fitted import atomic, check_is_fitted, snapshot
 from trelliswork.estimators.multiclass.groups import groups_of

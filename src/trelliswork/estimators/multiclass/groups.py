@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from trelliswork.arguments import shown
-from trelliswork.errors import InvalidInput
+from trelliswork.errors import InvalidInput, shown
 from trelliswork.learners.training import FloatArray
 from trelliswork.structures import checks
 
