@@ -102,7 +102,7 @@ def grammar(trees: list[tw.Constituent], **how: Any) -> Callable[[Any], list[tw.
         found = []
         for tree in asked:
             try:
-                best = made.parse(tree.leaves(), tags=tree.tags()).argmax().tree
+                best = made.parse(tree.leaves(), tags=[str(tag) for tag in tree.tags()]).argmax().tree
             except tw.InvalidInput:  # a tag that the treebank has not, or no tree at all: no brackets
                 best = tw.Constituent("TOP")
             found.append(best)
