@@ -151,7 +151,8 @@ def parse_udpipe(model: str, source: str, target: str) -> dict[str, Any]:
     """CoNLL-U in and out."""
     from ufal.udpipe import Model, Pipeline, ProcessingError
 
-    pipeline = Pipeline(Model.load(model), "conllu", Pipeline.NONE, Pipeline.DEFAULT, "conllu")
+    loaded = Model.load(model)  # the pipeline does not keep it alive
+    pipeline = Pipeline(loaded, "conllu", Pipeline.NONE, Pipeline.DEFAULT, "conllu")
     text = Path(source).read_text(encoding="utf-8")
     error = ProcessingError()
     began, cpu_began = time.perf_counter(), time.process_time()
