@@ -1,4 +1,6 @@
 // The module trelliswork._core: checked arrays in, arrays out. See the other files of this folder.
+#include <cmath>
+
 #include "arrays.hpp"
 
 NB_MODULE(_core, m) {
@@ -30,6 +32,17 @@ NB_MODULE(_core, m) {
         "first_invalid",
         [](const tw::bind::Scores& scores) { return tw::kernels().first_invalid(scores.data(), scores.size()); },
         "Flat index of the first NaN, +inf or value beyond 1e300; the size when there is none.");
+    m.def(
+        "mask_arcs",
+        [](tw::bind::Output arcs, std::size_t n) {
+            if (n == 0 || arcs.size() % (n * n) != 0) throw std::invalid_argument("arcs are not squares of this size");
+            for (std::size_t first = 0; first < arcs.size(); first += n * n)
+                for (std::size_t i = 0; i < n; ++i)
+                    arcs.data()[first + i * n] = arcs.data()[first + i * (n + 1)] = -HUGE_VAL;
+            return tw::kernels().first_invalid(arcs.data(), arcs.size());
+        },
+        nb::arg("arcs"), nb::arg("n"),
+        "Forbid the first column and the diagonal of squares of n rows; then as first_invalid.");
     m.def(
         "exponentials",
         [](const tw::bind::Vector& values, tw::bind::Output out) {

@@ -971,6 +971,11 @@ def first_invalid(arg: Annotated[NDArray[numpy.float64], dict(order='C', device=
     Flat index of the first NaN, +inf or value beyond 1e300; the size when there is none.
     """
 
+def mask_arcs(arcs: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], n: int) -> int:
+    """
+    Forbid the first column and the diagonal of squares of n rows; then as first_invalid.
+    """
+
 def exponentials(arg0: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], arg1: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], /) -> None:
     """e**x of each value (x <= 700), as the kernels compute it."""
 

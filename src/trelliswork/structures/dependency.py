@@ -473,9 +473,8 @@ def _as_arcs(arcs: Any, ndim: int = 2) -> FloatArray:
         raise InvalidInput(
             f"arcs must have shape (n + 1, n + 1), [head, modifier] with the root as 0; found {array.shape}."
         )
-    array[..., 0] = -np.inf
-    array.reshape(*array.shape[:-2], -1)[..., :: array.shape[-1] + 1] = -np.inf
-    checks.require_scores("arcs", array)
+    if _core.mask_arcs(array, array.shape[-1]) < array.size:
+        checks.require_scores("arcs", array)
     array.flags.writeable = False
     return array
 
