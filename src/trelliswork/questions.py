@@ -42,7 +42,7 @@ QUESTIONS = {
     "local": (
         "single decisions, each given gold before it",
         "define outputs(x), or choose another learner",
-        f"{_ONE_GOLD}; an oracle of chains answers with use='best'",
+        f"{_ONE_GOLD}, as for trees of the second order, which have none; an oracle of chains answers with use='best'",
     ),
 }
 
