@@ -112,7 +112,7 @@ def test_baum_welch_can_be_interrupted():
 
 
 def test_a_thread_that_gets_no_signals_goes_on():
-    X, Y = many_labels(40, 200)
+    X, Y = many_labels(400, 200)
     fitted, ended = [], threading.Event()
 
     def fit():
