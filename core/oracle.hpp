@@ -82,6 +82,11 @@ struct Output {
     std::shared_ptr<const void> held;  // for outputs that are not a row of numbers
     double score = 0.0, cost = 0.0;
     double margin = std::numeric_limits<double>::quiet_NaN();  // score of gold - score, where the oracle knows it
+    std::vector<double> shares = {};  // of a relaxed output (Finley & Joachims 2008): how much of each number in `code`
+
+    bool same_as(const Output& other) const {
+        return code == other.code && held == other.held && shares == other.shares;
+    }
 };
 
 // What a number in the vector of weights is. It may stand for g equal weights v, of attributes that always occur

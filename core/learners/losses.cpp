@@ -137,7 +137,7 @@ double DirectLoss::settle(RankedExamples& examples, AveragedWeights& w, std::siz
                           double factor, Pushes& pushes) {
     if (sought.structures.empty() || sought.prediction.empty()) return 0.0;
     const Output &direct = sought.structures.front(), &prediction = sought.prediction.front();
-    if (direct.code == prediction.code && direct.held == prediction.held) return prediction.cost;
+    if (direct.same_as(prediction)) return prediction.cost;
     examples.difference(w, example, direct, pushes.next());
     pushes.push(factor / epsilon_);
     examples.difference(w, example, prediction, pushes.next());

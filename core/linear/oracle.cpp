@@ -20,6 +20,13 @@ double sum(std::span<const double> numbers, std::span<const Part> parts) {
     return total;
 }
 
+double sum(std::span<const double> numbers, const Answer& answer) {
+    if (answer.shares.empty()) return sum(numbers, answer.parts);
+    double total = 0.0;
+    for (std::size_t i = 0; i < answer.parts.size(); ++i) total += answer.shares[i] * numbers[answer.parts[i]];
+    return total;
+}
+
 // Sums that are weights themselves.
 struct InPlace {
     double* stored;
@@ -69,6 +76,8 @@ std::shared_ptr<LinearOracle::Set> LinearOracle::made(std::shared_ptr<const Stru
     for (std::size_t i = 0; i < n; ++i) {
         set->first_part.push_back(set->first_part.back() + set->features.n_parts(i));
         set->first_site.push_back(set->first_site.back() + set->features.n_sites(i, 0));
+        set->lists = set->lists && set->structure->lists(set->shapes[i]);
+        set->sums = set->sums && set->structure->sums(set->shapes[i]);
     }
     take_outputs(*set, examples);
     const std::size_t n_codes = n > 0 ? set->features.n_codes(0) : 0;
@@ -106,6 +115,10 @@ void LinearOracle::find_gold() {
     InterruptCheck check;
     Space space;
     Parts parts;
+    if (!set_->sums)
+        throw std::invalid_argument(
+            "outputs that are known in part need sums over all outputs, which this structure "
+            "does not have");
     for (std::size_t i = 0; i < n_examples(); ++i) {
         check();
         space.scores.assign(features().n_parts(i), 0.0);
@@ -238,8 +251,8 @@ std::vector<Output> LinearOracle::kbest(const ScaledWeights& weights, std::size_
     std::vector<Output> out;
     const double of_gold = partly_known() ? std::nan("") : sum(space.scores, set_->gold[example]);
     for (Answer& answer : structure().best(set_->shapes[example], {*both}, k, workspace(space))) {
-        const double score = sum(space.scores, answer.parts), cost = sum(space.costs, answer.parts);
-        out.push_back({std::move(answer.parts), nullptr, score, cost, of_gold - score});
+        const double score = sum(space.scores, answer), cost = sum(space.costs, answer);
+        out.push_back({std::move(answer.parts), nullptr, score, cost, of_gold - score, std::move(answer.shares)});
     }
     return out;
 }
@@ -251,6 +264,7 @@ Output LinearOracle::best_allowed(const ScaledWeights& weights, std::size_t exam
     put_scores(weights, example, space);
     allow_gold(example, space);
     Answer best = structure().best(set_->shapes[example], {space.scores, space.allowed}, 1, workspace(space)).at(0);
+    if (!best.shares.empty()) throw std::invalid_argument("gold that is known in part cannot be a relaxed output");
     return {std::move(best.parts), nullptr, best.score, 0.0};
 }
 
@@ -273,27 +287,31 @@ bool LinearOracle::slack_argmax(const ScaledWeights& weights, std::size_t exampl
 
 void LinearOracle::difference(std::size_t example, const Output& output, SparseVector& out) {
     require_example(example);
-    collect_difference(example, set_->gold[example], output.code, out);
+    collect_difference(example, set_->gold[example], output, out);
 }
 
 void LinearOracle::difference_to(std::size_t example, const Output& gold, const Output& output, SparseVector& out) {
     require_example(example);
-    collect_difference(example, gold.code, output.code, out);
+    collect_difference(example, gold.code, output, out);
 }
 
 // Both lists of parts rise: what they share drops out.
-void LinearOracle::collect_difference(std::size_t example, std::span<const Part> gold, std::span<const Part> other,
+void LinearOracle::collect_difference(std::size_t example, std::span<const Part> gold, const Output& output,
                                       SparseVector& out) {
     const auto last = static_cast<Part>(features().n_parts(example));
+    const std::span<const Part> other = output.code;
     if ((!gold.empty() && gold.back() >= last) || (!other.empty() && other.back() >= last))
         throw std::invalid_argument("this output is of another example");
+    const auto share = [&](std::size_t j) { return output.shares.empty() ? 1.0 : output.shares[j]; };
     counts_.clear();
     for (std::size_t i = 0, j = 0; i < gold.size() || j < other.size();) {
         if (j == other.size() || (i < gold.size() && gold[i] < other[j])) {
             counts_.push_back({gold[i++], 1.0});
         } else if (i == gold.size() || other[j] < gold[i]) {
-            counts_.push_back({other[j++], -1.0});
+            counts_.push_back({other[j], -share(j)});
+            ++j;
         } else {
+            if (share(j) != 1.0) counts_.push_back({gold[i], 1.0 - share(j)});
             ++i;
             ++j;
         }

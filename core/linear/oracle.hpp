@@ -58,8 +58,9 @@ public:
     std::size_t n_examples() const override { return set_->shapes.size(); }
     std::size_t n_weights() const override { return features().index().n_weights(); }
     BestOutputs* best() override { return local_ ? nullptr : this; }
-    Sums* sums() override { return this; }
-    PartMarginals* parts() override { return local_ || partly_known() ? nullptr : this; }
+    bool lists() const override { return set_->lists; }
+    Sums* sums() override { return local_ || set_->sums ? this : nullptr; }
+    PartMarginals* parts() override { return local_ || partly_known() || !set_->sums ? nullptr : this; }
     PartialGold* partial() override { return partly_known() ? this : nullptr; }
     Hints* hints() override { return this; }
     GrowingWeights* growth() override { return this; }
@@ -111,6 +112,7 @@ private:
         Variables variables = Variables::kPlain;
         std::vector<double> weights, part_costs, cost, site_weights;
         std::vector<std::size_t> first_part, first_site;  // of examples, in part_costs and in site_weights
+        bool lists = true, sums = true;                   // whether the structure answers for every example
         Features features;
     };
     // What an example is computed in, kept from one to the next.
@@ -127,8 +129,7 @@ private:
     static void take_outputs(Set& set, const Examples& examples);
     bool partly_known() const { return !set_->allowed.empty() || !set_->allowed_parts.empty(); }
     void find_gold();
-    void collect_difference(std::size_t example, std::span<const Part> gold, std::span<const Part> other,
-                            SparseVector& out);
+    void collect_difference(std::size_t example, std::span<const Part> gold, const Output& other, SparseVector& out);
     void require_example(std::size_t example) const;
     Workspace& workspace(Space& space) const;
     void put_scores(const ScaledWeights& weights, std::size_t example, Space& space) const;

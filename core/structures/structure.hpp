@@ -52,9 +52,16 @@ struct PartScores {
     static constexpr double kForbidden = -__builtin_huge_val();
 };
 
+// An output, or what a search came to that may not have found the best one.
 struct Answer {
     Parts parts;
     double score = 0.0;
+    double gap = 0.0;  // no output is better by more: 0 where this is proved to be the best, inf where nothing is known
+    // Of a relaxed answer: how much of each part it has, above 0 and up to 1; the score is the sum of these shares.
+    // Empty: all of each.
+    std::vector<double> shares = {};
+
+    bool exact() const { return gap == 0.0; }
 };
 
 // One choice given all choices before it: alternative i has the parts parts[i * width] .. parts[(i + 1) * width - 1],
@@ -89,6 +96,11 @@ public:
     // ascending order. parts_of throws std::invalid_argument when it is not an output of this shape.
     virtual void parts_of(Shape shape, std::span<const std::uint32_t> output, Parts& parts) const = 0;
     virtual void output_of(Shape shape, std::span<const Part> parts, std::vector<std::uint32_t>& output) const = 0;
+
+    // Which questions have an answer for this shape: best() with k above 1, and log_partition(). What has no answer is
+    // not asked by learners; a structure that is asked all the same throws std::invalid_argument.
+    virtual bool lists(Shape) const { return true; }
+    virtual bool sums(Shape) const { return true; }
 
     // The k best outputs, distinct and best first; fewer where fewer exist.
     virtual std::vector<Answer> best(Shape shape, const PartScores& scores, std::size_t k, Workspace& space) const = 0;
