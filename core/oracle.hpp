@@ -209,6 +209,9 @@ public:
     virtual std::size_t n_weights() const = 0;  // may grow when difference() meets a weight for the first time
     virtual double example_weight(std::size_t) const { return 1.0; }  // how much it counts in a sum of losses
     virtual Variables variables() const { return Variables::kPlain; }
+    // The numbers of weights that must never be negative, rising; they are there from the start. A learner keeps them
+    // so by projection, or must not be given such an oracle.
+    virtual std::span<const std::uint32_t> nonnegative() const { return {}; }
 
     virtual BestOutputs* best() { return nullptr; }
     virtual Sums* sums() { return nullptr; }

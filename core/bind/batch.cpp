@@ -68,7 +68,7 @@ void evaluate(Learner& learner, std::size_t n_jobs) {
 
 double hinge_sum(Oracle& oracle, const Vector& weights, std::size_t n_jobs, const std::string& rescaling) {
     const Rescaling how = rescaling_named(rescaling);
-    learners::AveragedWeights w(start_of(oracle, weights));
+    learners::AveragedWeights w(start_of(oracle, weights, {Variables::kScaled}, true));
     learners::RankedExamples examples(oracle);
     const Unlocked unlocked;
     return learners::hinge_sum(examples, w, n_jobs, how);

@@ -81,7 +81,8 @@ void bind_quasi_newton(nb::module_& m, const char* name, const char* doc) {
             "__init__",
             [](T* self, Oracle& oracle, const Vector& weights, double l2, double l1, double nu, std::size_t memory,
                double tol, bool scaled, std::size_t period, double delta) {
-                const auto start = start_of(oracle, weights);
+                const bool bounded = std::is_same_v<T, learners::Owlqn>;
+                const auto start = start_of(oracle, weights, {Variables::kScaled}, bounded);
                 require(memory <= 1000, "memory must be at most 1000");
                 require(tol >= 0.0, "tol must be a number >= 0");
                 require(period >= 1, "period must be at least 1");
@@ -141,7 +142,7 @@ void bind_learners(nb::module_& m) {
     m.def(
         "exact_objective",
         [](Oracle& oracle, const Vector& weights, double l2, double l1, std::size_t n_jobs, double nu) {
-            const auto at = start_of(oracle, weights);
+            const auto at = start_of(oracle, weights, {Variables::kScaled}, true);
             const Objective objective = checked_objective(l2, l1, nu);
             Sums& sums = required(oracle.sums(), "expectations");
             const Unlocked unlocked;

@@ -13,8 +13,9 @@ void bind_online(nb::module_& m) {
             [](learners::Perceptron* self, Oracle& oracle, const Vector& weights, std::size_t k, bool averaged,
                bool shuffle, std::uint64_t seed) {
                 require_kbest(oracle, k);
-                new (self) learners::Perceptron(oracle, OnlineSettings{seed, shuffle, averaged}, k,
-                                                start_of(oracle, weights, {Variables::kScaled, Variables::kByMember}));
+                new (self)
+                    learners::Perceptron(oracle, OnlineSettings{seed, shuffle, averaged}, k,
+                                         start_of(oracle, weights, {Variables::kScaled, Variables::kByMember}, true));
             },
             nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("k"), nb::arg("averaged"), nb::arg("shuffle"),
             nb::arg("seed"), nb::keep_alive<1, 2>());
@@ -28,7 +29,7 @@ void bind_online(nb::module_& m) {
                 require(C > 0.0, "C must be above 0");
                 new (self) learners::PassiveAggressive(
                     oracle, OnlineSettings{seed, shuffle, averaged}, C, k, augmented, restricted,
-                    start_of(oracle, weights, {Variables::kScaled, Variables::kByMember}));
+                    start_of(oracle, weights, {Variables::kScaled, Variables::kByMember}, true));
             },
             nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("C"), nb::arg("k"), nb::arg("augmented"),
             nb::arg("restricted"), nb::arg("averaged"), nb::arg("shuffle"), nb::arg("seed"), nb::keep_alive<1, 2>());

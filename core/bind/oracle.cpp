@@ -107,6 +107,13 @@ void bind_oracle(nb::module_& m) {
                 return to_numpy(std::vector<double>(factors.begin(), factors.end()), {factors.size()});
             },
             nb::rv_policy::move, "How much each weight counts in |w|_1.")
+        .def_prop_ro(
+            "nonnegative",
+            [](const Oracle& oracle) {
+                const auto found = oracle.nonnegative();
+                return to_numpy(std::vector<std::uint32_t>(found.begin(), found.end()), {found.size()});
+            },
+            nb::rv_policy::move, "The numbers of weights that must never be negative.")
         .def("kbest", kbest, nb::arg("weights"), nb::arg("example"), nb::arg("k") = 1, nb::arg("nu") = 0.0,
              "The k best structures under score + nu * cost: (code, score, cost, indices, values of f(gold) - f(y)).")
         .def("margins", margins, nb::arg("weights"), nb::arg("example"), nb::arg("k"), nb::arg("others"),

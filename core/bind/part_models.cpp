@@ -28,7 +28,7 @@ using Numbers = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig, nb::
 using Reals = nb::ndarray<nb::numpy, double>;
 
 // (name, block, "each" | "tied" | "interval", longest, n_codes, codes by code of the block or none, source[, all
-// codes])
+// codes[, not negative]])
 linear::ModelChannel channel_of(nb::handle from) {
     const auto spec = nb::cast<nb::tuple>(from);
     linear::ModelChannel out;
@@ -49,14 +49,15 @@ linear::ModelChannel channel_of(nb::handle from) {
     }
     out.source = nb::cast<std::size_t>(spec[6]);
     out.feeds.all_codes = spec.size() > 7 && nb::cast<bool>(spec[7]);
+    out.feeds.nonnegative = spec.size() > 8 && nb::cast<bool>(spec[8]);
     return out;
 }
 
 // Channels whose units are the attributes of examples: made into an oracle once.
 class PartExamples {
 public:
-    PartExamples(const nb::list& channels, const nb::list& examples, std::size_t min_count, bool merged,
-                 bool by_member) {
+    PartExamples(const nb::list& channels, const nb::list& examples, std::size_t min_count, bool merged, bool by_member,
+                 const std::optional<nb::list>& shapes) {
         const Variables variables = !merged ? Variables::kPlain : by_member ? Variables::kByMember : Variables::kScaled;
         std::vector<SiteExamples*> sources;
         for (const nb::handle one : examples) sources.push_back(nb::cast<SiteExamples*>(one));
@@ -69,6 +70,13 @@ public:
             channels_.push_back(channel.feeds);
             channels_.back().rows = {};  // the oracle's
             given_.push_back(std::move(channel.feeds));
+        }
+        if (shapes) {
+            for (const nb::handle shape : *shapes) {
+                const auto array = nb::cast<Numbers>(shape);
+                shapes_.emplace_back(array.data(), array.data() + array.size());
+            }
+            return;
         }
         const auto& starts = sources[0]->sequence_starts;
         for (std::size_t i = 0; i + 1 < starts.size(); ++i)
@@ -205,24 +213,33 @@ private:
 class BoundPartModel {
 public:
     BoundPartModel(const DerivationStructure& structure, const nb::list& channels, const nb::dict& tensors,
-                   unsigned hash_bits) {
+                   unsigned hash_bits, const std::optional<Numbers>& shape) {
         held_.take(tensors);
         std::vector<linear::ModelChannel> read;
         for (const nb::handle spec : channels) {
             read.push_back(channel_of(spec));
             n_sources_ = std::max(n_sources_, read.back().source + 1);
         }
-        model_ = std::make_unique<PartModel>(shared(structure), std::move(read), held_.views(), hash_bits);
+        if (shape)
+            model_ = std::make_unique<PartModel>(shared(structure), std::move(read), held_.views(), hash_bits,
+                                                 Shape{shape->data(), shape->size()});
+        else
+            model_ = std::make_unique<PartModel>(shared(structure), std::move(read), held_.views(), hash_bits);
     }
 
     const PartModel& model() const { return *model_; }
 
-    nb::list scores(const nb::list& sources, std::size_t n_jobs) const {
+    nb::list scores(const nb::list& sources, std::size_t n_jobs, const std::optional<nb::list>& shapes) const {
         const std::vector<const Source*> all = sources_of(sources);
+        Lists given;
+        for (std::size_t i = 0; shapes && i < shapes->size(); ++i) {
+            const auto array = nb::cast<Numbers>((*shapes)[i]);
+            given.push_back({array.data(), array.size()});
+        }
         std::vector<std::vector<double>> found;
         {
             const Unlocked unlocked;
-            found = model_->scores(all, n_jobs);
+            found = model_->scores(all, n_jobs, given);
         }
         nb::list out;
         for (const std::vector<double>& one : found) out.append(to_numpy(one, {one.size()}));
@@ -431,9 +448,11 @@ private:
 
 void bind_part_models(nb::module_& m) {
     nb::class_<PartExamples>(m, "PartExamples", "Channels whose units are the attributes of examples.")
-        .def(nb::init<const nb::list&, const nb::list&, std::size_t, bool, bool>(), nb::arg("channels"),
-             nb::arg("examples"), nb::arg("min_count") = 1, nb::arg("merged") = false, nb::arg("by_member") = false,
-             "`merged`: attributes that always occur together are one variable, `by_member` the weight of each.")
+        .def(nb::init<const nb::list&, const nb::list&, std::size_t, bool, bool, const std::optional<nb::list>&>(),
+             nb::arg("channels"), nb::arg("examples"), nb::arg("min_count") = 1, nb::arg("merged") = false,
+             nb::arg("by_member") = false, nb::arg("shapes") = nb::none(),
+             "`merged`: attributes that always occur together are one variable, `by_member` the weight of each. "
+             "`shapes`: of the examples, where they are more than the length in the first source.")
         .def("oracle", &PartExamples::oracle, nb::arg("structure"), nb::arg("outputs"), nb::arg("ends"),
              nb::arg("weights") = nb::none(), nb::arg("combinations") = "seen", "What learners see, once.")
         .def("label_oracle", &PartExamples::label_oracle, nb::arg("structure"), nb::arg("tokens"), nb::arg("order"),
@@ -449,10 +468,13 @@ void bind_part_models(nb::module_& m) {
             },
             nb::arg("oracle"), nb::arg("tensors"), "Weights that start from another model with the same codes.");
     nb::class_<BoundPartModel>(m, "PartModel", "A trained model of any structure: immutable, for many threads at once.")
-        .def(nb::init<const DerivationStructure&, const nb::list&, const nb::dict&, unsigned>(), nb::arg("structure"),
-             nb::arg("channels"), nb::arg("tensors"), nb::arg("hash_bits") = 0)
+        .def(nb::init<const DerivationStructure&, const nb::list&, const nb::dict&, unsigned,
+                      const std::optional<Numbers>&>(),
+             nb::arg("structure"), nb::arg("channels"), nb::arg("tensors"), nb::arg("hash_bits") = 0,
+             nb::arg("shape") = nb::none(), "`shape`: one that the structure knows; left out, a length of 1.")
         .def("scores", &BoundPartModel::scores, nb::arg("sources"), nb::arg("n_jobs") = 1,
-             "Scores of all parts of each sequence.")
+             nb::arg("shapes") = nb::none(),
+             "Scores of all parts of each sequence; its shape is its length in the first source, unless given.")
         .def("known", &BoundPartModel::known, nb::arg("sources"))
         .def("contributions", &BoundPartModel::contributions, nb::arg("source"), nb::arg("sequence"),
              nb::arg("channel"))

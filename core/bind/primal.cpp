@@ -64,7 +64,7 @@ void bind_descent(nb::module_& m) {
                 const Descent descent{lam, step, gamma, 0.75, batch_size, average_after};
                 new (self) learners::Subgradient(oracle, OnlineSettings{seed, shuffle, averaged}, descent.settings(),
                                                  make_loss(oracle, loss, 1, false, 1, epsilon, epsilon_decay),
-                                                 start_of(oracle, weights));
+                                                 start_of(oracle, weights, {Variables::kScaled}, true));
             },
             nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("lam"), nb::arg("loss"), nb::arg("epsilon"),
             nb::arg("epsilon_decay"), nb::arg("step"), nb::arg("gamma"), nb::arg("batch_size"),
@@ -79,7 +79,7 @@ void bind_descent(nb::module_& m) {
                 const Descent descent{lam, step, gamma, alpha, batch_size, average_after};
                 new (self) learners::Pegasos(oracle, OnlineSettings{seed, shuffle, averaged}, descent.settings(),
                                              projection, make_loss(oracle, loss, k, restricted, cccp, 1.0, 0.0),
-                                             start_of(oracle, weights));
+                                             start_of(oracle, weights, {Variables::kScaled}, true));
             },
             nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("lam"), nb::arg("loss"), nb::arg("k"),
             nb::arg("restricted"), nb::arg("cccp"), nb::arg("step"), nb::arg("gamma"), nb::arg("alpha"),
@@ -157,7 +157,7 @@ void bind_averaged_weights(nb::module_& m) {
 
 // (code, cost, loss, exact, indices, values of f(gold) - f(y)), or None when nothing is violated.
 nb::object slack_rival(Oracle& oracle, const Vector& weights, std::size_t example, bool search) {
-    AveragedWeights w(start_of(oracle, weights));
+    AveragedWeights w(start_of(oracle, weights, {Variables::kScaled}, true));
     require(example < oracle.n_examples(), "there is no such example");
     learners::RankedExamples examples(oracle);
     const learners::SlackRival rival =

@@ -21,20 +21,27 @@ auto span_of(const Array& array) {
     return std::span(array.data(), array.size());
 }
 
+std::unique_ptr<MatrixSource> named(MatrixSource&& source, const std::string& channel) {
+    auto out = std::make_unique<MatrixSource>(std::move(source));
+    out->name_channel(channel);
+    return out;
+}
+
 template <class T>
-std::unique_ptr<MatrixSource> dense(const Rows<T>& rows, const Indices& offsets) {
+std::unique_ptr<MatrixSource> dense(const Rows<T>& rows, const Indices& offsets, const std::string& channel) {
     require(offsets.size() > 0 && offsets.data()[offsets.size() - 1] == static_cast<std::int64_t>(rows.shape(0)),
             "offsets must rise from 0 to the number of rows");
     const Unlocked unlocked;
-    return std::make_unique<MatrixSource>(MatrixSource::dense<T>(span_of(rows), rows.shape(1), span_of(offsets)));
+    return named(MatrixSource::dense<T>(span_of(rows), rows.shape(1), span_of(offsets)), channel);
 }
 
 template <class T, class Index>
 std::unique_ptr<MatrixSource> sparse(const Line<Index>& indptr, const Line<Index>& indices, const Line<T>& values,
-                                     std::size_t n_columns, const Indices& offsets) {
+                                     std::size_t n_columns, const Indices& offsets, const std::string& channel) {
     const Unlocked unlocked;
-    return std::make_unique<MatrixSource>(MatrixSource::sparse<T, Index>(span_of(indptr), span_of(indices),
-                                                                         span_of(values), n_columns, span_of(offsets)));
+    return named(
+        MatrixSource::sparse<T, Index>(span_of(indptr), span_of(indices), span_of(values), n_columns, span_of(offsets)),
+        channel);
 }
 
 nb::object values_of(const AttributeList& list) {
@@ -114,16 +121,16 @@ void bind_sources(nb::module_& m) {
              nb::arg("channel") = "token");
 
     nb::class_<MatrixSource, Source>(m, "MatrixSource", "Rows of a matrix: column j is the attribute x[j].")
-        .def(nb::new_(&dense<float>), nb::arg("rows"), nb::arg("offsets"))
-        .def(nb::new_(&dense<double>), nb::arg("rows"), nb::arg("offsets"))
+        .def(nb::new_(&dense<float>), nb::arg("rows"), nb::arg("offsets"), nb::arg("channel") = "token")
+        .def(nb::new_(&dense<double>), nb::arg("rows"), nb::arg("offsets"), nb::arg("channel") = "token")
         .def(nb::new_(&sparse<float, std::int32_t>), nb::arg("indptr"), nb::arg("indices"), nb::arg("values"),
-             nb::arg("n_columns"), nb::arg("offsets"))
+             nb::arg("n_columns"), nb::arg("offsets"), nb::arg("channel") = "token")
         .def(nb::new_(&sparse<double, std::int32_t>), nb::arg("indptr"), nb::arg("indices"), nb::arg("values"),
-             nb::arg("n_columns"), nb::arg("offsets"))
+             nb::arg("n_columns"), nb::arg("offsets"), nb::arg("channel") = "token")
         .def(nb::new_(&sparse<float, std::int64_t>), nb::arg("indptr"), nb::arg("indices"), nb::arg("values"),
-             nb::arg("n_columns"), nb::arg("offsets"))
+             nb::arg("n_columns"), nb::arg("offsets"), nb::arg("channel") = "token")
         .def(nb::new_(&sparse<double, std::int64_t>), nb::arg("indptr"), nb::arg("indices"), nb::arg("values"),
-             nb::arg("n_columns"), nb::arg("offsets"));
+             nb::arg("n_columns"), nb::arg("offsets"), nb::arg("channel") = "token");
 }
 
 }  // namespace tw::bind

@@ -75,6 +75,22 @@ public:
         }
     }
 
+    // w_j = max(w_j, 0); returns what w_j was.
+    double raise_to_zero(std::uint32_t j) {
+        double& v = stored_[j * stride_];
+        const double was = scale_ * v;
+        if (!(was < 0.0)) return was;
+        if (rounds()) {
+            stored_[j * 2 + 1] -= v * counted_;
+            rounded_[j] = 0.0f;
+        } else if (counted_ != 0.0) {
+            if (passed_.empty()) passed_.resize(stored_.size(), 0.0);
+            passed_[j] -= v * counted_;
+        }
+        v = 0.0;
+        return was;
+    }
+
     // w *= factor
     void multiply(double factor) {
         scale_ *= factor;

@@ -1,5 +1,6 @@
 #include "online.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
@@ -17,6 +18,30 @@ Online::Online(Oracle& oracle, const OnlineSettings& settings, std::span<const d
       objective_(std::numeric_limits<double>::quiet_NaN()) {
     if (start.size() != oracle.n_weights()) throw std::invalid_argument("weights has the wrong size");
     if (start.size() > 0xffffffffu) throw std::invalid_argument("there are more weights than 2**32");
+    if (oracle.nonnegative().empty()) return;
+    bounded_.resize(start.size(), 0);
+    for (const std::uint32_t j : oracle.nonnegative()) bounded_[j] = 1;
+    keep_nonnegative();
+}
+
+double Online::keep_nonnegative(const SparseVector& touched) {
+    double fallen = 0.0;
+    if (bounded_.empty()) return fallen;
+    for (const std::uint32_t j : touched.indices)
+        if (j < bounded_.size() && bounded_[j]) {
+            const double was = std::min(w_.raise_to_zero(j), 0.0);
+            fallen += was * was;
+        }
+    return fallen;
+}
+
+double Online::keep_nonnegative() {
+    double fallen = 0.0;
+    for (const std::uint32_t j : oracle_.nonnegative()) {
+        const double was = std::min(w_.raise_to_zero(j), 0.0);
+        fallen += was * was;
+    }
+    return fallen;
 }
 
 void Online::step(std::size_t n_jobs) {
@@ -51,7 +76,10 @@ void Online::after_pass(std::size_t) {
 }
 
 std::span<const double> Online::weights() const {
-    if (!fresh_) result_ = settings_.averaged ? w_.average() : w_.current();
+    if (!fresh_) {
+        result_ = settings_.averaged ? w_.average() : w_.current();
+        for (const std::uint32_t j : oracle_.nonnegative()) result_[j] = std::max(result_[j], 0.0);  // rounding
+    }
     fresh_ = true;
     return result_;
 }

@@ -64,6 +64,10 @@ protected:
     const SparseVector& difference(std::size_t example, const Output& found);
     // The hinge of one rival: cost - w . difference (eq. 3.2 before it is clipped).
     double violation(const Rival& rival) const { return rival.cost - w_.dot(rival.difference); }
+    // Projects the weights that must not be negative back to zero: those that `touched` may have changed, or all. They
+    // form a cone, and no point of it gets farther away. Returns by how much the squared norm has fallen.
+    double keep_nonnegative(const SparseVector& touched);
+    double keep_nonnegative();
     void met(double loss) { loss_ += loss; }
     void changed() { ++updates_; }
 
@@ -78,6 +82,7 @@ protected:
 private:
     std::vector<std::uint32_t> order() const;
 
+    std::vector<std::uint8_t> bounded_;  // by weight: whether it must not be negative; empty: none
     std::vector<Rival> rivals_;
     SparseVector difference_;
     mutable std::vector<double> result_;

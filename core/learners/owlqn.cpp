@@ -11,6 +11,17 @@ constexpr int kMostTrials = 40;
 
 }  // namespace
 
+Owlqn::Owlqn(Oracle& oracle, const Objective& terms, const QuasiNewtonSettings& settings,
+             std::span<const double> weights)
+    : QuasiNewton(oracle, terms, settings, weights) {
+    if (oracle.nonnegative().empty()) return;
+    bounded_.resize(weights_.size(), 0);
+    for (const std::uint32_t j : oracle.nonnegative()) {
+        bounded_[j] = 1;
+        weights_[j] = std::max(weights_[j], 0.0);
+    }
+}
+
 // The pseudo-gradient (their eq. 4): the one-sided derivative where a weight is zero, and zero if neither side falls.
 void Owlqn::steepest(const std::vector<double>& weights, const std::vector<double>& gradient, std::size_t begin,
                      std::size_t end, double* out) const {
@@ -19,6 +30,8 @@ void Owlqn::steepest(const std::vector<double>& weights, const std::vector<doubl
         const double w = weights[j], g = gradient[j], c = terms_.l1 * factors[j];
         if (w != 0.0)
             out[j - begin] = w > 0.0 ? g + c : g - c;
+        else if (!bounded_.empty() && bounded_[j])
+            out[j - begin] = std::min(g + c, 0.0);
         else
             out[j - begin] = g < -c ? g + c : g > c ? g - c : 0.0;
     }

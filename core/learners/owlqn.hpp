@@ -1,5 +1,6 @@
 // OWL-QN (Andrew & Gao 2007): L-BFGS for objectives with an L1 penalty. Within one orthant that penalty is linear; a
-// direction is found from the pseudo-gradient, and no step leaves the orthant it points into.
+// direction is found from the pseudo-gradient, and no step leaves the orthant it points into. Weights that must not be
+// negative have one orthant: at zero, only what falls to its side counts.
 #pragma once
 
 #include "quasi_newton.hpp"
@@ -8,7 +9,7 @@ namespace tw::learners {
 
 class Owlqn final : public QuasiNewton {
 public:
-    using QuasiNewton::QuasiNewton;
+    Owlqn(Oracle& oracle, const Objective& terms, const QuasiNewtonSettings& settings, std::span<const double> weights);
     std::string_view phase() const override { return "owlqn"; }
 
 protected:
@@ -19,6 +20,9 @@ protected:
     bool smooth() const override { return false; }
     double absolutes(std::size_t begin, std::size_t end) const override;
     bool search(double slope, std::size_t n_jobs, Trial& found) override;
+
+private:
+    std::vector<std::uint8_t> bounded_;  // by weight: whether it must not be negative; empty: none
 };
 
 }  // namespace tw::learners

@@ -32,6 +32,7 @@ protected:
             if (!(loss > 0.0) || norm == 0.0 || (restricted_ && !loses_no_less(loss, of_prediction))) continue;
             met(weight * loss);
             w_.add(towards, std::min(loss / norm, C_ * weight));
+            keep_nonnegative(towards);
             changed();
             moved = stale = true;
         }

@@ -20,11 +20,13 @@ void Pegasos::move(const Step& step, const Pushes& pushes) {
         if (projection_) squared_norm_ += size * (2.0 * w_.dot(difference) + size * difference.squared_norm());
         w_.add(difference, size);
     }
-    if (projection_) project();
+    // First the cone, then the ball: together they are the projection onto what both share.
+    squared_norm_ -= Subgradient::project(pushes, kept);
+    if (projection_) project_to_ball();
 }
 
 // eq. 6.8: the minimum lies in the ball of radius 1 / sqrt(lam), if no cost is above 1.
-void Pegasos::project() {
+void Pegasos::project_to_ball() {
     const double most = 1.0 / descent_.step.lam;
     if (!(squared_norm_ > most)) return;
     w_.multiply(std::sqrt(most / squared_norm_));

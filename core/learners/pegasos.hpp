@@ -20,7 +20,7 @@ protected:
     void load(const State& state) override;
 
 private:
-    void project();
+    void project_to_ball();
 
     const bool projection_;
     double squared_norm_ = 0.0;  // of the weights: kept up with every change, and counted afresh in every pass

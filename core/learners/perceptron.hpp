@@ -24,6 +24,7 @@ protected:
             if (margin > 0.0 || away.empty()) continue;
             met(-weight * margin);
             w_.add(away, weight);
+            keep_nonnegative(away);
             changed();
             moved = true;
         }

@@ -49,6 +49,13 @@ void Subgradient::descend() {
 void Subgradient::move(const Step& step, const Pushes& pushes) {
     for (std::size_t i = 0; i < pushes.size(); ++i) w_.add(pushes[i].difference, step.size * pushes[i].factor);
     w_.multiply(1.0 - step.shrink);
+    project(pushes, 1.0 - step.shrink);
+}
+
+double Subgradient::project(const Pushes& pushes, double kept) {
+    double fallen = 0.0;
+    for (std::size_t i = 0; i < pushes.size(); ++i) fallen += keep_nonnegative(pushes[i].difference);
+    return kept < 0.0 ? fallen + keep_nonnegative() : fallen;  // a step so long turned all signs
 }
 
 void Subgradient::after_pass(std::size_t) {

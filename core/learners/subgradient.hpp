@@ -37,6 +37,8 @@ protected:
 
     // w moves by step.size times the pushes and shrinks; algorithm 41 does it in this order.
     virtual void move(const Step& step, const Pushes& pushes);
+    // After the weights were pushed and multiplied by `kept`: back to where they may be. By how much |w|^2 has fallen.
+    double project(const Pushes& pushes, double kept);
 
     const DescentSettings descent_;
 

@@ -93,6 +93,7 @@ struct Channel {
     std::size_t longest = 0;  // of intervals
     std::size_t n_codes = 0, n_units = 0;
     bool all_codes = false;                 // units have a weight for every code, seen or not
+    bool nonnegative = false;               // no weight may be negative; units then have all codes
     std::vector<std::uint32_t> codes = {};  // by code of the block; empty: the same
     SparseRows shares = {};                 // by code of the block: (code of the channel, share); none: `codes` says it
     std::vector<std::size_t> first = {};    // the first site of each example; [n_examples + 1]

@@ -94,7 +94,7 @@ void Features::find_weights(const Lists& gold, Combinations combinations, bool b
     InterruptCheck check;
     for (std::size_t c = 0; combinations != Combinations::kAll && c < channels_.size(); ++c) {
         const Channel& channel = channels_[c];
-        if (channel.all_codes || channel.source) continue;
+        if (channel.all_codes || channel.nonnegative || channel.source) continue;
         pairs.clear();
         for (std::size_t i = 0; i < gold.size(); ++i) {
             check();

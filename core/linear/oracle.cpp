@@ -51,6 +51,12 @@ LinearOracle::LinearOracle(std::shared_ptr<const Structure> structure, Examples 
         set_->features.set_weights(std::move(*tables), combinations == Combinations::kGrown, by_member);
     else
         set_->features.find_weights(set_->gold, combinations, by_member);
+    for (std::size_t c = 0; c < features().channels().size(); ++c) {
+        const Channel& channel = features().channels()[c];
+        const WeightIndex& index = features().index();
+        for (std::uint32_t w = index.begin(c, 0); channel.nonnegative && w < index.begin(c, channel.n_units); ++w)
+            set_->nonnegative.push_back(w);
+    }
 }
 
 std::shared_ptr<LinearOracle::Set> LinearOracle::made(std::shared_ptr<const Structure> structure, Examples examples) {

@@ -65,6 +65,7 @@ public:
     Hints* hints() override { return this; }
     GrowingWeights* growth() override { return this; }
     Variables variables() const override { return set_->variables; }
+    std::span<const std::uint32_t> nonnegative() const override { return set_->nonnegative; }
     bool decides() const override { return !local_ && !partly_known() && structure().decides(); }
     std::vector<double> grown() const override { return features().index().list(); }
     void grow_again(std::span<const double> list) override { set_->features.grow_again(list); }
@@ -113,6 +114,7 @@ private:
         std::vector<double> weights, part_costs, cost, site_weights;
         std::vector<std::size_t> first_part, first_site;  // of examples, in part_costs and in site_weights
         bool lists = true, sums = true;                   // whether the structure answers for every example
+        std::vector<std::uint32_t> nonnegative;           // weights of channels that say so
         Features features;
     };
     // What an example is computed in, kept from one to the next.

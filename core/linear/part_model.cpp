@@ -21,10 +21,9 @@ std::size_t offset(const std::vector<Block>& blocks, std::size_t of) {
 }  // namespace
 
 PartModel::PartModel(std::shared_ptr<const DerivationStructure> structure, std::vector<ModelChannel> channels,
-                     const Tensors& tensors, unsigned hash_bits)
+                     const Tensors& tensors, unsigned hash_bits, Shape any)
     : structure_(std::move(structure)) {
-    const std::uint32_t one = 1;
-    const std::vector<Block> blocks = structure_->blocks({&one, 1});
+    const std::vector<Block> blocks = structure_->blocks(any);
     for (ModelChannel& channel : channels) {
         const Channel& feeds = channel.feeds;
         const std::string prefix = "channel." + feeds.name;
@@ -66,12 +65,12 @@ void PartModel::expect(std::size_t n_sites) const {
     });
 }
 
-void PartModel::scores(const Sources& sources, std::size_t first, std::size_t last, Scratch& space,
+void PartModel::scores(const Sources& sources, const Lists& shapes, std::size_t first, std::size_t last, Scratch& space,
                        std::span<std::vector<double>> out) const {
     std::vector<std::vector<Block>> blocks;
     for (std::size_t i = first; i < last; ++i) {
         const auto length = static_cast<std::uint32_t>(sources[0]->length(i));
-        blocks.push_back(structure_->blocks({&length, 1}));
+        blocks.push_back(structure_->blocks(shapes.empty() ? Shape{&length, 1} : shapes[i]));
         std::size_t n_parts = 0;
         for (const Block& block : blocks.back()) n_parts += block.size();
         out[i - first].assign(n_parts, 0.0);
@@ -96,6 +95,9 @@ void PartModel::scores(const Sources& sources, std::size_t first, std::size_t la
         for (std::size_t i = first; i < last; ++i) {
             const Block& block = blocks[i - first][feeds.block];
             const std::size_t n_sites = held.rows ? source.length(i) : 1;
+            if (!shapes.empty() && held.rows && n_sites != block.n_sites)
+                throw std::invalid_argument("channel " + feeds.name + " has another number of sites than block " +
+                                            block.name);
             double* parts = out[i - first].data() + offset(blocks[i - first], feeds.block);
             feeds.spread(of_sites, n_sites, block.n_sites, block.n_codes, parts, space.spread);
             if (held.rows) of_sites += n_sites * feeds.n_codes;
@@ -103,8 +105,10 @@ void PartModel::scores(const Sources& sources, std::size_t first, std::size_t la
     }
 }
 
-std::vector<std::vector<double>> PartModel::scores(const Sources& sources, std::size_t n_jobs) const {
+std::vector<std::vector<double>> PartModel::scores(const Sources& sources, std::size_t n_jobs,
+                                                   const Lists& shapes) const {
     const std::size_t n = sources[0]->n_sequences();
+    if (!shapes.empty() && shapes.size() != n) throw std::invalid_argument("there must be one shape for each sequence");
     std::vector<std::size_t> ends;
     std::size_t sites = 0;
     for (std::size_t i = 0; i < n; ++i) {
@@ -119,7 +123,7 @@ std::vector<std::vector<double>> PartModel::scores(const Sources& sources, std::
     std::vector<Scratch> spaces(std::clamp<std::size_t>(n_jobs, 1, std::max<std::size_t>(1, ends.size())));
     parallel_for(ends.size(), spaces.size(), [&](std::size_t b, std::size_t worker) {
         const std::size_t first = b == 0 ? 0 : ends[b - 1];
-        scores(sources, first, ends[b], spaces[worker], std::span(out).subspan(first, ends[b] - first));
+        scores(sources, shapes, first, ends[b], spaces[worker], std::span(out).subspan(first, ends[b] - first));
     });
     return out;
 }

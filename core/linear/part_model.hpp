@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "../base/lists.hpp"
 #include "../structures/derivations.hpp"
 #include "../text/attributes.hpp"
 #include "channel.hpp"
@@ -30,8 +31,9 @@ struct ModelChannel {
 class PartModel {
 public:
     // Reads the tensors channel.NAME.*; throws std::invalid_argument unless they fit the channels and the structure.
+    // `any`: a shape that the structure knows.
     PartModel(std::shared_ptr<const DerivationStructure> structure, std::vector<ModelChannel> channels,
-              const Tensors& tensors, unsigned hash_bits);
+              const Tensors& tensors, unsigned hash_bits, Shape any = kOneLong);
 
     const DerivationStructure& structure() const { return *structure_; }
     std::size_t n_channels() const { return channels_.size(); }
@@ -39,18 +41,20 @@ public:
     const WeightRows& rows(std::string_view channel) const;
     bool has(std::string_view channel) const;
 
-    // The scores of all parts of each sequence, whose shape is its length in the first source. The same bits for any
-    // n_jobs.
+    // The scores of all parts of each sequence, whose shape is its length in the first source unless `shapes` has them
+    // all. The same bits for any n_jobs. Throws std::invalid_argument where a source has not the sites of its block.
     using Sources = std::span<const Source* const>;
-    std::vector<std::vector<double>> scores(const Sources& sources, std::size_t n_jobs) const;
+    std::vector<std::vector<double>> scores(const Sources& sources, std::size_t n_jobs, const Lists& shapes = {}) const;
 
 private:
+    static constexpr std::uint32_t kOne[] = {1};
+    static constexpr Shape kOneLong{kOne};
     struct Scratch {  // of one thread
         std::vector<Attributes> attributes;
         FoundRows found;
         std::vector<double> sums, spread;
     };
-    void scores(const Sources& sources, std::size_t first, std::size_t last, Scratch& space,
+    void scores(const Sources& sources, const Lists& shapes, std::size_t first, std::size_t last, Scratch& space,
                 std::span<std::vector<double>> out) const;
     struct Held {
         ModelChannel channel;

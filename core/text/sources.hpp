@@ -62,6 +62,12 @@ public:
 
     std::size_t n_sequences() const override { return offsets_.size() - 1; }
     std::size_t length(std::size_t sequence) const override { return offsets_[sequence + 1] - offsets_[sequence]; }
+    std::span<const std::string_view> channels() const override { return {&named_, 1}; }
+    // Lets the columns feed another channel than that of tokens, before anybody asks; afterwards it is not to be moved.
+    void name_channel(std::string name) {
+        channel_ = std::move(name);
+        named_ = channel_;
+    }
     void attributes(std::size_t first, std::size_t last, Attributes& out) const override;
     std::string name(std::size_t sequence, std::size_t token, std::size_t i, std::size_t channel) const override;
 
@@ -70,6 +76,8 @@ private:
     void add(std::size_t column, double value);
     [[noreturn]] void refuse(std::size_t column, double value) const;
 
+    std::string channel_;
+    std::string_view named_ = kTokenChannel;
     std::vector<std::size_t> offsets_;
     std::vector<std::size_t> row_ends_{0};
     std::vector<std::uint32_t> columns_;

@@ -109,22 +109,22 @@ class MatrixSource(Source):
     """Rows of a matrix: column j is the attribute x[j]."""
 
     @overload
-    def __init__(self, rows: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+    def __init__(self, rows: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], channel: str = 'token') -> None: ...
 
     @overload
-    def __init__(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+    def __init__(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], channel: str = 'token') -> None: ...
 
     @overload
-    def __init__(self, indptr: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int, offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+    def __init__(self, indptr: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int, offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], channel: str = 'token') -> None: ...
 
     @overload
-    def __init__(self, indptr: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int, offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+    def __init__(self, indptr: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int, offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], channel: str = 'token') -> None: ...
 
     @overload
-    def __init__(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int, offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+    def __init__(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int, offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], channel: str = 'token') -> None: ...
 
     @overload
-    def __init__(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int, offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+    def __init__(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int, offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], channel: str = 'token') -> None: ...
 
 class Columns:
     """Tokens as rows of text columns, sequence after sequence."""
@@ -294,6 +294,10 @@ class Oracle:
     @property
     def l1_factors(self) -> NDArray[numpy.float64]:
         """How much each weight counts in |w|_1."""
+
+    @property
+    def nonnegative(self) -> NDArray[numpy.uint32]:
+        """The numbers of weights that must never be negative."""
 
     def kbest(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], example: int, k: int = 1, nu: float = 0.0) -> list:
         """
@@ -799,9 +803,9 @@ class AskedOracle(Oracle):
 class PartExamples:
     """Channels whose units are the attributes of examples."""
 
-    def __init__(self, channels: list, examples: list, min_count: int = 1, merged: bool = False, by_member: bool = False) -> None:
+    def __init__(self, channels: list, examples: list, min_count: int = 1, merged: bool = False, by_member: bool = False, shapes: list | None = None) -> None:
         """
-        `merged`: attributes that always occur together are one variable, `by_member` the weight of each.
+        `merged`: attributes that always occur together are one variable, `by_member` the weight of each. `shapes`: of the examples, where they are more than the length in the first source.
         """
 
     def oracle(self, structure: PartStructure, outputs: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], ends: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, combinations: str = 'seen') -> LinearOracle:
@@ -819,10 +823,13 @@ class PartExamples:
 class PartModel:
     """A trained model of any structure: immutable, for many threads at once."""
 
-    def __init__(self, structure: PartStructure, channels: list, tensors: dict, hash_bits: int = 0) -> None: ...
+    def __init__(self, structure: PartStructure, channels: list, tensors: dict, hash_bits: int = 0, shape: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> None:
+        """`shape`: one that the structure knows; left out, a length of 1."""
 
-    def scores(self, sources: list, n_jobs: int = 1) -> list:
-        """Scores of all parts of each sequence."""
+    def scores(self, sources: list, n_jobs: int = 1, shapes: list | None = None) -> list:
+        """
+        Scores of all parts of each sequence; its shape is its length in the first source, unless given.
+        """
 
     def known(self, sources: list) -> tuple[int, int]: ...
 

@@ -52,7 +52,7 @@ class CRF(Parameters):
     l1 : float, default 0.0
         Factor of ``|w|_1``. Above zero many weights end as exact zeros.
     solver : str, default "auto"
-        ``"lbfgs"``; ``"owlqn"``, which alone can have ``l1 > 0``; ``"sgd"``, stochastic gradient descent; or two in a
+        ``"lbfgs"``; ``"owlqn"``, which alone can have ``l1 > 0`` or weights that must not be negative; ``"sgd"``, stochastic gradient descent; or two in a
         row, ``"sgd-lbfgs"`` and ``"sgd-owlqn"``: a few stochastic passes, then the other scaled by the diagonal of the
         Hessian taken there. ``"auto"`` takes two in a row, or the second alone when there are few examples or ``l1`` is
         larger than ``l2``; when training starts from given weights it leaves the stochastic passes out, since they
@@ -195,6 +195,11 @@ class CRF(Parameters):
         self.check()
         n_jobs = checked_integer("n_jobs", n_jobs, least=1, most=MOST_JOBS)
         require_answers(repr(self), self.asks, oracle.answers)
+        if oracle.nonnegative.size and self.solver not in ("auto", "owlqn"):
+            raise InvalidInput(
+                f"solver={self.solver!r} does not keep weights from becoming negative, as some of these must not: "
+                "use 'owlqn' or 'auto'"
+            )
         run = _Run(
             self,
             oracle.local() if self.local else oracle,
@@ -308,8 +313,8 @@ class _Run:
         )
 
     def _second(self, weights: FloatArray) -> _core.Lbfgs | _core.Owlqn:
-        wants_l1 = self.learner.l1 > 0 or self.learner.solver.endswith("owlqn")
-        kind = _core.Owlqn if wants_l1 else _core.Lbfgs
+        bounded = self.learner.l1 > 0 or self.learner.solver.endswith("owlqn") or self.oracle.nonnegative.size > 0
+        kind = _core.Owlqn if bounded else _core.Lbfgs
         return kind(
             self.oracle,
             weights,
@@ -395,7 +400,7 @@ class _Run:
 def _plan(learner: CRF, oracle: _core.Oracle, warm: bool) -> _Plan:
     two, epochs = learner.solver.startswith("sgd-"), learner._value("sgd_epochs")
     if learner.solver == "auto":
-        two = not warm and oracle.n_examples >= _WORTH_SGD and learner.l2 >= learner.l1
+        two = not warm and oracle.n_examples >= _WORTH_SGD and learner.l2 >= learner.l1 and not oracle.nonnegative.size
         return _Plan(epochs=epochs if two else 0, scaled=warm or (two and epochs > 0))
     if learner.solver == "sgd":
         return _Plan(epochs=-1, scaled=False)
