@@ -29,7 +29,7 @@ from trelliswork.errors import InvalidInput, shown
 from trelliswork.features import presets
 from trelliswork.features.templates import Templates
 
-__all__ = ["Inputs", "head", "inputs_of", "matrix_rows", "named_templates"]
+__all__ = ["Inputs", "head", "inputs_of", "matrix_rows", "matrix_source", "named_templates"]
 
 _SEQUENCES_READ = 1024  # attributes of so many sequences are in memory at a time
 _ROWS_READ = 1 << 16  # rows of matrices
@@ -147,10 +147,10 @@ class Inputs:
             block.append(matrix_rows(x, self.n_columns, f"{argument}[{i}]"))
             n_rows += len_of(block[-1])
             if n_rows >= _ROWS_READ or len(block) == at_a_time:
-                yield _matrix_source(block, self.n_columns, argument, first)
+                yield matrix_source(block, self.n_columns, argument, first)
                 block, first, n_rows = [], i + 1, 0
         if block:
-            yield _matrix_source(block, self.n_columns, argument, first)
+            yield matrix_source(block, self.n_columns, argument, first)
 
 
 def inputs_of(X: Any, features: Any, meets: Collection[str] = TOKENS_MEET) -> tuple[Inputs, Any]:
@@ -312,17 +312,20 @@ def matrix_rows(x: Any, n_columns: int, place: str) -> Any:
     return rows
 
 
-def _matrix_source(block: list[Any], n_columns: int, argument: str, first: int) -> _core.Source:
+def matrix_source(
+    block: list[Any], n_columns: int, argument: str, first: int, channel: str = "token"
+) -> _core.Source:
+    """Return the rows of matrices, or of sparse ones, one for each sequence; ``first``: of the first, for errors."""
     offsets = np.cumsum([0, *map(len_of, block)], dtype=np.int64)
     try:
         if all(isinstance(rows, np.ndarray) for rows in block):
-            return _core.MatrixSource(_floats(np.concatenate(block)), offsets)
+            return _core.MatrixSource(_floats(np.concatenate(block)), offsets, channel)
         from scipy.sparse import csr_array, vstack
 
         stacked = csr_array(vstack([csr_array(rows) for rows in block]))
         index = np.int32 if stacked.indptr.dtype == stacked.indices.dtype == np.int32 else np.int64
         indptr, indices = stacked.indptr.astype(index, copy=False), stacked.indices.astype(index, copy=False)
-        return _core.MatrixSource(indptr, indices, _floats(stacked.data), n_columns, offsets)
+        return _core.MatrixSource(indptr, indices, _floats(stacked.data), n_columns, offsets, channel)
     except ValueError as error:
         place, _, rest = str(error).partition("]")
         if not place.startswith("["):

@@ -21,10 +21,12 @@ class PartsModel(TrainedModel):
     with `code_names`: by default, those of every channel are labels.
     """
 
+    _any_shape: Any = None  # a shape that the structure knows; None is a length of 1
+
     def _made_core(self) -> _core.PartModel:
         self.channels: list[str] = list(self.settings["channels"])
         self.structure, channels = self._described()
-        return _core.PartModel(self.structure, channels, self.tensors, self.hash_bits)
+        return _core.PartModel(self.structure, channels, self.tensors, self.hash_bits, self._any_shape)
 
     def _described(self) -> tuple[_core.PartStructure, list[tuple[Any, ...]]]:
         """Return the structure, and the channels as the core wants them; raise `ValueError` if the file is unsound."""

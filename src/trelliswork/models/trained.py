@@ -58,7 +58,7 @@ class TrainedModel:
         self.hash_bits: int = settings.get("hash_bits") or 0
         # Whether every step is normalised by itself, given the label before (MEMM).
         self.local: bool = settings.get("normalised") == "local"
-        self.inputs = Inputs.from_settings(settings, self.meets)
+        self.inputs = self._made_inputs(settings)
         self.core: Any = self._made_core()
         # What scores are divided by to be read as log-probabilities (see `calibration`).
         calibration = Calibration.of(settings)
@@ -70,6 +70,9 @@ class TrainedModel:
         """Return the model in a file that may say anything."""
         labels_of(settings)
         return cls(tensors, settings)
+
+    def _made_inputs(self, settings: Mapping[str, Any]) -> Any:
+        return Inputs.from_settings(settings, self.meets)
 
     def _made_core(self) -> Any:
         return _core.Model(self.tensors, len(self.labels), self.hash_bits)
