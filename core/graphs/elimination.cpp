@@ -100,7 +100,9 @@ Elimination::Elimination(const Graph& graph, Limits limits)
         const double needed = by_table ? width_.widest : by_messages ? width_.messages : width_.entries;
         const double limit = by_table ? limits.table : by_messages ? limits.messages : limits.entries;
         refusal_ = "the graph is too wide for exact answers: elimination needs " +
-                   std::string(by_table ? "a table of " : by_messages ? "to keep messages of " : "tables of ") +
+                   std::string(by_table      ? "a table of "
+                               : by_messages ? "to keep messages of "
+                                             : "tables of ") +
                    in_words(needed) + " entries or more" + (by_table ? "" : " in all") + ", and the limit is " +
                    in_words(limit);
         return;
@@ -156,12 +158,11 @@ void Elimination::add_logic(const Factor& factor, std::vector<Table>& tables, Sc
     std::size_t n_before = 1, left = steps.size();
     for (const auto& [variable, counts] : steps) {
         const bool last = --left == 0;
-        const std::size_t n_after =
-            last ? 1 : std::min<std::size_t>(most, n_before - 1 + std::ranges::max(counts)) + 1;
+        const std::size_t n_after = last ? 1 : std::min<std::size_t>(most, n_before - 1 + std::ranges::max(counts)) + 1;
         const auto [found, fresh] = known.try_emplace({n_before, last ? 0 : n_after, counts}, logic_.size());
         if (fresh) {
-            const double entries = static_cast<double>(n_before) * static_cast<double>(counts.size()) *
-                                   static_cast<double>(n_after);
+            const double entries =
+                static_cast<double>(n_before) * static_cast<double>(counts.size()) * static_cast<double>(n_after);
             if (static_cast<double>(logic_.size()) + entries > kMostEntries) {
                 refusal_ = "an at-most of " + std::to_string(factor.most) + " among " + std::to_string(steps.size()) +
                            " variables is too wide for exact answers: its counters need more than " +
@@ -245,7 +246,8 @@ void Elimination::make_buckets(const Order& order, const std::vector<Table>& tab
                 stride *= n_labels_[variables[j]];
             }
         };
-        for (; table < first[i]; ++table) add(tables[sorted[table]].source, tables[sorted[table]].at, scope(sorted[table]));
+        for (; table < first[i]; ++table)
+            add(tables[sorted[table]].source, tables[sorted[table]].at, scope(sorted[table]));
         for (std::uint32_t from = head[i]; from != kNone; from = next[from]) {
             const Bucket& child = buckets_[from];
             const std::vector<std::uint32_t> variables(
@@ -285,9 +287,12 @@ void Elimination::prepare(Space& space) const {
 
 const double* Elimination::Term::of(std::span<const double> scores, const Elimination& all, const Space& space) const {
     switch (source) {
-        case Source::kScores: return scores.data() + at;
-        case Source::kLogic: return all.logic_.data() + at;
-        case Source::kMessages: break;
+        case Source::kScores:
+            return scores.data() + at;
+        case Source::kLogic:
+            return all.logic_.data() + at;
+        case Source::kMessages:
+            break;
     }
     return space.messages.data() + at;
 }

@@ -82,7 +82,7 @@ private:
         std::size_t first_dim, n_dims;    // of its variable and S
         std::size_t first_term, n_terms;  // strides by term and dim from first_stride on
         std::size_t first_stride;
-        std::size_t message, rest;        // where its message begins, and its entries
+        std::size_t message, rest;  // where its message begins, and its entries
         bool last() const { return n_dims == 1; }
     };
     static constexpr std::size_t kDone = std::numeric_limits<std::size_t>::max();

@@ -157,8 +157,8 @@ Order greedy(std::span<const std::uint32_t> n_labels, Connections connections, c
 Order elimination_order(std::span<const std::uint32_t> n_labels, const Scopes& scopes, const Limits& limits) {
     constexpr std::size_t kMany = 20'000;  // variables: min-fill looks at more than their number
     const Connections connections(n_labels, scopes);
-    Order by_weight = greedy(n_labels, connections, limits, false,
-                             [](const Connections& c, std::uint32_t v) { return c.weight(v); });
+    Order by_weight =
+        greedy(n_labels, connections, limits, false, [](const Connections& c, std::uint32_t v) { return c.weight(v); });
     if (n_labels.size() > kMany || !connections.has_cycle()) return by_weight;
     Order by_fill = greedy(n_labels, connections, limits, true, [](Connections& c, std::uint32_t v) {
         return std::pair<std::size_t, std::int64_t>(c.fill(v), c.weight(v));

@@ -24,9 +24,9 @@ struct Limits {
 };
 
 struct Order {
-    std::vector<std::uint32_t> variables;        // first to last
-    std::vector<std::uint32_t> neighbours;       // that each has when its turn comes, one list after the other
-    std::vector<std::size_t> first_neighbour;    // where the list of each begins, in the order of `variables`
+    std::vector<std::uint32_t> variables;      // first to last
+    std::vector<std::uint32_t> neighbours;     // that each has when its turn comes, one list after the other
+    std::vector<std::size_t> first_neighbour;  // where the list of each begins, in the order of `variables`
     Width width;
     bool narrow = true;  // false: a limit was passed, where the work ended
 };

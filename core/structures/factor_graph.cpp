@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "../base/semiring.hpp"
+#include "../graphs/search.hpp"
 
 namespace tw {
 namespace {
@@ -64,8 +65,26 @@ std::vector<Answer> GraphStructure::best(Shape shape, const PartScores& scores, 
     return out;
 }
 
-std::vector<Answer> GraphStructure::searched(Shape, const Graph&, std::span<const double>) const {
-    throw std::invalid_argument("a graph that is too wide for exact answers has none yet");
+std::vector<Answer> GraphStructure::searched(Shape shape, const Graph& graph, std::span<const double> scores) const {
+    const graphs::Found found = graphs::search(graph, scores, answers_.search);
+    if (found.labels.empty() && graph.n_variables() > 0) return {};
+    Answer answer;
+    answer.gap = std::max(found.bound - found.score, 0.0);
+    const auto whole = [](double share) { return share == 0.0 || share == 1.0; };
+    if (!answers_.search.relaxed || std::ranges::all_of(found.shares, whole)) {
+        parts_of_labels(shape, found.labels, answer.parts);
+        answer.score = found.score;
+        return {std::move(answer)};
+    }
+    CompensatedSum total;
+    for (Part part = 0; part < found.shares.size(); ++part) {
+        if (!(found.shares[part] > 0.0)) continue;
+        answer.parts.push_back(part);
+        answer.shares.push_back(found.shares[part]);
+        total.add(found.shares[part] * scores[part]);
+    }
+    answer.score = total.value();
+    return {std::move(answer)};
 }
 
 double GraphStructure::log_partition(Shape shape, const PartScores& scores, double* expected, double* variance,
@@ -73,7 +92,15 @@ double GraphStructure::log_partition(Shape shape, const PartScores& scores, doub
     Space& space = static_cast<Space&>(workspace);
     const std::shared_ptr<const Prepared> ready = prepared(shape);
     double* const wanted = expected ? expected : variance;
-    const double log_z = ready->elimination.sums(values(scores, space), wanted, nullptr, space.tables);
+    const std::span<const double> given = values(scores, space);
+    double log_z;
+    if (answers_.approximate_sums && !ready->elimination.narrow()) {
+        const graphs::Beliefs found = graphs::beliefs(*ready->graph, given, answers_.search);
+        if (wanted) std::ranges::copy(found.beliefs, wanted);
+        log_z = found.log_z;
+    } else {
+        log_z = ready->elimination.sums(given, wanted, nullptr, space.tables);
+    }
     if (variance)
         for (std::size_t i = 0; i < scores.scores.size(); ++i) variance[i] = wanted[i] * (1.0 - wanted[i]);
     return log_z;
@@ -95,8 +122,7 @@ std::vector<Parts> GraphStructure::sample(Shape shape, const PartScores& scores,
                                           const std::function<double()>& draw) const {
     Space space;
     std::vector<Parts> out;
-    const auto drawn =
-        prepared(shape)->elimination.sample(values(scores, space), n, distinct, draw, space.tables);
+    const auto drawn = prepared(shape)->elimination.sample(values(scores, space), n, distinct, draw, space.tables);
     for (const Labels& labels : drawn) parts_of_labels(shape, labels, out.emplace_back());
     return out;
 }
@@ -233,8 +259,8 @@ public:
             for (std::size_t l = 0; l < n_labels_[view.type(v)]; ++l) {
                 alternatives.push_back(static_cast<Part>(unary[v] + l));
                 for (const Link& link : before[v])
-                    alternatives.push_back(static_cast<Part>(link.first + l * link.own_stride +
-                                                             labels[link.other] * link.other_stride));
+                    alternatives.push_back(
+                        static_cast<Part>(link.first + l * link.own_stride + labels[link.other] * link.other_stride));
             }
             visit({alternatives, 1 + before[v].size(), labels[v]});
         }
