@@ -1,0 +1,33 @@
+#include "search.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "reweighted.hpp"
+
+namespace tw::graphs {
+
+Found search(const Graph& graph, std::span<const double> scores, const Search& how, SearchState* warm) {
+    const Layout layout(graph, scores);
+    const Deadline deadline(how.seconds);
+    Reweighted dual(layout);
+    Labelling best;
+    if (warm != nullptr) dual.start_from(warm->given);
+    const PassesResult done = run_passes(layout, dual, best, how.iterations, how.tolerance, true, 0.0, deadline);
+    Found found;
+    found.labels = best.labels;
+    found.score = best.score;
+    found.bound = std::max(dual.bound(), best.score);
+    if (closed(layout, dual.bound(), best.score)) found.bound = best.score;
+    found.converged = done.converged;
+    found.iterations = done.iterations;
+    if (warm != nullptr) {
+        warm->given = dual.given;
+        warm->labels = best.labels;
+    }
+    return found;
+}
+
+Beliefs beliefs(const Graph&, std::span<const double>, const Search&, SearchState*) { return {}; }
+
+}  // namespace tw::graphs
