@@ -183,6 +183,13 @@ void bind_structure(nb::module_& m) {
                 return out;
             },
             "Name, sites and codes of each kind of parts.")
+        .def(
+            "lists",
+            [](const DerivationStructure& self, const Numbers& shape) {
+                const Unlocked unlocked;
+                return self.lists(view(shape));
+            },
+            nb::arg("shape"), "Whether several best outputs can be had; of a graph, whether exact answers can.")
         .def("parts_of",
              [](const DerivationStructure& self, const Numbers& shape, const Numbers& output) {
                  Parts parts;

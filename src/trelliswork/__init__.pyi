@@ -15,6 +15,7 @@ from trelliswork.estimators.committee.committee import Committee as Committee
 from trelliswork.estimators.constituency_parser import ConstituencyParser as ConstituencyParser
 from trelliswork.estimators.dependency_parser import DependencyParser as DependencyParser
 from trelliswork.estimators.grammar import Grammar as Grammar
+from trelliswork.estimators.graph_labeler import GraphLabeler as GraphLabeler
 from trelliswork.estimators.hmm.hmm import HMM as HMM
 from trelliswork.estimators.loading import load as load
 from trelliswork.estimators.multiclass.classifier import MulticlassClassifier as MulticlassClassifier
@@ -23,6 +24,7 @@ from trelliswork.estimators.oracles import oracle as oracle
 from trelliswork.estimators.segment_labeler import SegmentLabeler as SegmentLabeler
 from trelliswork.estimators.sequence_labeler import SequenceLabeler as SequenceLabeler
 from trelliswork.estimators.structured import StructuredPredictor as StructuredPredictor
+from trelliswork.features.graph_inputs import GraphInput as GraphInput
 from trelliswork.features.templates import Templates as Templates
 from trelliswork.labels.scheme_constraints import SchemeConstraints as SchemeConstraints
 from trelliswork.labels.scheme_constraints import scheme_constraints as scheme_constraints
@@ -72,5 +74,5 @@ from trelliswork.structures.semirings import forward_backward as forward_backwar
 from trelliswork.structures.spanning import SpanningTree as SpanningTree
 from trelliswork.training import active as active
 
-__all__ = ["AROW", "Automaton", "AutomatonChain", "Batch", "Bracketing", "Brackets", "CRF", "Chain", "ChainBatch", "Committee", "Confidence", "ConstituencyParser", "Constituent", "ConvergenceWarning", "CuttingPlane", "DependencyParser", "DependencyTree", "DualCoordinate", "ExpectationPass", "Expectations", "ExponentiatedGradient", "Forward", "ForwardBackward", "FrankWolfe", "Grammar", "HMM", "InvalidInput", "InvalidModel", "LaRank", "Labeling", "MEMM", "MIRA", "MulticlassClassifier", "MulticlassPerceptron", "NGramChain", "Parses", "PassiveAggressive", "Pegasos", "Perceptron", "Program", "SDM", "SchemeConstraints", "SegmentChain", "SegmentLabeler", "Segmentation", "Semiring", "SequenceLabeler", "SpanningEdges", "SpanningTree", "Structure", "StructuredPredictor", "Subgradient", "Templates", "Tree", "TrellisworkError", "UncalibratedScores", "UnknownAttributes", "UnknownParameter", "Unsatisfiable", "active", "beam_search", "confidence", "corpora", "evaluation", "forward", "forward_backward", "load", "models", "oracle", "plots", "scheme_constraints", "semirings"]
+__all__ = ["AROW", "Automaton", "AutomatonChain", "Batch", "Bracketing", "Brackets", "CRF", "Chain", "ChainBatch", "Committee", "Confidence", "ConstituencyParser", "Constituent", "ConvergenceWarning", "CuttingPlane", "DependencyParser", "DependencyTree", "DualCoordinate", "ExpectationPass", "Expectations", "ExponentiatedGradient", "Forward", "ForwardBackward", "FrankWolfe", "Grammar", "GraphInput", "GraphLabeler", "HMM", "InvalidInput", "InvalidModel", "LaRank", "Labeling", "MEMM", "MIRA", "MulticlassClassifier", "MulticlassPerceptron", "NGramChain", "Parses", "PassiveAggressive", "Pegasos", "Perceptron", "Program", "SDM", "SchemeConstraints", "SegmentChain", "SegmentLabeler", "Segmentation", "Semiring", "SequenceLabeler", "SpanningEdges", "SpanningTree", "Structure", "StructuredPredictor", "Subgradient", "Templates", "Tree", "TrellisworkError", "UncalibratedScores", "UnknownAttributes", "UnknownParameter", "Unsatisfiable", "active", "beam_search", "confidence", "corpora", "evaluation", "forward", "forward_backward", "load", "models", "oracle", "plots", "scheme_constraints", "semirings"]
 __version__: str

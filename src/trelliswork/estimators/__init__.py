@@ -7,6 +7,7 @@ _HOMES = {
     "estimators.committee.committee": ("Committee",),
     "estimators.constituency_parser": ("ConstituencyParser",),
     "estimators.dependency_parser": ("DependencyParser",),
+    "estimators.graph_labeler": ("GraphLabeler",),
     "estimators.hmm.hmm": ("HMM",),
     "estimators.loading": ("load",),
     "estimators.multiclass.classifier": ("MulticlassClassifier",),

@@ -2,6 +2,7 @@
 from trelliswork.estimators.committee.committee import Committee as Committee
 from trelliswork.estimators.constituency_parser import ConstituencyParser as ConstituencyParser
 from trelliswork.estimators.dependency_parser import DependencyParser as DependencyParser
+from trelliswork.estimators.graph_labeler import GraphLabeler as GraphLabeler
 from trelliswork.estimators.hmm.hmm import HMM as HMM
 from trelliswork.estimators.loading import load as load
 from trelliswork.estimators.multiclass.classifier import MulticlassClassifier as MulticlassClassifier
@@ -10,4 +11,4 @@ from trelliswork.estimators.segment_labeler import SegmentLabeler as SegmentLabe
 from trelliswork.estimators.sequence_labeler import SequenceLabeler as SequenceLabeler
 from trelliswork.estimators.structured import StructuredPredictor as StructuredPredictor
 
-__all__ = ["Committee", "ConstituencyParser", "DependencyParser", "HMM", "MulticlassClassifier", "MulticlassPerceptron", "SegmentLabeler", "SequenceLabeler", "StructuredPredictor", "load"]
+__all__ = ["Committee", "ConstituencyParser", "DependencyParser", "GraphLabeler", "HMM", "MulticlassClassifier", "MulticlassPerceptron", "SegmentLabeler", "SequenceLabeler", "StructuredPredictor", "load"]

@@ -14,6 +14,7 @@ for _kind, _home in {
     "segment-labeler": "segment_labeler:SegmentLabeler",
     "constituency-parser": "constituency_parser:ConstituencyParser",
     "dependency-parser": "dependency_parser:DependencyParser",
+    "graph-labeler": "graph_labeler:GraphLabeler",
     "committee": "committee.committee:Committee",
     "hmm": "hmm.hmm:HMM",
     "multiclass-classifier": "multiclass.classifier:MulticlassClassifier",
