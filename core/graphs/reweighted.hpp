@@ -41,6 +41,11 @@ public:
     bool pass(bool forward, bool all, double best = kLogZero);
 
     double bound() const { return bound_; }
+    void restore(std::vector<double>&& labels_left, std::vector<double>&& what_was_given, double bound) {
+        unary = std::move(labels_left);
+        given = std::move(what_was_given);
+        bound_ = bound;
+    }
 
     // A labelling in the order, or against it: each variable at its best given those before, and what is known of the
     // factors that go on (Kolmogorov 2006, sec. 4.3). Call it after a pass the other way. `labels`: kFree, or fixed.
