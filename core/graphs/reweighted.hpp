@@ -20,13 +20,9 @@
 #include <vector>
 
 #include "layout.hpp"
+#include "local_search.hpp"
 
 namespace tw::graphs {
-
-struct Labelling {
-    std::vector<std::uint32_t> labels;
-    double score = kLogZero;
-};
 
 class Reweighted {
 public:
@@ -74,10 +70,6 @@ private:
 
 // Whether two bounds and scores are told apart.
 inline bool closed(const Layout& layout, double bound, double score) { return bound <= score + layout.slack(); }
-
-// Changes one label at a time as long as that helps (iterated conditional modes, Besag 1986). Variables in structures
-// stay.
-void improve(const Layout& layout, Labelling& labelling);
 
 // Passes until the gap is closed, or is no more than the tolerance, or nothing moves. `best` becomes what was found if
 // that is better.

@@ -16,6 +16,7 @@ Found search(const Graph& graph, std::span<const double> scores, const Search& h
     if (warm != nullptr) dual.start_from(warm->given);
     const PassesResult done = run_passes(layout, dual, best, how.iterations, how.tolerance, true, 0.0, deadline);
     double bound = dual.bound();
+    if (!closed(layout, bound, best.score)) improve_by_forests(layout, best, 30, deadline);
     if (how.branch && !closed(layout, bound, best.score))
         bound = branch(layout, dual, best, std::numeric_limits<std::size_t>::max(), deadline).bound;
     Found found;
