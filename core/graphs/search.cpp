@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "branch.hpp"
 #include "reweighted.hpp"
 
 namespace tw::graphs {
@@ -14,11 +15,15 @@ Found search(const Graph& graph, std::span<const double> scores, const Search& h
     Labelling best;
     if (warm != nullptr) dual.start_from(warm->given);
     const PassesResult done = run_passes(layout, dual, best, how.iterations, how.tolerance, true, 0.0, deadline);
+    double bound = dual.bound();
+    if (!closed(layout, bound, best.score)) improve_by_forests(layout, best, 30, deadline);
+    if (how.branch && !closed(layout, bound, best.score))
+        bound = branch(layout, dual, best, std::numeric_limits<std::size_t>::max(), deadline).bound;
     Found found;
     found.labels = best.labels;
     found.score = best.score;
-    found.bound = std::max(dual.bound(), best.score);
-    if (closed(layout, dual.bound(), best.score)) found.bound = best.score;
+    found.bound = std::max(bound, best.score);
+    if (closed(layout, bound, best.score)) found.bound = best.score;
     found.converged = done.converged;
     found.iterations = done.iterations;
     if (warm != nullptr) {
