@@ -85,29 +85,26 @@ struct GridScores {
     }
 };
 
-// Calls visit(direction number, edge number, from cell, to cell) for every edge: direction by direction, in order.
+// Calls visit(edge number, from cell, to cell) for every edge of a direction, in order.
 template <class Visit>
-void each_edge(const GridScores& grid, Visit visit) {
-    const auto [n_planes, n_rows, n_columns] = grid.size;
-    std::size_t number = 0;
-    for (const Direction& d : directions(grid.neighbours)) {
-        const auto shrink = [](std::uint32_t n, int step) { return static_cast<std::size_t>(step && n ? n - 1 : n); };
-        const std::size_t planes = shrink(n_planes, d.plane), rows = shrink(n_rows, d.row),
-                          columns = shrink(n_columns, d.column);
-        const auto low = [](int step) { return static_cast<std::size_t>(step < 0); };
-        const auto high = [](int step) { return static_cast<std::size_t>(step > 0); };
-        std::size_t edge = 0;
-        for (std::size_t p = 0; p < planes; ++p)
-            for (std::size_t i = 0; i < rows; ++i)
-                for (std::size_t j = 0; j < columns; ++j, ++edge) {
-                    const std::size_t from =
-                        ((p + low(d.plane)) * n_rows + i + low(d.row)) * n_columns + j + low(d.column);
-                    const std::size_t to =
-                        ((p + high(d.plane)) * n_rows + i + high(d.row)) * n_columns + j + high(d.column);
-                    visit(number, edge, from, to);
-                }
-        ++number;
-    }
+void each_edge(const GridScores& grid, std::size_t direction, Visit visit) {
+    const Direction d = directions(grid.neighbours)[direction];
+    const std::size_t n_rows = grid.size[1], n_columns = grid.size[2];
+    const auto shrink = [](std::uint32_t n, int step) { return static_cast<std::size_t>(step && n ? n - 1 : n); };
+    const auto corner = [&](int plane, int row, int column) {  // of the box: which of its cells
+        return (static_cast<std::size_t>(plane) * n_rows + static_cast<std::size_t>(row)) * n_columns +
+               static_cast<std::size_t>(column);
+    };
+    const std::size_t planes = shrink(grid.size[0], d.plane), rows = shrink(grid.size[1], d.row),
+                      columns = shrink(grid.size[2], d.column);
+    const std::size_t first = corner(d.plane < 0, d.row < 0, d.column < 0);
+    const std::size_t second = corner(d.plane > 0, d.row > 0, d.column > 0);
+    std::size_t edge = 0;
+    for (std::size_t p = 0; p < planes; ++p)
+        for (std::size_t i = 0; i < rows; ++i) {
+            const std::size_t row = (p * n_rows + i) * n_columns;
+            for (std::size_t j = 0; j < columns; ++j, ++edge) visit(edge, row + j + first, row + j + second);
+        }
 }
 
 double score(const GridScores& grid, std::span<const std::uint32_t> labels);
