@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "../base/semiring.hpp"
+#include "../cuts/graph_cut.hpp"
 #include "../graphs/search.hpp"
 
 namespace tw {
@@ -66,7 +67,9 @@ std::vector<Answer> GraphStructure::best(Shape shape, const PartScores& scores, 
 }
 
 std::vector<Answer> GraphStructure::searched(Shape shape, const Graph& graph, std::span<const double> scores) const {
-    const graphs::Found found = graphs::search(graph, scores, answers_.search);
+    const graphs::Found found = answers_.search.method == graphs::Search::Method::kCut
+                                    ? cuts::cut_search(graph, scores, answers_.search)
+                                    : graphs::search(graph, scores, answers_.search);
     if (found.labels.empty() && graph.n_variables() > 0) return {};
     Answer answer;
     answer.gap = std::max(found.bound - found.score, 0.0);

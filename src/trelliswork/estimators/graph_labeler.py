@@ -45,7 +45,7 @@ class GraphLabeler(LinearEstimator):
         that is too wide for it is refused; with ``associative`` and two labels by a minimum cut, which is exact on any
         graph. ``"exact"``: by elimination or else by branch and bound, which may take long. ``"ilp"``: by branch and
         bound on the linear relaxation. The others are approximate where graphs have cycles: belief propagation,
-        tree-reweighted messages (TRW-S), dual decomposition (AD3), and cuts with expansion moves.
+        tree-reweighted messages (TRW-S), dual decomposition (AD3), and minimum cuts, with moves where one is not enough.
     relaxed : bool, default False
         Whether training takes fractional answers as they are (Finley & Joachims 2008). Goes with "trw" and "ad3".
     associative : {False, True, "label"}, default False
@@ -301,11 +301,6 @@ class GraphLabeler(LinearEstimator):
             raise InvalidInput("associative weights are symmetric already: leave one of the two options out.")
         if self.relaxed and self.inference not in ("trw", "ad3"):
             raise InvalidInput(f'relaxed answers come from inference="trw" or "ad3", not from {self.inference!r}.')
-        if self.inference == "cut" and not self.associative:
-            raise InvalidInput(
-                'inference="cut" needs associative=True: with other weights, pairs of labels need not be submodular, and '
-                "a cut has no answer."
-            )
         checks.as_count("search_iterations", self.search_iterations)
         if self.time_limit is not None:
             limit = self.time_limit

@@ -163,7 +163,7 @@ def _from_networkx(x: Any, place: str) -> tuple[GraphInput, list[Any]]:
     listed = list(x.edges(data=True))
     edges = np.array([(number[a], number[b]) for a, b, _ in listed], dtype=np.int64).reshape(-1, 2)
     of_edges = [attributes for _, _, attributes in listed]
-    seen = _seen_in(of_edges) if any(_seen_in(of_edges)) or any(map(_row_of, of_edges)) else None
+    seen = _seen_in(of_edges) if any(set(own) - {*_NOT_SEEN[:4]} for own in of_edges) else None
     return (
         GraphInput(
             _seen_in(of_nodes),
@@ -466,6 +466,9 @@ class GraphInputs:
         self, blocks: list[tuple[Any, Ints, str]], seen: _Seen, channel: str, names: bool, argument: str
     ) -> _core.Source:
         what = "nodes" if channel.startswith("node") else "edges"
+        for rows, chosen, place in blocks:
+            if rows is None and len(chosen):
+                raise InvalidInput(f"{place} has no features of edges; expected some, as in training.")
         if seen.form == "attributes":
             lists = [[_attributes(rows, i, f"{place}: the {what}") for i in chosen.tolist()] for rows, chosen, place in blocks]
             try:
@@ -606,7 +609,7 @@ def _matrix(rows: Any, chosen: Ints, n_columns: int, place: str) -> Any:
         found = np.asarray(picked, dtype=np.float64).reshape(len(picked), n_columns)
         _require_finite(found, place)
         return found
-    if not len(chosen):
+    if rows is None or not len(chosen):
         return np.zeros((0, n_columns))
     if rows.shape[1] != n_columns:
         raise InvalidInput(f"{place} have {rows.shape[1]} features; expected {n_columns}.")
