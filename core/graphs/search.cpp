@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "belief_propagation.hpp"
 #include "branch.hpp"
 #include "reweighted.hpp"
+#include "reweighted_sums.hpp"
 
 namespace tw::graphs {
 
@@ -33,6 +35,11 @@ Found search(const Graph& graph, std::span<const double> scores, const Search& h
     return found;
 }
 
-Beliefs beliefs(const Graph&, std::span<const double>, const Search&, SearchState*) { return {}; }
+Beliefs beliefs(const Graph& graph, std::span<const double> scores, const Search& how, SearchState* warm) {
+    const Layout layout(graph, scores);
+    const Deadline deadline(how.seconds);
+    if (how.method == Search::Method::kReweighted) return reweighted_sums(layout, how, warm, deadline);
+    return propagate_sums(layout, how, warm, deadline);
+}
 
 }  // namespace tw::graphs
