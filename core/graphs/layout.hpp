@@ -84,8 +84,10 @@ public:
     // message[slot], by max-plus. `fixed`: labels that variables must have, kFree where they need not. Not for
     // structures.
     void best_message(const Slot& slot, const double* given, double* out, const std::uint32_t* fixed = nullptr) const;
-    // The best of a factor with all it was given; -inf where nothing is allowed. Its labels where they are wanted.
-    double best_of(const LaidFactor& factor, const double* given, std::uint32_t* labels = nullptr) const;
+    // The best of a factor with all it was given; -inf where nothing is allowed. Its labels where they are wanted, and
+    // the parts of a structure.
+    double best_of(const LaidFactor& factor, const double* given, std::uint32_t* labels = nullptr,
+                   Parts* parts = nullptr) const;
     // What one variable's label changes given those of all others: unary and all its factors. Not for structures.
     void conditional(std::uint32_t v, std::span<const std::uint32_t> labels, double* out) const;
 
@@ -99,7 +101,10 @@ private:
                        const std::uint32_t* fixed) const;
     void count_message(const LaidFactor& f, std::uint32_t place, const double* given, double* out,
                        const std::uint32_t* fixed) const;
-    double best_structure(const LaidFactor& f, const double* given, std::uint32_t* labels) const;
+    double best_pair(const LaidFactor& f, const double* given, std::uint32_t* labels) const;
+    double best_table(const LaidFactor& f, const double* given, std::uint32_t* labels) const;
+    double best_count(const LaidFactor& f, const double* given, std::uint32_t* labels) const;
+    double best_structure(const LaidFactor& f, const double* given, std::uint32_t* labels, Parts* parts) const;
 };
 
 // Joint labellings of some variables one after the other, the last fastest. Those that are fixed stay.
