@@ -16,8 +16,11 @@ namespace {
 
 using Method = Search::Method;
 
-constexpr std::size_t kPatience = 30;         // forests in a row that do not help
-constexpr double kWorthAnotherPass = 0.002;   // of the gap, in five passes each way: less is left to other methods
+constexpr std::size_t kPatience = 30;        // forests in a row that do not help
+constexpr double kWorthAnotherPass = 0.002;  // of the gap, in five passes each way: less is left to other methods
+constexpr double kSmallGap = 1e-3;           // of the score
+constexpr double kWork = 1e8;                // sums that branching may take where it was not asked for
+constexpr std::size_t kBlock = 48, kBlockPasses = 400;
 
 class Searching {
 public:
@@ -44,7 +47,8 @@ public:
             case Method::kProgram:
                 throw std::invalid_argument("cuts and programs are not searches by messages: ask them directly");
         }
-        if (!done() && !layout_.has_structures) improve_by_forests(layout_, best_, kPatience, deadline_);
+        if (how_.method != Method::kAuto && !done() && !layout_.has_structures)
+            improve_by_forests(layout_, best_, kPatience, deadline_);
         if (how_.relaxed && shares_.empty() && !done()) decomposed(true);
         if (how_.branch && !done()) split(std::numeric_limits<std::size_t>::max());
         return found();
@@ -59,13 +63,18 @@ private:
             return decomposed(how_.relaxed);
         }
         passes(kWorthAnotherPass);
-        if (done() || how_.relaxed || close_enough()) return;
-        improve_by_forests(layout_, best_, kPatience, deadline_);
-        if (!how_.branch && iterations_ < how_.iterations) split(2 * (how_.iterations - iterations_));
-    }
-
-    bool close_enough() const {
-        return !how_.branch && !best_.labels.empty() && bound_ - best_.score <= how_.tolerance * std::abs(best_.score);
+        if (done() || how_.relaxed || iterations_ >= how_.iterations) return;
+        // A small gap is closed by branching on what is left; a large one wants a better labelling first.
+        const double work = static_cast<double>(layout_.n_given * layout_.most_labels);
+        const std::size_t affordable = 10 + static_cast<std::size_t>(kWork / std::max(work, 1.0));
+        const bool small = bound_ - best_.score < kSmallGap * std::abs(best_.score);
+        if (!small) improve_by_forests(layout_, best_, kPatience, deadline_);
+        if (how_.branch) return;
+        split(affordable);
+        if (done() || layout_.n_variables() <= kBlock) return;
+        if (small) improve_by_forests(layout_, best_, kPatience, deadline_);
+        improve_by_blocks(layout_, best_, kBlock, kBlockPasses, deadline_);
+        bound_ = std::min(bound_, bound_by_blocks(layout_, dual_, best_, kBlock, kBlockPasses, deadline_));
     }
 
     void passes(double least_progress) {
