@@ -105,7 +105,8 @@ private:
         const auto mine = layout_.slots_of_factor(f);
         std::vector<std::uint32_t> sizes(mine.size()), free(mine.size(), kFree);
         std::vector<double> table;
-        for (std::size_t i = 0; i < mine.size(); ++i) sizes[i] = static_cast<std::uint32_t>(left_[mine[i].variable].size());
+        for (std::size_t i = 0; i < mine.size(); ++i)
+            sizes[i] = static_cast<std::uint32_t>(left_[mine[i].variable].size());
         Labellings all(sizes, free);
         do {
             std::size_t entry = 0;
@@ -312,7 +313,6 @@ private:
     std::vector<Node> nodes_;
     Labelling tried_;
 };
-
 
 struct Joined {
     double bound = kLogZero;

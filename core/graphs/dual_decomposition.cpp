@@ -141,9 +141,8 @@ private:
     bool closed_form(const LaidFactor& f) const {
         if (f.form != Form::kCount) return false;
         return std::ranges::all_of(layout_.slots_of_factor(f), [&](const Slot& slot) {
-            return layout_.n_labels(slot.variable) == 2 &&
-                   layout_.counts[slot.at] + layout_.counts[slot.at + 1] == 1 && given[slot.at] != kLogZero &&
-                   given[slot.at + 1] != kLogZero;
+            return layout_.n_labels(slot.variable) == 2 && layout_.counts[slot.at] + layout_.counts[slot.at + 1] == 1 &&
+                   given[slot.at] != kLogZero && given[slot.at + 1] != kLogZero;
         });
     }
 
@@ -250,10 +249,9 @@ private:
             set_opinion(f, mixture);
             for (const Slot& slot : mine)
                 for (std::size_t x = 0; x < layout_.n_labels(slot.variable); ++x)
-                    toward_[slot.at + x] =
-                        given[slot.at + x] == kLogZero
-                            ? kLogZero
-                            : penalty * (wanted_[slot.at + x] - opinion_[slot.at + x]);
+                    toward_[slot.at + x] = given[slot.at + x] == kLogZero
+                                               ? kLogZero
+                                               : penalty * (wanted_[slot.at + x] - opinion_[slot.at + x]);
             const double value = best_member(f, toward_.data(), fresh) / penalty, price = right_[m];
             if (!(value > price + 1e-9 * (1.0 + std::abs(price)))) return;
             if (std::ranges::any_of(mixture, [&](const Member& one) { return one.labels == fresh.labels; })) return;
@@ -433,7 +431,7 @@ Relaxation decompose(const Layout& layout, const Reweighted& from, Labelling& be
         return out;
     }
     // Of the size of the differences that labels make.
-    double penalty = std::max(1e-3, layout.scale / std::max<double>(1.0, static_cast<double>(layout.n_given))) ;
+    double penalty = std::max(1e-3, layout.scale / std::max<double>(1.0, static_cast<double>(layout.n_given)));
     const auto ended = [&] {
         return closed(layout, out.bound, best.score) ||
                (!best.labels.empty() && out.bound - best.score <= how.tolerance * std::abs(best.score));

@@ -2,7 +2,8 @@
 // factors are tables, logic, or whole structures that only know their best output.
 //
 //     shares[v][label]     what variables agree on: the mean of their factors' opinions
-//     opinion[slot][label] of a factor: the best of  score + given - penalty / 2 * |opinion - shares|^2,  a point of the
+//     opinion[slot][label] of a factor: the best of  score + given - penalty / 2 * |opinion - shares|^2,  a point of
+//     the
 //                          factor's polytope
 //     given[slot][label]   all of the unary scores, split among factors; falls where the opinion is above the shares
 //
@@ -19,7 +20,7 @@
 namespace tw::graphs {
 
 struct Relaxation {
-    std::vector<double> given;   // of the best bound
+    std::vector<double> given;  // of the best bound
     double bound = 0.0;
     std::vector<double> shares;  // by part; in the local polytope. Empty where they could not be repaired
     std::size_t iterations = 0;

@@ -45,10 +45,14 @@ bool factor_parts(const Graph& graph, const Factor& factor, std::span<const std:
             parts.push_back(static_cast<Part>(factor.at + entry));
             return true;
         }
-        case Kind::kXor: return n_true(factor, labels) == 1;
-        case Kind::kOr: return n_true(factor, labels) >= 1;
-        case Kind::kAtMost: return n_true(factor, labels) <= factor.most;
-        case Kind::kStructure: return structure_parts(factor, labels, parts);
+        case Kind::kXor:
+            return n_true(factor, labels) == 1;
+        case Kind::kOr:
+            return n_true(factor, labels) >= 1;
+        case Kind::kAtMost:
+            return n_true(factor, labels) <= factor.most;
+        case Kind::kStructure:
+            return structure_parts(factor, labels, parts);
     }
     return false;
 }

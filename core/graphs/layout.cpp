@@ -124,8 +124,7 @@ void Layout::lay_factor(const Factor& factor) {
             break;
     }
     for (std::uint32_t place = 0; place < variables.size(); ++place) {
-        slots.push_back(
-            {variables[place], static_cast<std::uint32_t>(factors.size()), place, n_given, false, false});
+        slots.push_back({variables[place], static_cast<std::uint32_t>(factors.size()), place, n_given, false, false});
         n_given += graph.n_labels[variables[place]];
     }
     factors.push_back(f);
@@ -215,9 +214,12 @@ void Layout::best_message(const Slot& slot, const double* given, double* out, co
             const Slot& other = slots[f.slots_at + 1 - slot.place];
             return pair_message(f, slot.place, given + other.at, out, fixed ? fixed[other.variable] : kFree);
         }
-        case Form::kTable: return table_message(f, slot.place, given, out, fixed);
-        case Form::kCount: return count_message(f, slot.place, given, out, fixed);
-        case Form::kStructure: break;
+        case Form::kTable:
+            return table_message(f, slot.place, given, out, fixed);
+        case Form::kCount:
+            return count_message(f, slot.place, given, out, fixed);
+        case Form::kStructure:
+            break;
     }
     std::fill(out, out + n_labels(slot.variable), 0.0);
 }
@@ -323,10 +325,14 @@ void Layout::count_message(const LaidFactor& f, std::uint32_t place, const doubl
 double Layout::best_of(const LaidFactor& f, const double* given, std::uint32_t* labels, Parts* parts) const {
     switch (f.form) {
         case Form::kPair:
-        case Form::kPotts: return best_pair(f, given, labels);
-        case Form::kTable: return best_table(f, given, labels);
-        case Form::kCount: return best_count(f, given, labels);
-        case Form::kStructure: break;
+        case Form::kPotts:
+            return best_pair(f, given, labels);
+        case Form::kTable:
+            return best_table(f, given, labels);
+        case Form::kCount:
+            return best_count(f, given, labels);
+        case Form::kStructure:
+            break;
     }
     return best_structure(f, given, labels, parts);
 }
@@ -418,8 +424,7 @@ double Layout::best_count(const LaidFactor& f, const double* given, std::uint32_
     return best;
 }
 
-double Layout::best_structure(const LaidFactor& f, const double* given, std::uint32_t* labels,
-                              Parts* of_parts) const {
+double Layout::best_structure(const LaidFactor& f, const double* given, std::uint32_t* labels, Parts* of_parts) const {
     const Factor& source = *f.source;
     const auto mine = slots_of_factor(f);
     // A variable none of whose literals is true has the best of its other labels.
@@ -524,8 +529,8 @@ bool Labellings::next() {
 
 Deadline::Deadline(double seconds) : limited_(seconds > 0.0) {
     if (limited_)
-        end_ = std::chrono::steady_clock::now() +
-               std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(std::min(seconds, 1e8)));
+        end_ = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                                      std::chrono::duration<double>(std::min(seconds, 1e8)));
 }
 
 bool Deadline::passed() const { return limited_ && std::chrono::steady_clock::now() >= end_; }

@@ -1,5 +1,5 @@
-// What all message-passing searches share: the variables of factors as slots, an order of variables, and the exchange of
-// scores between variables and factors.
+// What all message-passing searches share: the variables of factors as slots, an order of variables, and the exchange
+// of scores between variables and factors.
 //
 //     slots, factor by factor, in the order of the factor's own variables
 //         factor 0: [slot 0: one number a label] [slot 1: ...]     factor 1: [slot 2: ...] ...
@@ -40,11 +40,11 @@ struct LaidFactor {
     enum class Form : std::uint8_t { kPair, kPotts, kTable, kCount, kStructure };
     Form form;
     std::uint32_t slots_at, n_slots;
-    const double* table = nullptr;     // of tables, in the scores
-    std::size_t entries = 0;           // of tables
-    double same = 0.0, other = 0.0;    // of kPotts: the two scores there are
-    std::size_t least = 0, most = 0;   // of kCount: how many literals are true
-    std::size_t states = 0;            // of kCount: counts that are told apart
+    const double* table = nullptr;    // of tables, in the scores
+    std::size_t entries = 0;          // of tables
+    double same = 0.0, other = 0.0;   // of kPotts: the two scores there are
+    std::size_t least = 0, most = 0;  // of kCount: how many literals are true
+    std::size_t states = 0;           // of kCount: counts that are told apart
     const Factor* source = nullptr;
 };
 
@@ -59,9 +59,9 @@ public:
     std::vector<LaidFactor> factors;
     std::vector<Slot> slots;
     std::vector<std::uint32_t> order, slots_of_at, slots_of;  // by variable: its slots
-    std::vector<std::uint8_t> counts;                         // of slots of kCount: by label, whether its literal is true
-    std::vector<std::uint32_t> component;                     // of variables
-    std::vector<std::uint8_t> acyclic;                        // of components
+    std::vector<std::uint8_t> counts;      // of slots of kCount: by label, whether its literal is true
+    std::vector<std::uint32_t> component;  // of variables
+    std::vector<std::uint8_t> acyclic;     // of components
     std::size_t n_given = 0, most_labels = 0;
     double constant = 0.0;  // of tables without variables
     double scale = 0.0;     // how large scores are together: rounding is a share of it

@@ -20,7 +20,7 @@ constexpr std::size_t kPatience = 30;        // forests in a row that do not hel
 constexpr double kWorthAnotherPass = 0.002;  // of the gap, in five passes each way: less is left to other methods
 constexpr double kSmallGap = 1e-3;           // of the score
 constexpr double kWork = 1e8;                // sums that branching may take where it was not asked for
-constexpr std::size_t kBlock = 48, kBlockPasses = 400;
+constexpr std::size_t kBlock = 64, kBlockPasses = 400;
 
 class Searching {
 public:
@@ -36,9 +36,15 @@ public:
 
     Found run() {
         switch (how_.method) {
-            case Method::kAuto: choose(); break;
-            case Method::kReweighted: passes(0.0); break;
-            case Method::kBeliefs: max_product(); break;
+            case Method::kAuto:
+                choose();
+                break;
+            case Method::kReweighted:
+                passes(0.0);
+                break;
+            case Method::kBeliefs:
+                max_product();
+                break;
             case Method::kDualDecomposition:
                 first_pass();
                 decomposed(how_.relaxed);
