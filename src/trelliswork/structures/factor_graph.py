@@ -75,7 +75,7 @@ class FactorGraph(PartScores[GraphLabeling]):
     >>> best.labels.tolist(), best.score, best.exact, best.gap
     ([0, 0, 0], 5.0, True, 0.0)
     >>> [p.round(2).tolist() for p in graph.marginals()]
-    [[0.84, 0.16], [0.65, 0.35], [0.65, 0.35]]
+    [[0.8, 0.2], [0.56, 0.44], [0.56, 0.44]]
     """
 
     _output_name = "labelling"
@@ -435,7 +435,7 @@ class FactorGraph(PartScores[GraphLabeling]):
             charged[self._starts[:-1] + right] = 0.0
         else:
             if len(np.unique(self.n_labels)) > 1:
-                raise InvalidInput("cost must be \"hamming\" where variables have different numbers of labels.")
+                raise InvalidInput('cost must be "hamming" where variables have different numbers of labels.')
             matrix = checks.as_cost(cost, int(self.n_labels[0]) if self.n_variables else 0)
             charged = matrix[right].ravel()
         scores = np.array(self._scores)
@@ -479,7 +479,7 @@ class FactorGraph(PartScores[GraphLabeling]):
         return limited
 
     def plot(self, **options: Any) -> Axes:
-        """Draw the graph with the best labels that were found; see `trelliswork.plots.factor_graph`.
+        """Draw the graph with the best labels that were found, paler where they are in doubt.
 
         Parameters
         ----------
@@ -492,11 +492,16 @@ class FactorGraph(PartScores[GraphLabeling]):
         """
         from trelliswork.plots.graphs import factor_graph
 
-        scopes = [np.unique(scope[scope >= 0]) for scope in map(_scope, self.factors)]
-        labels = options.pop("labels") if "labels" in options else self.argmax().labels
-        kinds = [type(factor).__name__ for factor in self.factors]
-        others = [(kind, scope.tolist()) for kind, scope in zip(kinds, scopes, strict=True)]
-        return factor_graph(self.n_variables, self.edges, labels, others=others, **options)
+        others = []
+        for factor in self.factors:
+            scope = _scope(factor)
+            others.append((type(factor).__name__, np.unique(scope[scope >= 0]).tolist()))
+        if "labels" not in options:
+            options["labels"] = self.argmax().labels
+        if "confidence" not in options and self.is_narrow():
+            chosen = zip(self.marginals(), options["labels"], strict=True)
+            options["confidence"] = [probabilities[label] for probabilities, label in chosen]
+        return factor_graph(self.n_variables, self.edges, others=others, **options)
 
     # ---- what a caller hands over --------------------------------------------------------------------------------
 
