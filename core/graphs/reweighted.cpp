@@ -151,39 +151,6 @@ bool Reweighted::round(bool forward, std::span<std::uint32_t> labels) const {
     return true;
 }
 
-void improve(const Layout& layout, Labelling& labelling) {
-    constexpr int kMostSweeps = 10;
-    std::vector<double> out(layout.most_labels);
-    std::vector<std::uint8_t> stale(layout.n_variables(), 1);
-    InterruptCheck check;
-    bool any = false;
-    for (int sweep = 0; sweep < kMostSweeps; ++sweep) {
-        bool moved = false;
-        for (const std::uint32_t v : layout.order) {
-            if (!stale[v]) continue;
-            stale[v] = 0;
-            check();
-            const auto slots = layout.slots_at(v);
-            if (layout.has_structures && std::ranges::any_of(slots, [&](std::uint32_t s) {
-                    return layout.factors[layout.slots[s].factor].form == LaidFactor::Form::kStructure;
-                }))
-                continue;
-            layout.conditional(v, labelling.labels, out.data());
-            const auto best =
-                std::max_element(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(layout.n_labels(v)));
-            const double now = out[labelling.labels[v]];
-            if (!(*best > now)) continue;
-            labelling.labels[v] = static_cast<std::uint32_t>(best - out.begin());
-            moved = any = true;
-            for (const std::uint32_t s : slots)
-                for (const Slot& other : layout.slots_of_factor(layout.factors[layout.slots[s].factor]))
-                    stale[other.variable] = other.variable != v;
-        }
-        if (!moved) break;
-    }
-    if (any) labelling.score = layout.score(labelling.labels);
-}
-
 PassesResult run_passes(const Layout& layout, Reweighted& dual, Labelling& best, std::size_t iterations,
                         double tolerance, bool prune, double least_progress, const Deadline& deadline) {
     constexpr std::size_t kWindow = 5;

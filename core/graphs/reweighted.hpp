@@ -20,13 +20,9 @@
 #include <vector>
 
 #include "layout.hpp"
+#include "local_search.hpp"
 
 namespace tw::graphs {
-
-struct Labelling {
-    std::vector<std::uint32_t> labels;
-    double score = kLogZero;
-};
 
 class Reweighted {
 public:
@@ -41,6 +37,11 @@ public:
     bool pass(bool forward, bool all, double best = kLogZero);
 
     double bound() const { return bound_; }
+    void restore(std::vector<double>&& labels_left, std::vector<double>&& what_was_given, double bound) {
+        unary = std::move(labels_left);
+        given = std::move(what_was_given);
+        bound_ = bound;
+    }
 
     // A labelling in the order, or against it: each variable at its best given those before, and what is known of the
     // factors that go on (Kolmogorov 2006, sec. 4.3). Call it after a pass the other way. `labels`: kFree, or fixed.
@@ -69,10 +70,6 @@ private:
 
 // Whether two bounds and scores are told apart.
 inline bool closed(const Layout& layout, double bound, double score) { return bound <= score + layout.slack(); }
-
-// Changes one label at a time as long as that helps (iterated conditional modes, Besag 1986). Variables in structures
-// stay.
-void improve(const Layout& layout, Labelling& labelling);
 
 // Passes until the gap is closed, or is no more than the tolerance, or nothing moves. `best` becomes what was found if
 // that is better.
