@@ -366,6 +366,12 @@ class PartStructure:
         """
 
     @staticmethod
+    def graph(n_labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], kinds: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], method: str = 'auto', iterations: int = 1000, tolerance: float = 1e-06, damping: float = 0.5, seconds: float = 0.0, relaxed: bool = False, branch: bool = False, approximate_sums: bool = False, most_entries: float = 67108864.0) -> PartStructure:
+        """
+        Labels of the nodes of graphs; n_labels by node type; kinds of edges: two types each, one after the other. Shape, blocks and outputs: core/structures/families.hpp. `method`: auto, exact, bp, trw, ad3, cut or ilp.
+        """
+
+    @staticmethod
     def spanning_tree() -> PartStructure:
         """
         Spanning trees of undirected graphs; see core/structures/spanning_tree.cpp.
