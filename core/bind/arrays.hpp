@@ -76,6 +76,7 @@ void bind_dual(nb::module_& m);         // MIRA, SDM, LaRank, dual coordinate de
 void bind_primal(nb::module_& m);       // Pegasos, subgradient, AROW
 void bind_batch(nb::module_& m);        // Frank-Wolfe, cutting planes, exponentiated gradient
 void bind_linear(nb::module_& m);       // structures of parts, and the oracle of any of them
+void bind_factor_graph(nb::module_& m); // one factor graph, and searches of it
 void bind_one_of(nb::module_& m);       // single labels and listed outputs as oracles
 void bind_user(nb::module_& m);         // structures written in Python
 void bind_arcs(nb::module_& m);         // attributes of arcs made when they are asked for: parsers

@@ -14,6 +14,7 @@ NB_MODULE(_core, m) {
     tw::bind::bind_treebanks(m);
     tw::bind::bind_oracle(m);
     tw::bind::bind_linear(m);
+    tw::bind::bind_factor_graph(m);
     tw::bind::bind_training(m);
     tw::bind::bind_one_of(m);
     tw::bind::bind_learners(m);

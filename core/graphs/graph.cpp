@@ -90,6 +90,10 @@ void Graph::check() const {
     }
     for (const Factor& factor : factors) {
         double entries = 1.0;
+        using Kind = Factor::Kind;
+        require(factor.kind != Kind::kTable || !factor.variables.empty(), "a table must be about a variable");
+        require((factor.kind != Kind::kXor && factor.kind != Kind::kOr) || !factor.literals.empty(),
+                "one of no literals can never be true");
         for (const std::uint32_t v : factor.variables) {
             require(v < n_variables(), "a table is about a variable that is not there");
             require(std::ranges::count(factor.variables, v) == 1, "a table is about a variable twice");
