@@ -16,6 +16,8 @@
 | spanning | the same without direction; a class in Python scores edges, `tw.SpanningTree` decodes | edges found |
 | brackets | the same as constituents, a phrase for each word that has modifiers | F1 of brackets |
 | grammar | the same as derivations of a grammar over tags, whose rules have weights; by `tw.Grammar` | heads found |
+| graph | tags of the words of the same sentences, along the edges of their trees and from word to word; exact | accuracy |
+| loopy graph | nine grey levels of the pixels of the digits, seen with noise, 8 x 8; searched by TRW-S | accuracy |
 
 Parameters are the learners' own defaults; a cell stops after the epoch in which its time is up (marked *). Where there
 is no score, a footnote has the sentence with which the learner was refused.
@@ -350,6 +352,8 @@ def main(arguments: list[str]) -> int:
         "spanning": spanning(),
         "brackets": brackets(),
         "grammar": grammar(),
+        "graph": graph(),
+        "loopy graph": loopy_graph(),
     }
     began = time.perf_counter()
     rows, notes, failed = [], dict[str, int](), False
@@ -481,6 +485,41 @@ def grammar() -> Callable[[Any], Cell]:
 
     structure = Rules(sorted({tag for part in (X, X_test) for tags in part for tag in tags}))
     return lambda learner: _cell(tw.StructuredPredictor(structure, learner, scoring=heads), X, Y, X_test, Y_test)
+
+
+def graph() -> Callable[[Any], Cell]:
+    """Words with edges to the next word and to the head: cycles, but narrow ones."""
+    (X, Y), (X_test, Y_test) = (
+        (
+            [
+                tw.GraphInput(
+                    [[word.form, f"*{word.form[-2:]}", str(word.form[0].isupper())] for word in sentence.words],
+                    [(t, t + 1) for t in range(len(sentence.words) - 1)]
+                    + [(h - 1, m) for m, h in enumerate(sentence.heads) if h],
+                    edge_kinds=["next"] * (len(sentence.words) - 1) + ["head" for h in sentence.heads if h],
+                )
+                for sentence in part
+            ],
+            [[word.upos for word in sentence.words] for sentence in part],
+        )
+        for part in _sentences()
+    )
+    X, Y = zip(*[(x, y) for x, y in zip(X, Y, strict=True) if len(y) <= 12], strict=True)  # narrow, with 16 tags
+    X_test, Y_test = zip(*[(x, y) for x, y in zip(X_test, Y_test, strict=True) if len(y) <= 12], strict=True)
+    return lambda learner: _cell(tw.GraphLabeler(learner), X, Y, X_test, Y_test)
+
+
+def loopy_graph() -> Callable[[Any], Cell]:
+    """Digits, 60 to learn from and 60 to be scored; too wide for exact answers."""
+    images = load_digits().images[:120].astype(int) // 2
+    number = np.arange(64).reshape(8, 8)
+    pairs = [np.stack([number[:, :-1], number[:, 1:]], -1), np.stack([number[:-1], number[1:]], -1)]
+    edges = np.concatenate([both.reshape(-1, 2) for both in pairs])
+    noise = np.random.default_rng(0).normal(size=(120, 64))
+    seen = (images.reshape(120, 64) + noise).round().astype(int)
+    X = [([str(level) for level in row], edges) for row in seen.tolist()]
+    Y = list(images.reshape(120, 64))
+    return lambda learner: _cell(tw.GraphLabeler(learner, inference="trw"), X[:60], Y[:60], X[60:], Y[60:])
 
 
 def _sentences() -> tuple[list[Any], list[Any]]:

@@ -31,4 +31,5 @@ EXPERIMENTS = (
     "orders",
     "constituency",
     "parsing",
+    "snakes",
 )

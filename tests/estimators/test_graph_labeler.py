@@ -364,10 +364,10 @@ def test_relaxed_answers_learn_too(inference):
 
 @pytest.mark.parametrize("inference", ["bp", "trw"])
 def test_probabilities_of_wide_graphs_are_approximate_and_say_so(inference):
-    X, y = noisy_grids(3, side=14)
+    X, y = noisy_grids(2, side=30)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tw.ConvergenceWarning)
-        labeler = tw.GraphLabeler(tw.CRF(max_iter=10), inference=inference).fit(X, y)
+        labeler = tw.GraphLabeler(tw.CRF(max_iter=5), inference=inference).fit(X, y)
     with pytest.warns(UserWarning, match="too wide for exact probabilities"):
         marginals = labeler.predict_marginals(X[:1])[0]
     np.testing.assert_allclose(marginals.sum(axis=1), 1.0, atol=1e-6)
@@ -414,7 +414,7 @@ def test_networkx_graphs():
     for i, node in enumerate(words):
         words.nodes[node].update({"word": "abc"[i], "size": 2.0, "label": "gold"})
     seen = tw.GraphLabeler().fit([words], [["x", "y", "x"]])
-    assert {w.attribute for w in seen.weights() if w.attribute} <= {"word=a", "word=b", "word=c", "size"}
+    assert {w.attribute for w in seen.weights() if w.attribute} <= {"word:a", "word:b", "word:c", "size"}
 
 
 def test_objects_as_pytorch_geometric_has_them():
@@ -445,7 +445,7 @@ def test_the_rest_of_an_estimator():
     watched = tw.GraphLabeler("pa", patience=2, random_state=0).fit(X[:8], y[:8], X[8:], y[8:])
     assert max(h["dev_score"] for h in watched.history_) == watched.score(X[8:], y[8:])
     one, two = (tw.GraphLabeler("pa", n_jobs=n, random_state=0).fit(X, y) for n in (1, 2))
-    for a, b in zip(one.predict_max(X) if hasattr(one, "predict_max") else one.predict(X), two.predict(X), strict=True):
+    for a, b in zip(one.predict(X), two.predict(X), strict=True):
         np.testing.assert_array_equal(a, b)
     from sklearn.base import clone
 
@@ -560,5 +560,6 @@ def test_a_long_path_is_labelled():
     labels = np.repeat(rng.integers(2, size=n // 10), 10)
     nodes = (2 * np.eye(2)[labels] + rng.normal(size=(n, 2))).astype(np.float32)
     edges = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
-    labeler = tw.GraphLabeler(tw.Perceptron(epochs=3)).fit([(nodes[:1000], edges[:999])], [labels[:1000]])
+    X = [(nodes[i : i + 50], edges[:49]) for i in range(0, 1000, 50)]
+    labeler = tw.GraphLabeler(tw.Perceptron(epochs=3)).fit(X, [labels[i : i + 50] for i in range(0, 1000, 50)])
     assert labeler.score([(nodes, edges)], [labels]) > 0.85
