@@ -16,7 +16,7 @@
 | spanning | the same without direction; a class in Python scores edges, `tw.SpanningTree` decodes | edges found |
 | brackets | the same as constituents, a phrase for each word that has modifiers | F1 of brackets |
 | grammar | the same as derivations of a grammar over tags, whose rules have weights; by `tw.Grammar` | heads found |
-| graph | tags of the words of the same sentences, along the edges of their trees and from word to word; exact | accuracy |
+| graph | tags of the words of the same sentences, along their trees and from word to word; exact | accuracy |
 | loopy graph | nine grey levels of the pixels of the digits, seen with noise, 8 x 8; searched by TRW-S | accuracy |
 
 Parameters are the learners' own defaults; a cell stops after the epoch in which its time is up (marked *). Where there

@@ -1,4 +1,4 @@
-"""Labels of the nodes of graphs: brute force, chains, lists of outputs, types and kinds, weights that stay non-negative."""
+"""Labels of the nodes of graphs: brute force, chains, lists, types and kinds, weights that are never negative."""
 
 import io
 import itertools
@@ -23,7 +23,9 @@ def random_graph(rng, n_most=5, d=2, e=2, K=3, density=0.5):
     edges = [(a, b) if rng.random() < 0.5 else (b, a) for a, b in itertools.combinations(range(n), 2)]
     edges = [edge for edge in edges if rng.random() < density]
     nodes = rng.normal(size=(n, d)).round(1)
-    return (nodes, np.array(edges, dtype=int).reshape(-1, 2), rng.random((len(edges), e)).round(1)), rng.integers(K, size=n)
+    return (nodes, np.array(edges, dtype=int).reshape(-1, 2), rng.random((len(edges), e)).round(1)), rng.integers(
+        K, size=n
+    )
 
 
 def random_graphs(seed, n=12, **how):
@@ -55,7 +57,7 @@ def labellings(n, classes):
     return itertools.product(classes, repeat=n)
 
 
-@pytest.mark.parametrize("inference", ["auto", "exact"])
+@pytest.mark.parametrize("inference", ["auto", "exact", "ilp"])
 @pytest.mark.parametrize("seed", range(4))
 def test_predictions_probabilities_and_lists_are_those_of_brute_force(seed, inference):
     X, y = random_graphs(seed)
@@ -184,7 +186,7 @@ def test_types_have_labels_and_kinds_have_weights_of_their_own(tmp_path):
     again = tw.load(tmp_path / "m.tw")
     assert [found.tolist() for found in again.predict(X)] == [found.tolist() for found in labeler.predict(X)]
     assert again.edge_kinds_ == labeler.edge_kinds_
-    with pytest.warns(UserWarning):  # passive-aggressive scores are no probabilities
+    with pytest.warns(tw.UncalibratedScores):  # passive-aggressive scores are no probabilities
         marginals = labeler.predict_marginals(X[:1])[0]
     assert marginals["line"].shape == (1, 2)
     assert marginals["word"].shape == (3, 2)
@@ -212,7 +214,9 @@ def test_labels_may_be_named():
     labeler.save(file)
     assert tw.load(file.getvalue()).labels == labels
     y[4][0] = "verse"
-    with pytest.raises(tw.InvalidInput, match=r"X\[4\]: node 0, of the type 'word', has the label 'verse', which is a label"):
+    with pytest.raises(
+        tw.InvalidInput, match=r"X\[4\]: node 0, of the type 'word', has the label 'verse', which is a label"
+    ):
         tw.GraphLabeler(labels=labels).fit(X, y)
 
 
@@ -224,7 +228,10 @@ def noisy_grids(n=8, side=4, seed=0, K=2):
     rng, X, y = np.random.default_rng(seed), [], []
     number = np.arange(side * side).reshape(side, side)
     edges = np.concatenate(
-        [np.stack([number[:, :-1], number[:, 1:]], -1).reshape(-1, 2), np.stack([number[:-1], number[1:]], -1).reshape(-1, 2)]
+        [
+            np.stack([number[:, :-1], number[:, 1:]], -1).reshape(-1, 2),
+            np.stack([number[:-1], number[1:]], -1).reshape(-1, 2),
+        ]
     )
     for _ in range(n):
         labels = (np.add.outer(np.arange(side), np.arange(side)) > rng.integers(1, 2 * side - 2)) * 1
@@ -260,6 +267,22 @@ def test_associative_weights_are_never_negative(name, averaged, associative):
     assert (pair_weights(free) < 0.0).any()
 
 
+@pytest.mark.parametrize("learner", [tw.Perceptron, tw.PassiveAggressive])
+def test_the_average_is_of_weights_that_were_projected(learner):
+    X, y = noisy_grids(1, seed=3)
+    y = [np.random.default_rng(0).permutation(y[0])]
+    passes = []
+    for averaged in (False, True):
+        oracle = tw.GraphLabeler(learner(), associative="label").oracle(X, y)
+        seen = []
+        learner(epochs=8, averaged=averaged).train(oracle, on_iteration=lambda it, to=seen: to.append(it.weights()))
+        passes.append(np.array([np.pad(w, (0, oracle.n_weights - len(w))) for w in seen]))
+    current, average = passes  # of one example, a pass is a step
+    assert (current[:, oracle.nonnegative] == 0.0).any()
+    n = len(average)
+    np.testing.assert_allclose(average, np.cumsum(current, axis=0)[:n] / np.arange(1, n + 1)[:, None], atol=1e-9)
+
+
 def test_the_bounded_optimum_is_one():
     X, y = noisy_grids(seed=1)
     y = [np.random.default_rng(i).permutation(labels) for i, labels in enumerate(y)]
@@ -271,7 +294,7 @@ def test_the_bounded_optimum_is_one():
     gradient += l2 * found
     bounded = np.isin(np.arange(len(found)), oracle.nonnegative)
     at_zero = bounded & (found == 0.0)
-    assert at_zero.any() and (found[bounded] > 0.0).any() or at_zero.all() == bounded.all()
+    assert (at_zero.any() and (found[bounded] > 0.0).any()) or at_zero.all() == bounded.all()
     np.testing.assert_allclose(gradient[~at_zero], 0.0, atol=1e-3)
     assert (gradient[at_zero] >= -1e-6).all()
     with pytest.raises(tw.InvalidInput, match="solver='lbfgs' does not keep weights from becoming negative"):
@@ -293,13 +316,16 @@ def test_two_associative_labels_are_cut_exactly():
     weights |= {(w.label, w.attribute): w.weight for w in labeler.weights() if w.previous is None}
     assert any(weight > 0 for (what, _), weight in weights.items() if what == "edge")
     for (nodes, edges, seen), found in zip(X, labeler.predict(X), strict=True):
+
         def total(labels, nodes=nodes, edges=edges, seen=seen):
             of_nodes = sum(
-                weights.get((str(k), None), 0.0) + sum(x * weights.get((str(k), f"x[{j}]"), 0.0) for j, x in enumerate(row))
+                weights.get((str(k), None), 0.0)
+                + sum(x * weights.get((str(k), f"x[{j}]"), 0.0) for j, x in enumerate(row))
                 for row, k in zip(nodes, labels, strict=True)
             )
             return of_nodes + sum(
-                weights.get(("edge", None), 0.0) + sum(x * weights.get(("edge", f"x[{j}]"), 0.0) for j, x in enumerate(row))
+                weights.get(("edge", None), 0.0)
+                + sum(x * weights.get(("edge", f"x[{j}]"), 0.0) for j, x in enumerate(row))
                 for (a, b), row in zip(edges, seen, strict=True)
                 if labels[a] == labels[b]
             )
@@ -341,7 +367,7 @@ def test_approximate_answers_are_used_where_they_were_asked_for(tmp_path):
     assert tw.GraphLabeler().fit(narrow, labels).exact_
     with pytest.raises(tw.InvalidInput, match="too wide for exact answers"):
         tw.GraphLabeler().fit(narrow, labels).predict(X)
-    with pytest.raises(tw.InvalidInput, match="too wide for several best"), pytest.warns(UserWarning):
+    with pytest.raises(tw.InvalidInput, match="too wide for several best"), pytest.warns(tw.UncalibratedScores):
         again.predict_kbest(X, 2)
     with pytest.raises(tw.InvalidInput, match="asks for expectations"):
         tw.GraphLabeler("crf", inference="ad3").fit(X, y)
@@ -374,6 +400,34 @@ def test_probabilities_of_wide_graphs_are_approximate_and_say_so(inference):
     assert (marginals.argmax(axis=1) == y[0]).mean() > 0.8
     with pytest.raises(tw.InvalidInput, match="too wide for exact probabilities"):
         labeler.set_params(inference="exact").predict_marginals(X)
+
+
+@pytest.mark.parametrize("inference", ["exact", "ilp"])
+def test_searches_until_the_answer_is_proved(inference):
+    X, y = noisy_grids(3, side=30)
+    trained = tw.GraphLabeler(tw.Perceptron(epochs=2), inference="trw", random_state=0).fit(X, y)
+    found = trained.set_params(inference=inference).predict(X)
+    for x, labels in zip(X, found, strict=True):
+        graph = trained.graph(x)
+        best = graph.argmax(prove=True)
+        assert best.exact
+        np.testing.assert_allclose(graph.score(labels), best.score)
+
+
+def test_a_graph_with_its_scores():
+    X, y = typed_graphs()
+    labeler = tw.GraphLabeler(random_state=0).fit(X, y)
+    for x, found in zip(X[:5], labeler.predict(X[:5]), strict=True):
+        graph = labeler.graph(x)
+        best = graph.argmax()
+        types = [labeler.classes_[name] for name in x.node_types]
+        assert [own[k] for own, k in zip(types, best.labels, strict=True)] == found.tolist()
+        assert best.exact
+    with pytest.warns(tw.UncalibratedScores):
+        marginals = labeler.predict_marginals(X[:1])[0]
+    bare = labeler.graph(X[0]).marginals()
+    np.testing.assert_allclose(np.stack(bare[:3]), marginals["word"], atol=1e-12)
+    np.testing.assert_allclose(bare[3], marginals["line"][0], atol=1e-12)
 
 
 # ---- what graphs are given as --------------------------------------------------------------------------------------
@@ -426,7 +480,12 @@ def test_objects_as_pytorch_geometric_has_them():
 
 
 def test_empty_and_disconnected_graphs():
-    X = [(["a", "b", "a"], []), ([], []), (["b"], np.zeros((0, 2), dtype=int)), (["a", "a", "b", "b"], [(0, 1), (2, 3)])]
+    X = [
+        (["a", "b", "a"], []),
+        ([], []),
+        (["b"], np.zeros((0, 2), dtype=int)),
+        (["a", "a", "b", "b"], [(0, 1), (2, 3)]),
+    ]
     y = [[0, 1, 0], [], [1], [0, 0, 1, 1]]
     labeler = tw.GraphLabeler().fit(X, y)
     assert [found.tolist() for found in labeler.predict(X)] == y
@@ -440,7 +499,9 @@ def test_empty_and_disconnected_graphs():
 def test_the_rest_of_an_estimator():
     X, y = noisy_grids(12, side=3)
     plain = tw.GraphLabeler("crf").fit(X, y)
-    weighted = tw.GraphLabeler("crf").fit([*X, *X[:2]], [*y, *[1 - labels for labels in y[:2]]], sample_weight=[1] * 12 + [0, 0])
+    weighted = tw.GraphLabeler("crf").fit(
+        [*X, *X[:2]], [*y, *[1 - labels for labels in y[:2]]], sample_weight=[1] * 12 + [0, 0]
+    )
     np.testing.assert_allclose(plain.log_prob(X, y), weighted.log_prob(X, y), atol=1e-2)
     watched = tw.GraphLabeler("pa", patience=2, random_state=0).fit(X[:8], y[:8], X[8:], y[8:])
     assert max(h["dev_score"] for h in watched.history_) == watched.score(X[8:], y[8:])
@@ -534,10 +595,10 @@ def test_options_are_used_or_refused(options, told):
 
 def test_associative_weights_need_features_that_are_not_negative_and_one_type():
     seen = np.array([[1.0], [-0.5]])
-    with pytest.raises(tw.InvalidInput, match="a feature of an edge that is -0.5"):
+    with pytest.raises(tw.InvalidInput, match=r"a feature of an edge that is -0.5"):
         tw.GraphLabeler(associative=True).fit([(NODES, EDGES, seen)], [LABELS])
     labeler = tw.GraphLabeler(associative=True).fit([(NODES, EDGES, abs(seen))], [LABELS])
-    with pytest.raises(tw.InvalidInput, match="a feature of an edge that is -0.5"):
+    with pytest.raises(tw.InvalidInput, match=r"a feature of an edge that is -0.5"):
         labeler.predict([(NODES, EDGES, seen)])
     X, y = typed_graphs()
     with pytest.raises(tw.InvalidInput, match="associative needs edges between nodes of one type"):
@@ -550,7 +611,7 @@ def test_enormous_graphs_are_refused_before_memory_is_taken():
     n = 1_000_000
     labeler = tw.GraphLabeler(labels=[f"l{k}" for k in range(20)]).fit([(NODES, EDGES)], [["l0", "l1", "l2"]])
     edges = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
-    with pytest.raises(tw.InvalidInput, match="1,000,000 nodes and 999,999 edges, whose scores would take 3.1 GiB"):
+    with pytest.raises(tw.InvalidInput, match=r"1,000,000 nodes and 999,999 edges, whose scores would take 3.1 GiB"):
         labeler.predict([(np.zeros((n, 3), dtype=np.float32), edges)])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -45,7 +45,7 @@ class GraphLabeler(LinearEstimator):
         that is too wide for it is refused; with ``associative`` and two labels by a minimum cut, which is exact on any
         graph. ``"exact"``: by elimination or else by branch and bound, which may take long. ``"ilp"``: by branch and
         bound on the linear relaxation. The others are approximate where graphs have cycles: belief propagation,
-        tree-reweighted messages (TRW-S), dual decomposition (AD3), and minimum cuts, with moves where one is not enough.
+        tree-reweighted messages (TRW-S), dual decomposition (AD3), and minimum cuts with moves.
     relaxed : bool, default False
         Whether training takes fractional answers as they are (Finley & Joachims 2008). Goes with "trw" and "ad3".
     associative : {False, True, "label"}, default False
@@ -104,7 +104,7 @@ class GraphLabeler(LinearEstimator):
     kind = "graph-labeler"
     model_class = GraphModel
     saved = ("inference", "relaxed", "associative", "symmetric", "labels", "search_iterations", "time_limit")
-    choices = LinearEstimator.choices | {"inference": INFERENCES}
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {**LinearEstimator.choices, "inference": INFERENCES}
 
     inference: str
     relaxed: bool
@@ -219,9 +219,9 @@ class GraphLabeler(LinearEstimator):
     def predict_marginals(self, X: Any) -> list[Any]:
         """Return, for each graph, the probability of each label at each node, (n, K).
 
-        Columns are in the order of `classes_`; with several types of nodes, dicts of such arrays by type, with a row for
-        each node of the type. They are exact where the graph is narrow. Others are refused, unless ``inference`` is
-        "bp" or "trw": then they are approximate, and a warning says so.
+        Columns are in the order of `classes_`; with several types of nodes, dicts of such arrays by type, with a row
+        for each node of the type. They are exact where the graph is narrow. Others are refused, unless ``inference``
+        is "bp" or "trw": then they are approximate, and a warning says so.
         """
         model = self._fitted()
         self._require_probabilities()
@@ -234,7 +234,7 @@ class GraphLabeler(LinearEstimator):
 
     @snapshot
     def log_prob(self, X: Any, y: Any) -> FloatArray:
-        """Return log p(y | x) of each graph, -inf where a label was never seen; exact, or as `predict_marginals` says."""
+        """Return log p(y | x) of each graph, exact or as `predict_marginals` is; -inf where a label was never seen."""
         from trelliswork.training.graph_examples import codes_of, label_lists
 
         model, all_graphs, first = self._fitted(), checked_graphs(X), 0
@@ -293,9 +293,9 @@ class GraphLabeler(LinearEstimator):
         super()._check_parameters()
         for name in ("relaxed", "symmetric"):
             checks.as_flag(name, getattr(self, name))
-        if self.associative not in (False, True, "label") or isinstance(self.associative, (int, float)) is not isinstance(
-            self.associative, bool
-        ):
+        if self.associative not in (False, True, "label") or isinstance(
+            self.associative, (int, float)
+        ) is not isinstance(self.associative, bool):
             raise InvalidInput(f'associative is {shown(self.associative)}; expected False, True or "label".')
         if self.associative and self.symmetric:
             raise InvalidInput("associative weights are symmetric already: leave one of the two options out.")
@@ -325,8 +325,8 @@ class GraphLabeler(LinearEstimator):
             if kind.first != kind.second:
                 a, b = inputs.types[kind.first], inputs.types[kind.second]
                 raise InvalidInput(
-                    f"{option} needs edges between nodes of one type: the kind {kind.name!r} leads from {a!r} to {b!r}, "
-                    "which have labels of their own."
+                    f"{option} needs edges between nodes of one type: the kind {kind.name!r} leads from {a!r} to "
+                    f"{b!r}, which have labels of their own."
                 )
         return "symmetric" if self.symmetric else "equal" if self.associative is True else "equal by label"
 
@@ -341,14 +341,15 @@ class GraphLabeler(LinearEstimator):
         if self.inference == "auto" and not cuts:
             self._require_exact(structure, shapes, graphs, "exact answers")
 
-    def _require_exact(self, structure: Any, shapes: Sequence[Shape], graphs: Sequence[CheckedGraph], what: str) -> None:
+    def _require_exact(
+        self, structure: Any, shapes: Sequence[Shape], graphs: Sequence[CheckedGraph], what: str
+    ) -> None:
         for shape, graph in zip(shapes, graphs, strict=True):
             if not structure.lists(shape):
                 raise InvalidInput(
-                    f"{graph.place}, with {graph.n_nodes:,} nodes and {len(graph.edges):,} edges, is too wide for {what}. "
-                    'Say inference="trw", "ad3" or "bp" for approximate ones, "exact" for a search until the answer is '
-                    "proved"
-                    + ("." if self.associative else ', or associative=True with inference="cut".')
+                    f"{graph.place}, with {graph.n_nodes:,} nodes and {len(graph.edges):,} edges, is too wide for "
+                    f'{what}. Say inference="trw", "ad3" or "bp" for approximate ones, "exact" for a search until the '
+                    "answer is proved" + ("." if self.associative else ', or associative=True with inference="cut".')
                 )
 
     def _sums(self, model: GraphModel, shapes: Sequence[Shape], graphs: Sequence[CheckedGraph]) -> Any:

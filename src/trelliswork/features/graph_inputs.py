@@ -1,4 +1,4 @@
-"""Graphs as people hand them over: arrays, networkx or PyTorch Geometric; checked, and turned into sources of attributes.
+"""Graphs as people hand them over: arrays, networkx, PyTorch Geometric; checked, and on their way to attributes.
 
 A graph has nodes of one or more types and edges of one or more kinds. A type has labels of its own; a kind leads from
 nodes of one type to nodes of one, the same or another. What is seen of nodes and edges are rows of numbers, or
@@ -125,7 +125,9 @@ def _checked(x: Any, place: str) -> CheckedGraph:
     edges = _checked_edges(given.edges, n, place)
     seen = None if given.edge_features is None else _rows(given.edge_features, f"{place}: the edges")
     if seen is not None and _n_rows(seen) != len(edges):
-        raise InvalidInput(f"{place} has {len(edges)} edges, but features of {_n_rows(seen)}. Every edge needs its own.")
+        raise InvalidInput(
+            f"{place} has {len(edges)} edges, but features of {_n_rows(seen)}. Every edge needs its own."
+        )
     types = _names(given.node_types, n, place, "node_types", "nodes")
     kinds = _names(given.edge_kinds, len(edges), place, "edge_kinds", "edges")
     return CheckedGraph(nodes, edges, seen, types, kinds, keys, place)
@@ -366,7 +368,9 @@ class GraphInputs:
         inputs = cls(types, kinds, [_Seen("attributes", None)] * len(types), [None] * len(kinds), by_types)
         nodes = [_first_seen((g.nodes, inputs.nodes_of(g, t), g.place) for g in graphs) for t in range(len(types))]
         edges = [
-            _first_seen((g.edge_features, inputs.edges_of(g, k), g.place) for g in graphs if g.edge_features is not None)
+            _first_seen(
+                (g.edge_features, inputs.edges_of(g, k), g.place) for g in graphs if g.edge_features is not None
+            )
             for k in range(len(kinds))
         ]
         for graph in graphs:
@@ -470,7 +474,10 @@ class GraphInputs:
             if rows is None and len(chosen):
                 raise InvalidInput(f"{place} has no features of edges; expected some, as in training.")
         if seen.form == "attributes":
-            lists = [[_attributes(rows, i, f"{place}: the {what}") for i in chosen.tolist()] for rows, chosen, place in blocks]
+            lists = [
+                [_attributes(rows, i, f"{place}: the {what}") for i in chosen.tolist()]
+                for rows, chosen, place in blocks
+            ]
             try:
                 return _core.AttributeSource(lists, names, argument, 0, channel)
             except ValueError as error:
@@ -535,7 +542,9 @@ def _sorted_names(all_names: Iterable[npt.NDArray[Any] | None], alone: str, fiel
 
 def _kinds_in(graph: CheckedGraph, types: list[Name], by_types: bool) -> Iterator[tuple[Name, int, int]]:
     numbers = (
-        np.zeros(graph.n_nodes, dtype=np.int64) if graph.types is None else np.searchsorted(np.array(types), graph.types)
+        np.zeros(graph.n_nodes, dtype=np.int64)
+        if graph.types is None
+        else np.searchsorted(np.array(types), graph.types)
     )
     ends = numbers[graph.edges]
     if by_types:
@@ -604,8 +613,8 @@ def _matrix(rows: Any, chosen: Ints, n_columns: int, place: str) -> Any:
         picked = [_as_numpy(rows[i]) for i in chosen.tolist()]
         for i, row in zip(chosen.tolist(), picked, strict=True):
             if not _is_row(row) or len(row) != n_columns:
-                found = f"{len(row)} numbers" if _is_row(row) else shown(row)
-                raise InvalidInput(f"{place} have {found} at {i}; expected {n_columns}.")
+                told = f"{len(row)} numbers" if _is_row(row) else shown(row)
+                raise InvalidInput(f"{place} have {told} at {i}; expected {n_columns}.")
         found = np.asarray(picked, dtype=np.float64).reshape(len(picked), n_columns)
         _require_finite(found, place)
         return found

@@ -312,9 +312,7 @@ def matrix_rows(x: Any, n_columns: int, place: str) -> Any:
     return rows
 
 
-def matrix_source(
-    block: list[Any], n_columns: int, argument: str, first: int, channel: str = "token"
-) -> _core.Source:
+def matrix_source(block: list[Any], n_columns: int, argument: str, first: int, channel: str = "token") -> _core.Source:
     """Return the rows of matrices, or of sparse ones, one for each sequence; ``first``: of the first, for errors."""
     offsets = np.cumsum([0, *map(len_of, block)], dtype=np.int64)
     try:

@@ -52,11 +52,11 @@ class CRF(Parameters):
     l1 : float, default 0.0
         Factor of ``|w|_1``. Above zero many weights end as exact zeros.
     solver : str, default "auto"
-        ``"lbfgs"``; ``"owlqn"``, which alone can have ``l1 > 0`` or weights that must not be negative; ``"sgd"``, stochastic gradient descent; or two in a
-        row, ``"sgd-lbfgs"`` and ``"sgd-owlqn"``: a few stochastic passes, then the other scaled by the diagonal of the
-        Hessian taken there. ``"auto"`` takes two in a row, or the second alone when there are few examples or ``l1`` is
-        larger than ``l2``; when training starts from given weights it leaves the stochastic passes out, since they
-        would lead away from them.
+        ``"lbfgs"``; ``"owlqn"``, which alone can have ``l1 > 0`` or weights that must not be negative; ``"sgd"``,
+        stochastic gradient descent; or two in a row, ``"sgd-lbfgs"`` and ``"sgd-owlqn"``: a few stochastic passes, then
+        the other scaled by the diagonal of the Hessian taken there. ``"auto"`` takes two in a row, or the second alone
+        when there are few examples or ``l1`` is larger than ``l2``; when training starts from given weights it leaves
+        the stochastic passes out, since they would lead away from them.
     max_iter : int, default 1000
         Most iterations, of all phases together; an iteration of ``"sgd"`` is a pass over the data.
     tol : float, default 1e-3

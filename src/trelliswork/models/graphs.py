@@ -67,7 +67,9 @@ def graph_structure(inputs: GraphInputs, n_labels: Sequence[int], how: Search, c
     """
     kinds = np.array([(kind.first, kind.second) for kind in inputs.kinds], dtype=np.uint32).ravel()
     proves = how.inference in ("exact", "ilp")
-    method = {"auto": "cut" if cut else "exact", "exact": "auto"}.get(how.inference, how.inference)
+    # "ilp": the linear relaxation, split where it is fractional.
+    core = {"auto": "cut" if cut else "exact", "exact": "auto", "ilp": "ad3"}
+    method = core.get(how.inference, how.inference)
     return _core.PartStructure.graph(
         np.asarray(n_labels, dtype=np.uint32),
         kinds,
@@ -139,7 +141,9 @@ def texts_of_labels(types: Sequence[Any], labels: Sequence[Sequence[Label]]) -> 
     (['0', '1'], ['a: 0', 'b: x'])
     """
     several = len(types) > 1
-    return [f"{name}: {label}" if several else str(label) for name, own in zip(types, labels, strict=True) for label in own]
+    return [
+        f"{name}: {label}" if several else str(label) for name, own in zip(types, labels, strict=True) for label in own
+    ]
 
 
 class GraphModel(PartsModel):

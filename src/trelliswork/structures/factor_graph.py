@@ -794,7 +794,9 @@ def _search_settings(
         raise InvalidInput(f"time_limit must be a number of seconds above 0, or None; found {time_limit!r}.")
     for name, value, most in (("tolerance", tolerance, np.inf), ("damping", damping, 1.0)):
         if not isinstance(value, (int, float, np.number)) or not 0.0 <= value < most:
-            raise InvalidInput(f"{name} must be a number from 0{' to below 1' if most == 1.0 else ''}, found {value!r}.")
+            raise InvalidInput(
+                f"{name} must be a number from 0{' to below 1' if most == 1.0 else ''}, found {value!r}."
+            )
     return as_count("iterations", iterations), float(tolerance), float(damping), seconds
 
 

@@ -46,6 +46,8 @@ class GraphExamples(Examples):
     sample_weight : (n,) array-like or None
     """
 
+    inputs: Any
+
     def __init__(self, labeler: GraphLabeler, graphs: list[CheckedGraph], y: Any, sample_weight: Any) -> None:
         if not any(graph.n_nodes for graph in graphs):
             raise InvalidInput("X has no nodes to learn from: pass at least one graph that is not empty.")
@@ -89,19 +91,19 @@ class GraphExamples(Examples):
 
     def _read(self, graphs: Sequence[CheckedGraph], names: bool = False, argument: str = "X") -> list[Any]:
         n_jobs = checks.as_jobs(self._estimator.n_jobs)
-        sources = self.inputs.sources(graphs, names, argument=argument)  # type: ignore[arg-type,call-arg]
+        sources = self.inputs.sources(graphs, names, argument=argument)
         examples = [_core.SiteExamples(self._hash_bits, True) for _ in sources]
         for own, source in zip(examples, sources, strict=True):
             own.read(source, n_jobs)
         return examples
 
     def _sources(self, X: Any, argument: str = "X", names: bool = False) -> Any:
-        yield self.inputs.sources(X, names, argument=argument)  # type: ignore[call-arg]
+        yield self.inputs.sources(X, names, argument=argument)
 
     def _dev_score(self, X_dev: Any, y_dev: Any) -> DevScore:
         graphs = checked_graphs(X_dev, "X_dev")
         gold = label_lists(y_dev, graphs, "y_dev")
-        inputs: Any = self.inputs
+        inputs = self.inputs
         codes = [codes_of(own, g, inputs, self.type_labels, None) for own, g in zip(gold, graphs, strict=True)]
         settings, labeler = self._trial_settings(), self._estimator
 
@@ -115,11 +117,8 @@ class GraphExamples(Examples):
         own = {name: getattr(self._estimator, name) for name in ("inference", "relaxed")}
         return super()._run_settings() | own | {"pairs": self.pairs}
 
-    def _trial_settings(self) -> dict[str, Any]:
-        return super()._trial_settings()
-
     def _model_of(self, weights: FloatArray, settings: dict[str, Any]) -> GraphModel:
-        inputs: Any = self.inputs
+        inputs = self.inputs
         blocks = [f"nodes {t}" for t in range(len(inputs.types))] + [f"edges {k}" for k in range(len(inputs.kinds))]
         n_labels = [len(own) for own in self.type_labels]
         sizes = n_labels + [n_labels[kind.first] * n_labels[kind.second] for kind in inputs.kinds]
@@ -149,8 +148,8 @@ def require_nonnegative(graphs: Sequence[CheckedGraph]) -> None:
         values = getattr(rows, "data", None) if hasattr(rows, "tocsr") else rows
         if isinstance(values, np.ndarray) and values.size and values.min() < 0:
             raise InvalidInput(
-                f"{graph.place} has a feature of an edge that is {values.min()}; with associative=True they must not be "
-                "negative. Split it into two: what is above zero, and what is below."
+                f"{graph.place} has a feature of an edge that is {values.min()}; with associative=True they must not "
+                "be negative. Split it into two: what is above zero, and what is below."
             )
         if isinstance(rows, list):
             for j, row in enumerate(rows):
@@ -168,7 +167,9 @@ def label_lists(y: Any, graphs: Sequence[CheckedGraph], argument: str) -> list[l
     lists = list(y)
     if len(lists) != len(graphs):
         raise InvalidInput(f"{argument} has {len(lists)} lists of labels, but X has {len(graphs)} graphs.")
-    return [_label_list(own, graph, f"{argument}[{i}]") for i, (own, graph) in enumerate(zip(lists, graphs, strict=True))]
+    return [
+        _label_list(own, graph, f"{argument}[{i}]") for i, (own, graph) in enumerate(zip(lists, graphs, strict=True))
+    ]
 
 
 def _label_list(given: Any, graph: CheckedGraph, place: str) -> list[Any]:
@@ -182,14 +183,16 @@ def _label_list(given: Any, graph: CheckedGraph, place: str) -> list[Any]:
         return [_plain(given[key], f"{place}[{key!r}]") for key in graph.keys]
     if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
         raise InvalidInput(f"{place} is {shown(given)}; expected a label for each node.")
-    labels = np.asarray(given)
-    if labels.ndim > 1:
-        raise InvalidInput(f"{place} has shape {labels.shape}; expected a label for each node, (n,).")
-    labels = given if isinstance(given, list) else labels.tolist()
+    array = np.asarray(given, dtype=None if isinstance(given, np.ndarray) else object)
+    if array.ndim > 1:
+        raise InvalidInput(f"{place} has shape {array.shape}; expected a label for each node, (n,).")
+    labels = given if isinstance(given, list) else array.tolist()
     if len(labels) != graph.n_nodes:
         raise InvalidInput(
             f"{place} has {len(labels)} labels, but {graph.place} has {graph.n_nodes} nodes. Every node needs one."
         )
+    if isinstance(given, np.ndarray) and given.dtype.kind in "iubU":
+        return labels
     return [_plain(label, f"{place}[{i}]") for i, label in enumerate(labels)]
 
 
@@ -216,7 +219,9 @@ def _labels_by_type(
     out = []
     for name, labels in zip(inputs.types, found, strict=True):
         if len({isinstance(label, str) for label in labels}) > 1:
-            raise InvalidInput(f"y mixes strings and numbers among the labels of the type {name!r}. Use one of the two.")
+            raise InvalidInput(
+                f"y mixes strings and numbers among the labels of the type {name!r}. Use one of the two."
+            )
         out.append(sorted(labels))
     return out
 
@@ -226,7 +231,9 @@ def _named_labels(given: Any, inputs: GraphInputs) -> list[list[Any]]:
     if len(inputs.types) > 1 and not isinstance(given, Mapping):
         raise InvalidInput("labels is a list, but there are several types of nodes: pass a dict with a list for each.")
     if set(by_type) != set(inputs.types):
-        raise InvalidInput(f"labels is about {', '.join(map(repr, by_type))}; X has {', '.join(map(repr, inputs.types))}.")
+        raise InvalidInput(
+            f"labels is about {', '.join(map(repr, by_type))}; X has {', '.join(map(repr, inputs.types))}."
+        )
     out = []
     for name in inputs.types:
         own = [_plain(label, f"labels[{name!r}]") for label in by_type[name]]
