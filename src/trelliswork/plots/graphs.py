@@ -1,4 +1,4 @@
-"""A factor graph as a picture: variables as circles in the colour of their label, edges as lines, other factors as squares.
+"""A factor graph as a picture: circles in the colour of their label, lines for edges, squares for other factors.
 
 The label is written into its circle too, so that colours are not needed to read it. Without positions, nodes are placed
 such that distances are like those along the graph.
