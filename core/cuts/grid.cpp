@@ -696,6 +696,70 @@ GridAnswer GridSolver::qpbo(const GridScores& grid, std::span<const std::uint32_
     return answer;
 }
 
+std::vector<GridAnswer> GridSolver::kbest(const GridScores& grid, std::size_t k) {
+    struct Candidate {
+        GridAnswer answer;
+        std::size_t free_from;  // cells before it are fixed
+    };
+    std::vector<GridAnswer> found;
+    GridAnswer first = cut(grid);
+    if (first.impossible || k == 0) return found;
+    std::vector<Candidate> candidates;  // worst first; among equals, the one found first last
+    const auto add = [&](GridAnswer&& answer, std::size_t free_from) {
+        const auto place = std::find_if(candidates.begin(), candidates.end(),
+                                        [&](const Candidate& other) { return other.answer.score >= answer.score; });
+        candidates.insert(place, {std::move(answer), free_from});
+        if (candidates.size() + found.size() > k) candidates.erase(candidates.begin());
+    };
+    add(std::move(first), 0);
+    const std::size_t n = grid.n_cells(), n_labels = grid.n_labels;
+    std::vector<double> unary;
+    GridScores limited = grid;
+    while (!candidates.empty() && found.size() < k) {
+        const std::size_t free_from = candidates.back().free_from;
+        found.push_back(std::move(candidates.back().answer));
+        candidates.pop_back();
+        if (found.size() == k || n_labels < 2) break;
+        const std::vector<std::uint32_t> labels = found.back().labels;
+        unary.assign(grid.unary, grid.unary + n * n_labels);
+        limited.unary = unary.data();
+        // The labellings that agree with this one before a cell and differ there: these are all others of its part.
+        for (std::size_t cell = 0; cell < n; ++cell) {
+            double& kept = unary[2 * cell + labels[cell]];
+            double& other = unary[2 * cell + 1 - labels[cell]];
+            const double score_kept = kept;
+            if (cell >= free_from && other > -kInfinite) {
+                kept = -kInfinite;
+                GridAnswer answer = cut(limited);
+                kept = score_kept;
+                if (!answer.impossible) add(std::move(answer), cell + 1);
+            }
+            other = -kInfinite;
+        }
+    }
+    return found;
+}
+
+std::vector<double> GridSolver::max_marginals(const GridScores& grid) {
+    const std::size_t n = grid.n_cells(), k = grid.n_labels;
+    std::vector<double> most(n * k, -kInfinite);
+    const GridAnswer first = cut(grid);
+    if (first.impossible) return most;
+    std::vector<double> unary(grid.unary, grid.unary + n * k);
+    GridScores limited = grid;
+    limited.unary = unary.data();
+    for (std::size_t cell = 0; cell < n; ++cell) {
+        const std::uint32_t label = first.labels[cell];
+        most[cell * k + label] = first.score;
+        if (k < 2) continue;
+        const double kept = unary[2 * cell + label];
+        unary[2 * cell + label] = -kInfinite;
+        most[2 * cell + 1 - label] = cut(limited).score;
+        unary[2 * cell + label] = kept;
+    }
+    return most;
+}
+
 GridAnswer GridSolver::best(const GridScores& grid) {
     if (grid.n_labels > 2) return expansion(grid);
     RefusedEdge refused;
