@@ -1,4 +1,4 @@
-"""Factor graphs from bare scores: exact by elimination where they are acyclic or narrow, else searched, and it says so."""
+"""Factor graphs from bare scores: exact by elimination where they are acyclic or narrow, else searched, and said so."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _MOST_ENTRIES = 2.0**30  # table entries that an exact answer may go through: so
 class FactorGraph(PartScores[GraphLabeling]):
     """Variables with labels of their own, and factors that score the labels of some of them together.
 
-    The score of a labelling is the sum of the scores that it meets; scores are maximised and ``-inf`` forbids. On graphs
-    without cycles, and on those that are narrow, every answer is exact. On others `argmax` searches and says what it
-    proved; sums are refused unless approximate ones are asked for.
+    The score of a labelling is the sum of the scores that it meets; scores are maximised and ``-inf`` forbids. On
+    graphs without cycles, and on those that are narrow, every answer is exact. On others `argmax` searches and says
+    what it proved; sums are refused unless approximate ones are asked for.
 
     Parameters
     ----------
@@ -62,10 +62,10 @@ class FactorGraph(PartScores[GraphLabeling]):
     Notes
     -----
     Elimination costs the entries of its tables (`width` says how many): O(n K^2) on trees, O(n K^(w+1)) for treewidth w
-    as far as a greedy order finds it (the smallest table next, or min-fill; Koller and Friedman 2009, sec. 9.4.3). Logic
-    factors are counters, so that an ``AtMost`` over a thousand variables is narrow. Each further of the k best costs as
-    much as reading off the best (Lawler 1972). Ties: the lowest label of the variable that is eliminated last, then of
-    the one before it, and so on.
+    as far as a greedy order finds it (the smallest table next, or min-fill; Koller and Friedman 2009, sec. 9.4.3).
+    Logic factors are counters, so that an ``AtMost`` over a thousand variables is narrow. Each further of the k best
+    costs as much as reading off the best (Lawler 1972). Ties: the lowest label of the variable that is eliminated last,
+    then of the one before it, and so on.
 
     Examples
     --------
@@ -794,7 +794,9 @@ def _search_settings(
         raise InvalidInput(f"time_limit must be a number of seconds above 0, or None; found {time_limit!r}.")
     for name, value, most in (("tolerance", tolerance, np.inf), ("damping", damping, 1.0)):
         if not isinstance(value, (int, float, np.number)) or not 0.0 <= value < most:
-            raise InvalidInput(f"{name} must be a number from 0{' to below 1' if most == 1.0 else ''}, found {value!r}.")
+            raise InvalidInput(
+                f"{name} must be a number from 0{' to below 1' if most == 1.0 else ''}, found {value!r}."
+            )
     return as_count("iterations", iterations), float(tolerance), float(damping), seconds
 
 
@@ -804,7 +806,8 @@ def _state_of(start: GraphLabeling | GraphBeliefs | None) -> _core.SearchState:
         return _core.SearchState()
     if not isinstance(start, (GraphLabeling, GraphBeliefs)):
         raise InvalidInput(f"start must be an earlier answer, found a {type(start).__name__}.")
-    return copy.copy(start.state)
+    state: _core.SearchState = copy.copy(start.state)
+    return state
 
 
 def _pieces(flat: FloatArray, starts: Integers, shapes: Integers) -> list[FloatArray]:
