@@ -10,6 +10,7 @@
 #include "../linear/oracle.hpp"
 #include "../structures/families.hpp"
 #include "../structures/ngrams.hpp"
+#include "graph_arguments.hpp"
 #include "learner_arguments.hpp"
 #include "sparse_arguments.hpp"
 
@@ -134,6 +135,29 @@ void bind_structure(nb::module_& m) {
             },
             nb::arg("n_labels"), nb::arg("allowed") = nb::none(),
             "Blocks: spans, children (pairs of labels), splits; see core/structures/nested_bracketing.cpp.")
+        .def_static(
+            "graph",
+            [](const Numbers& n_labels, const Numbers& kinds, const std::string& method, std::size_t iterations,
+               double tolerance, double damping, double seconds, bool relaxed, bool branch, bool approximate_sums,
+               double most_entries) {
+                GraphAnswers answers;
+                answers.search = {graph_method(method), iterations, tolerance, damping, seconds, relaxed, branch};
+                using Best = GraphAnswers::Best;
+                answers.best = method == "auto" ? Best::kAuto : method == "exact" ? Best::kExact : Best::kSearch;
+                answers.approximate_sums = approximate_sums;
+                answers.limits.entries = most_entries;
+                require(kinds.size() % 2 == 0, "kinds must be pairs of node types, one after the other");
+                std::vector<EdgeKind> list;
+                for (std::size_t i = 0; i < kinds.size(); i += 2)
+                    list.push_back({kinds.data()[i], kinds.data()[i + 1]});
+                return graph_structure({n_labels.data(), n_labels.data() + n_labels.size()}, std::move(list), answers);
+            },
+            nb::arg("n_labels"), nb::arg("kinds"), nb::arg("method") = "auto", nb::arg("iterations") = 1000,
+            nb::arg("tolerance") = 1e-6, nb::arg("damping") = 0.5, nb::arg("seconds") = 0.0, nb::arg("relaxed") = false,
+            nb::arg("branch") = false, nb::arg("approximate_sums") = false, nb::arg("most_entries") = 0x1p26,
+            "Labels of the nodes of graphs; n_labels by node type; kinds of edges: two types each, one after the "
+            "other. Shape, blocks and "
+            "outputs: core/structures/families.hpp. `method`: auto, exact, bp, trw, ad3, cut or ilp.")
         .def_static("spanning_tree", &spanning_tree_structure,
                     "Spanning trees of undirected graphs; see core/structures/spanning_tree.cpp.")
         .def_static(

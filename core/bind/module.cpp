@@ -14,6 +14,7 @@ NB_MODULE(_core, m) {
     tw::bind::bind_treebanks(m);
     tw::bind::bind_oracle(m);
     tw::bind::bind_linear(m);
+    tw::bind::bind_factor_graph(m);
     tw::bind::bind_training(m);
     tw::bind::bind_one_of(m);
     tw::bind::bind_learners(m);
@@ -25,6 +26,7 @@ NB_MODULE(_core, m) {
     tw::bind::bind_part_models(m);
     tw::bind::bind_arcs(m);
     tw::bind::bind_tagging(m);
+    tw::bind::bind_graph_search(m);
     tw::bind::bind_grids(m);
 
     m.def("kernels", [] { return std::string(tw::kernels().name); }, "Instruction set of the kernels in use.");

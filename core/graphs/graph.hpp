@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "../structures/structure.hpp"
@@ -22,6 +23,7 @@ namespace tw::graphs {
 struct Literal {
     std::uint32_t variable, label;
 };
+inline constexpr std::uint32_t kNoVariable = ~std::uint32_t{0};
 
 struct Factor {
     enum class Kind : std::uint8_t {
@@ -29,15 +31,17 @@ struct Factor {
         kXor,        // exactly one of `literals` is true
         kOr,         // at least one is
         kAtMost,     // at most `most` are
-        kStructure,  // the literals that are true are the parts of an output of `structure`: literal p is its part p
+        kStructure,  // an output of `structure` has part p if and only if literal p is true, for every p that has one
     };
 
     Kind kind = Kind::kTable;
     std::vector<std::uint32_t> variables = {};  // of tables, all different
     std::size_t at = 0;                         // of tables: where their scores begin
-    std::vector<Literal> literals = {};  // of all others; their variables are all different or have one label each
+    // Of all others; all different, though several may be about one variable. Of structures: one a part, with
+    // kNoVariable where a part stands for no label (the transitions of a chain, say).
+    std::vector<Literal> literals = {};
     std::size_t most = 0;
-    std::shared_ptr<const Structure> structure = nullptr;  // with scores of its own, from `at` on
+    std::shared_ptr<const Structure> structure = nullptr;  // its parts have scores of their own, from `at` on
     std::vector<std::uint32_t> shape = {};
 };
 
@@ -48,6 +52,13 @@ struct Graph {
     std::size_t n_scores = 0;
 
     std::size_t n_variables() const { return n_labels.size(); }
+
+    // The parts that a labelling meets, in the order of variables and factors; false where a factor forbids it.
+    bool parts_of(std::span<const std::uint32_t> labels, Parts& parts) const;
+    // Their scores added up, -inf where the labelling is forbidden.
+    double score(std::span<const double> scores, std::span<const std::uint32_t> labels) const;
+    // Throws std::invalid_argument where variables, labels or scores are out of range.
+    void check() const;
 };
 
 // How an answer is looked for where elimination would be too wide.

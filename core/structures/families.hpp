@@ -4,6 +4,8 @@
 #include <memory>
 #include <vector>
 
+#include "../graphs/elimination_order.hpp"
+#include "../graphs/graph.hpp"
 #include "../hypergraph/layers.hpp"
 #include "dependency.hpp"
 #include "derivations.hpp"
@@ -74,5 +76,31 @@ struct GrammarTables {
 // derivation. Throws std::invalid_argument when a rule with one child does not lead to a higher symbol, or something is
 // out of range.
 std::unique_ptr<DerivationStructure> grammar_structure(GrammarTables tables);
+
+// How answers about factor graphs are found: by elimination, or by a search that may not find the best.
+struct GraphAnswers {
+    enum class Best : std::uint8_t {
+        kAuto,    // by elimination where that is narrow enough, else by the search
+        kExact,   // by elimination alone
+        kSearch,  // by the search alone
+    };
+    Best best = Best::kAuto;
+    graphs::Search search = {};
+    bool approximate_sums = false;  // of graphs that are too wide: by messages. False: there are none
+    graphs::Limits limits = {};
+};
+
+// Two node types that a kind of edges connects.
+struct EdgeKind {
+    std::uint32_t from, to;
+};
+
+// Labels of the nodes of graphs. Nodes are of types, each with as many labels as n_labels says, and edges are of kinds.
+//     shape    nodes, edges, the type of each node, then kind and both nodes of each edge
+//     blocks   for each type its nodes x labels, in their order; for each kind its edges x pairs of labels, in theirs
+//     output   a label for each node
+// Throws std::invalid_argument when something is out of range.
+std::unique_ptr<DerivationStructure> graph_structure(std::vector<std::uint32_t> n_labels, std::vector<EdgeKind> kinds,
+                                                     GraphAnswers answers);
 
 }  // namespace tw

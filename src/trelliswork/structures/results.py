@@ -14,6 +14,8 @@ __all__ = [
     "Expectations",
     "Forward",
     "ForwardBackward",
+    "GraphBeliefs",
+    "GraphLabeling",
     "GridLabeling",
     "Labeling",
     "Parse",
@@ -128,6 +130,50 @@ class SpanningEdges(NamedTuple):
 
     edges: npt.NDArray[np.int32]
     score: float
+
+
+class GraphLabeling(NamedTuple):
+    """A label for each variable of a factor graph, the score, and what is known of how good it is.
+
+    ``exact`` is True where no labelling is better, which was proved; otherwise none is better by more than ``gap``, inf
+    where nothing is known. ``status`` says how the search ended: "exact" (elimination, nothing was searched),
+    "proved", "converged" or "stopped" (by its limits of time or iterations), after ``iterations``. ``state`` is where a
+    search ended, for the next one to begin there.
+
+    Examples
+    --------
+    >>> GraphLabeling(np.array([0, 2], dtype=np.int32), 3.0, True, 0.0).labels.tolist()
+    [0, 2]
+    """
+
+    labels: npt.NDArray[np.int32]
+    score: float
+    exact: bool
+    gap: float
+    status: str = "exact"
+    iterations: int = 0
+    state: Any = None
+
+
+class GraphBeliefs(NamedTuple):
+    """Sums over a factor graph by messages: approximate where it has cycles.
+
+    ``log_partition`` is an estimate, or a bound that is never too low where ``is_bound`` is True; ``converged`` says
+    whether messages came to rest, after ``iterations``.
+
+    Examples
+    --------
+    >>> GraphBeliefs([np.array([0.5, 0.5])], [], 0.69, True, False, 3).converged
+    True
+    """
+
+    marginals: list[npt.NDArray[np.float64]]
+    edge_marginals: list[npt.NDArray[np.float64]]
+    log_partition: float
+    converged: bool
+    is_bound: bool
+    iterations: int
+    state: Any = None
 
 
 class Parse(NamedTuple):

@@ -1,0 +1,821 @@
+"""Factor graphs from bare scores: exact by elimination where they are acyclic or narrow, else searched, and said so."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from trelliswork import _core
+from trelliswork.arguments import as_count
+from trelliswork.errors import ConvergenceWarning, InvalidInput, Unsatisfiable
+from trelliswork.structures import checks, factors
+from trelliswork.structures.checks import FloatArray, LabelArray
+from trelliswork.structures.parts import Numbers, PartScores
+from trelliswork.structures.results import GraphBeliefs, GraphLabeling
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["FactorGraph"]
+
+Integers = npt.NDArray[np.int64]
+
+METHODS = ("auto", "exact", "bp", "trw", "ad3", "cut", "ilp")
+_MOST_SCORES = 2**32 - 2
+_MOST_ENTRIES = 2.0**30  # table entries that an exact answer may go through: some seconds
+
+
+class FactorGraph(PartScores[GraphLabeling]):
+    """Variables with labels of their own, and factors that score the labels of some of them together.
+
+    The score of a labelling is the sum of the scores that it meets; scores are maximised and ``-inf`` forbids. On
+    graphs without cycles, and on those that are narrow, every answer is exact. On others `argmax` searches and says
+    what it proved; sums are refused unless approximate ones are asked for.
+
+    Parameters
+    ----------
+    unary : list of (K_i,) arrays, or (n, K) array
+        Scores of the labels of each variable.
+    edges : (m, 2) array or list of pairs, optional
+        Which two variables each pairwise table is about, in either order. Two variables may have several.
+    pairwise : list of (K_i, K_j) arrays, (m, K, K) array, or one (K, K) array for all edges, optional
+        ``pairwise[e][a, b]`` is the score of labels ``a`` and ``b`` at the first and the second variable of edge e.
+    factors : list, optional
+        Factors of `trelliswork.factors`: ``Table``, ``Xor``, ``Or``, ``AtMost``, ``Structure``.
+
+    Attributes
+    ----------
+    n_variables : int
+        Number of variables.
+    n_labels : (n,) array of int
+        Number of labels of each.
+    edges : (m, 2) array of int
+        The variables of each edge, as given.
+    factors : tuple
+        All other factors.
+
+    Notes
+    -----
+    Elimination costs the entries of its tables (`width` says how many): O(n K^2) on trees, O(n K^(w+1)) for treewidth w
+    as far as a greedy order finds it (the smallest table next, or min-fill; Koller and Friedman 2009, sec. 9.4.3).
+    Logic factors are counters, so that an ``AtMost`` over a thousand variables is narrow. Each further of the k best
+    costs as much as reading off the best (Lawler 1972). Ties: the lowest label of the variable that is eliminated last,
+    then of the one before it, and so on.
+
+    Examples
+    --------
+    >>> agree = [[1.0, 0.0], [0.0, 1.0]]
+    >>> graph = FactorGraph([[2.0, 0.0], [0.0, 0.5], [0.0, 0.5]], [(0, 1), (1, 2), (2, 0)], agree)
+    >>> best = graph.argmax()
+    >>> best.labels.tolist(), best.score, best.exact, best.gap
+    ([0, 0, 0], 5.0, True, 0.0)
+    >>> [p.round(2).tolist() for p in graph.marginals()]
+    [[0.8, 0.2], [0.56, 0.44], [0.56, 0.44]]
+    """
+
+    _output_name = "labelling"
+    _where_to_look = "factors that forbid"
+
+    def __init__(
+        self,
+        unary: npt.ArrayLike | Sequence[npt.ArrayLike],
+        edges: npt.ArrayLike | None = None,
+        pairwise: npt.ArrayLike | Sequence[npt.ArrayLike] | None = None,
+        factors: Iterable[Any] | None = None,
+    ) -> None:
+        scores, n_labels = _as_unary(unary)
+        ends = _as_edges(edges, len(n_labels))
+        pairs = _as_pairwise(pairwise, ends, n_labels)
+        others = tuple(factors) if factors is not None else ()
+        more = [_factor_scores(i, factor, n_labels) for i, factor in enumerate(others)]
+        # Tables come before structures, whatever order they were given in.
+        tables = [s for s, f in zip(more, others, strict=True) if not _is_structure(f)]
+        structures = [s for s, f in zip(more, others, strict=True) if _is_structure(f)]
+        all_scores = np.concatenate([scores, pairs, *tables, *structures])
+        _require_room(len(all_scores))
+        self._set(n_labels, ends, others, all_scores)
+
+    def _set(
+        self,
+        n_labels: Integers,
+        edges: Integers,
+        others: tuple[Any, ...],
+        scores: FloatArray,
+        core: _core.FactorGraph | None = None,
+    ) -> None:
+        self.n_labels, self.edges, self.factors = n_labels, edges, others
+        self._starts = np.concatenate([[0], np.cumsum(n_labels)])
+        sizes = n_labels[edges[:, 0]] * n_labels[edges[:, 1]]
+        self._pair_starts = self._starts[-1] + np.concatenate([[0], np.cumsum(sizes)])
+        for array in (n_labels, edges, scores):
+            array.flags.writeable = False
+        self._core = core if core is not None else _built(n_labels, edges, others)
+        super().__init__(self._core, [], scores)
+
+    def _with(self, scores: FloatArray) -> Self:
+        """Return the same graph with other scores: what elimination found out of it is kept."""
+        other = type(self).__new__(type(self))
+        other._set(self.n_labels, self.edges, self.factors, scores, self._core)
+        return other
+
+    def __repr__(self) -> str:
+        others = f", {len(self.factors)} other factors" if self.factors else ""
+        return f"FactorGraph({self.n_variables} variables, {len(self.edges)} edges{others})"
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self.n_labels, self.edges, self.factors, self._scores
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self._set(*state)
+
+    @property
+    def n_variables(self) -> int:
+        """Number of variables."""
+        return len(self.n_labels)
+
+    @property
+    def unary(self) -> list[FloatArray]:
+        """Scores of the labels of each variable, read-only."""
+        return self._by_variable(self._scores)
+
+    @property
+    def pairwise(self) -> list[FloatArray]:
+        """Scores of pairs of labels of each edge, read-only."""
+        return self._by_edge(self._scores)
+
+    def width(self) -> tuple[float, float]:
+        """Return the entries of the largest table that elimination makes, and of all its tables.
+
+        They say what exact answers cost; where these are refused, how far elimination got.
+
+        Examples
+        --------
+        >>> chain = FactorGraph(np.zeros((100, 3)), [(i, i + 1) for i in range(99)], np.zeros((3, 3)))
+        >>> chain.width()
+        (9.0, 894.0)
+        """
+        widest, _, entries = self._core.width
+        return widest, entries
+
+    def is_narrow(self) -> bool:
+        """Return whether the graph is narrow enough for exact answers."""
+        return not self._core.refusal
+
+    # ---- the best ------------------------------------------------------------------------------------------------
+
+    def argmax(
+        self,
+        method: str = "auto",
+        time_limit: float | None = None,
+        iterations: int = 1000,
+        tolerance: float = 1e-6,
+        damping: float = 0.5,
+        prove: bool = False,
+        start: GraphLabeling | None = None,
+    ) -> GraphLabeling:
+        """Return the best labelling that was found, its score, and whether it is proved to be the best.
+
+        Parameters
+        ----------
+        method : {"auto", "exact", "bp", "trw", "ad3", "cut", "ilp"}
+            "auto" is elimination where the graph is narrow, else a search; "exact" is elimination or a refusal. The
+            others search: loopy max-product messages, tree-reweighted messages with a bound, dual decomposition (which
+            takes logic and whole structures as they are), minimum cuts, branch and bound.
+        time_limit : float, optional
+            Seconds that a search may take.
+        iterations : int
+            The most that a search makes.
+        tolerance : float
+            When messages, or the gap as a share of the score, count as settled.
+        damping : float
+            How much of an old message stays, in belief propagation; from 0 to below 1.
+        prove : bool
+            Whether to split what a search leaves undecided until the answer is proved (or time is over).
+        start : GraphLabeling, optional
+            An earlier answer for a graph with the same variables and factors, whatever its scores: the search begins
+            where that one ended.
+
+        Raises
+        ------
+        Unsatisfiable
+            If every labelling is forbidden.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> n, wheel = 60, [(i, j) for i in range(60) for j in range(i)]
+        >>> graph = FactorGraph(rng.normal(size=(n, 3)), wheel, rng.normal(size=(len(wheel), 3, 3)))
+        >>> graph.is_narrow()
+        False
+        >>> found = graph.argmax(iterations=20)
+        >>> abs(graph.score(found.labels) - found.score) < 1e-9, found.gap > 0
+        (True, True)
+        """
+        if method not in METHODS:
+            raise InvalidInput(f"method must be one of {', '.join(METHODS)}; found {method!r}.")
+        settings = _search_settings(time_limit, iterations, tolerance, damping)
+        prove = checks.as_flag("prove", prove)
+        if method == "exact" or (method == "auto" and self.is_narrow()):
+            self._require_narrow("the best labelling")
+            return super().argmax()
+        state = _state_of(start)
+        found: Any = self._core.search(self._scores, method, *settings, False, prove, state)
+        labels, score, bound, _, converged, n_iterations = found
+        if len(labels) < self.n_variables:
+            if bound == -np.inf:
+                self._refuse_impossible()
+            raise Unsatisfiable(
+                f"the search found no labelling that is allowed, in {n_iterations} iterations; whether there is one is "
+                "not known. Try another method, or more iterations."
+            )
+        gap = max(bound - score, 0.0)
+        status = "proved" if gap == 0.0 else "converged" if converged else "stopped"
+        return GraphLabeling(labels.astype(np.int32), score, gap == 0.0, gap, status, n_iterations, state)
+
+    def kbest(self, k: int, method: str = "astar") -> list[GraphLabeling]:
+        """Return the ``k`` best labellings, distinct and best first; as many as there are, up to ``k``.
+
+        Parameters
+        ----------
+        k : int
+            How many are wanted.
+        method : {"astar", "viterbi"}
+            As for `Chain.kbest`; there is one search here.
+
+        Examples
+        --------
+        >>> [best.labels.tolist() for best in FactorGraph([[0.0, 1.0], [0.0, 3.0]]).kbest(3)]
+        [[1, 1], [0, 1], [1, 0]]
+        """
+        self._require_narrow("the k best labellings")
+        return super().kbest(k, method)
+
+    def max_marginals(self) -> list[FloatArray]:
+        """Return, for every variable and label, the best score of a labelling that has it; -inf where none has.
+
+        Examples
+        --------
+        >>> [m.tolist() for m in FactorGraph([[0.0, 1.0], [0.0, 3.0]]).max_marginals()]
+        [[3.0, 4.0], [1.0, 4.0]]
+        """
+        self._require_narrow("max-marginals")
+        return self._by_variable(self._structure.max_marginals(self._shape, self._scores))
+
+    # ---- sums ----------------------------------------------------------------------------------------------------
+
+    def log_partition(self, method: str = "exact", **settings: Any) -> float:
+        """Return the log of the sum of exp(score) over all labellings; -inf when all are forbidden.
+
+        Parameters
+        ----------
+        method : {"exact", "bp", "trw"}
+            "bp" estimates it by damped belief propagation (Bethe), "trw" bounds it from above by reweighted messages;
+            both are exact without cycles. A warning is given where messages do not come to rest.
+        **settings
+            As for `beliefs`.
+        """
+        if method != "exact":
+            return self._settled(method, settings).log_partition
+        self._require_narrow("the log partition")
+        return super().log_partition()
+
+    def marginals(self, method: str = "exact", **settings: Any) -> list[FloatArray]:
+        """Return the probability of every label of every variable, a list of (K_i,) arrays.
+
+        Parameters
+        ----------
+        method : {"exact", "bp", "trw"}
+            As for `log_partition`; those that are not exact are estimates where the graph has cycles.
+        **settings
+            As for `beliefs`.
+        """
+        if method != "exact":
+            return self._settled(method, settings).marginals
+        return self._by_variable(self._expected())
+
+    def edge_marginals(self, method: str = "exact", **settings: Any) -> list[FloatArray]:
+        """Return the probability of every pair of labels of every edge, a list of (K_i, K_j) arrays.
+
+        Parameters
+        ----------
+        method : {"exact", "bp", "trw"}
+            As for `marginals`.
+        **settings
+            As for `beliefs`.
+
+        Examples
+        --------
+        >>> graph = FactorGraph(np.zeros((2, 2)), [(0, 1)], [[0.0, 0.0], [0.0, -np.inf]])
+        >>> graph.edge_marginals()[0].round(3).tolist()
+        [[0.333, 0.333], [0.333, 0.0]]
+        """
+        if method != "exact":
+            return self._settled(method, settings).edge_marginals
+        return self._by_edge(self._expected())
+
+    def beliefs(
+        self,
+        method: str = "bp",
+        time_limit: float | None = None,
+        iterations: int = 1000,
+        tolerance: float = 1e-6,
+        damping: float = 0.5,
+        start: GraphBeliefs | None = None,
+    ) -> GraphBeliefs:
+        """Return sums by messages: estimates where the graph has cycles, with a word on whether they settled.
+
+        Parameters
+        ----------
+        method : {"bp", "trw"}
+            Damped belief propagation, or reweighted messages, whose log partition is an upper bound.
+        time_limit : float, optional
+            Seconds.
+        iterations : int
+            The most there are.
+        tolerance : float
+            Messages that change by less have come to rest.
+        damping : float
+            How much of an old message stays, from 0 to below 1.
+        start : GraphBeliefs, optional
+            Earlier ones of a graph with the same variables and factors, to begin where they ended.
+        """
+        if method not in ("bp", "trw"):
+            raise InvalidInput(f'method must be "bp" or "trw" where sums are approximate, found {method!r}.')
+        settings = _search_settings(time_limit, iterations, tolerance, damping)
+        state = _state_of(start)
+        found: Any = self._core.beliefs(self._scores, method, *settings, state)
+        log_z, parts, converged, is_bound, n = found
+        if log_z == -np.inf:
+            self._refuse_impossible()
+        return GraphBeliefs(self._by_variable(parts), self._by_edge(parts), log_z, converged, is_bound, n, state)
+
+    def entropy(self) -> float:
+        """Return the entropy of the distribution, in nats."""
+        self._require_narrow("the entropy")
+        return super().entropy()
+
+    def sample(self, n: int = 1, random_state: Any = None, replace: bool = True) -> LabelArray:
+        """Draw ``n`` labellings from the distribution, an array with a row for each; see `Chain.sample`.
+
+        Parameters
+        ----------
+        n : int
+            Number of labellings.
+        random_state : None, int or numpy.random.Generator
+            Source of randomness; an integer gives the same labellings every time.
+        replace : bool
+            Whether a labelling may be drawn again.
+
+        Examples
+        --------
+        >>> FactorGraph([[0.0, 9.0], [9.0, 0.0]]).sample(2, random_state=0).tolist()
+        [[1, 0], [1, 0]]
+        """
+        self._require_narrow("samples")
+        drawn = self._drawn(n, random_state, replace)
+        return np.array(drawn, dtype=np.int32).reshape(len(drawn), self.n_variables)
+
+    # ---- other graphs --------------------------------------------------------------------------------------------
+
+    def with_scores(
+        self,
+        unary: npt.ArrayLike | Sequence[npt.ArrayLike] | None = None,
+        pairwise: npt.ArrayLike | Sequence[npt.ArrayLike] | None = None,
+    ) -> Self:
+        """Return the same graph with other scores; the order of elimination is not looked for again.
+
+        Parameters
+        ----------
+        unary, pairwise
+            As the graph was made with; None keeps what there is.
+
+        Examples
+        --------
+        >>> graph = FactorGraph([[0.0, 1.0], [0.0, 1.0]], [(0, 1)], [[[0.0, 0.0], [0.0, -5.0]]])
+        >>> graph.with_scores(unary=[[0.0, 2.0], [0.0, 9.0]]).argmax().labels.tolist()
+        [0, 1]
+        """
+        scores = np.array(self._scores)
+        if unary is not None:
+            numbers, n_labels = _as_unary(unary)
+            if not np.array_equal(n_labels, self.n_labels):
+                raise InvalidInput("unary must have as many variables and labels as the graph.")
+            scores[: self._starts[-1]] = numbers
+        if pairwise is not None:
+            pairs = _as_pairwise(pairwise, self.edges, self.n_labels)
+            scores[self._starts[-1] : self._pair_starts[-1]] = pairs
+        return self._with(scores)
+
+    def augmented(self, gold: npt.ArrayLike, cost: str | npt.ArrayLike = "hamming", scale: float = 1.0) -> Self:
+        """Return the graph with ``scale`` times the cost of each label against ``gold`` added.
+
+        Parameters
+        ----------
+        gold : (n,) array-like of int
+            The right labels.
+        cost : "hamming" or (K, K) array-like
+            ``cost[gold, label]``, where all variables have K labels.
+        scale : float
+            Any real factor.
+
+        Examples
+        --------
+        >>> FactorGraph([[0.5, 0.0]]).augmented([0]).argmax().labels.tolist()
+        [1]
+        """
+        right = self._as_labels("gold", gold)
+        charged = np.ones(int(self._starts[-1]))
+        if isinstance(cost, str):
+            checks.as_cost(cost, 1)
+            charged[self._starts[:-1] + right] = 0.0
+        else:
+            if len(np.unique(self.n_labels)) > 1:
+                raise InvalidInput('cost must be "hamming" where variables have different numbers of labels.')
+            matrix = checks.as_cost(cost, int(self.n_labels[0]) if self.n_variables else 0)
+            charged = matrix[right].ravel()
+        scores = np.array(self._scores)
+        scores[: self._starts[-1]] += checks.as_scale(scale) * charged
+        return self._with(scores)
+
+    def constrained(self, allowed: Any = None, fixed: Any = None) -> Self:
+        """Return the graph with some labels forbidden.
+
+        Parameters
+        ----------
+        allowed : list of candidate sets or (K_i,) masks, or (n, K) array of bool, optional
+            Which labels each variable may take; ``None`` in a list leaves the variable free.
+        fixed : dict of variable to label, or (n,) array of int with -1 for free, optional
+            Labels that are known.
+
+        Raises
+        ------
+        Unsatisfiable
+            If no labelling is left, on graphs that are narrow enough to know.
+
+        Examples
+        --------
+        >>> agree = np.eye(2)
+        >>> graph = FactorGraph([[0.0, 1.0], [0.0, 0.0]], [(0, 1)], agree)
+        >>> graph.constrained(fixed={0: 0}).argmax().labels.tolist()
+        [0, 0]
+        """
+        scores = np.array(self._scores)
+        if allowed is not None:
+            scores[: self._starts[-1]][~self._as_allowed(allowed)] = -np.inf
+        if fixed is not None:
+            known = self._as_fixed(fixed)
+            free = np.repeat(known < 0, self.n_labels)
+            chosen = np.zeros_like(free)
+            chosen[(self._starts[:-1] + known)[known >= 0]] = True
+            scores[: self._starts[-1]][~(free | chosen)] = -np.inf
+        limited = self._with(scores)
+        if limited.is_narrow() and limited._structure.best_output(limited._shape, scores) is None:
+            limited._refuse_impossible()
+        return limited
+
+    def plot(self, **options: Any) -> Axes:
+        """Draw the graph with the best labels that were found, paler where they are in doubt.
+
+        Parameters
+        ----------
+        **options
+            As for `trelliswork.plots.factor_graph`.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from trelliswork.plots.graphs import factor_graph
+
+        others = []
+        for factor in self.factors:
+            scope = _scope(factor)
+            others.append((type(factor).__name__, np.unique(scope[scope >= 0]).tolist()))
+        if "labels" not in options:
+            options["labels"] = self.argmax().labels
+        if "confidence" not in options and self.is_narrow():
+            chosen = zip(self.marginals(), options["labels"], strict=True)
+            options["confidence"] = [probabilities[label] for probabilities, label in chosen]
+        return factor_graph(self.n_variables, self.edges, others=others, **options)
+
+    # ---- what a caller hands over --------------------------------------------------------------------------------
+
+    def _as_labels(self, name: str, labels: Any) -> Integers:
+        array = checks.as_array(name, labels)
+        if array.shape != (self.n_variables,):
+            raise InvalidInput(f"{name} must have one label per variable, ({self.n_variables},); found {array.shape}.")
+        if array.size and array.dtype.kind not in "iu":
+            raise InvalidInput(f"{name} must hold whole numbers, found type {array.dtype}.")
+        wrong = (array < 0) | (array >= self.n_labels)
+        if wrong.any():
+            v = int(np.argmax(wrong))
+            raise InvalidInput(f"{name}[{v}] is {array[v]}; variable {v} has labels 0 to {self.n_labels[v] - 1}.")
+        return array.astype(np.int64)
+
+    def _as_allowed(self, allowed: Any) -> npt.NDArray[np.bool_]:
+        if isinstance(allowed, np.ndarray) and allowed.dtype == np.bool_:
+            if len(np.unique(self.n_labels)) > 1:
+                raise InvalidInput("allowed must be a list where variables have different numbers of labels.")
+            shape = (self.n_variables, int(self.n_labels[0]) if self.n_variables else allowed.shape[-1])
+            return checks.as_mask("allowed", allowed, shape).ravel()
+        if not checks.is_list(allowed) or len(allowed) != self.n_variables:
+            raise InvalidInput(f"allowed must have one entry per variable ({self.n_variables}), or be a boolean array.")
+        mask = np.zeros(int(self._starts[-1]), dtype=np.bool_)
+        for v, candidates in enumerate(allowed):
+            begin, end = self._starts[v : v + 2]
+            rows = checks.as_allowed(f"allowed[{v}]", [candidates], 1, int(end - begin))
+            mask[begin:end] = rows[0]
+        return mask
+
+    def _as_fixed(self, fixed: Any) -> Integers:
+        if not isinstance(fixed, Mapping):
+            known = checks.as_array("fixed", fixed)
+            if known.shape == (self.n_variables,) and (known.size == 0 or known.dtype.kind in "iu"):
+                self._as_labels("fixed", np.where(known == -1, 0, known))
+                return known.astype(np.int64)
+            raise InvalidInput(
+                f"fixed must map variables to labels, or hold one label per variable ({self.n_variables}), -1 for free."
+            )
+        known = np.full(self.n_variables, -1, dtype=np.int64)
+        for variable, label in fixed.items():
+            v = as_count("a variable of fixed", variable, least=0)
+            if v >= self.n_variables:
+                raise InvalidInput(f"fixed names variable {v}, but there are only {self.n_variables} variables.")
+            (known[v],) = checks.label_set(f"fixed[{v}]", [label], int(self.n_labels[v]))
+        return known
+
+    # ---- what scores of parts ask of every structure -------------------------------------------------------------
+
+    def _expected(self) -> FloatArray:
+        self._require_narrow("marginals")
+        return super()._expected()
+
+    def _log_count(self) -> float:
+        self._require_narrow("the number of labellings")
+        return super()._log_count()
+
+    def _scores_of_parts(self, of: Self) -> FloatArray | None:
+        same = self._core is of._core or (
+            np.array_equal(self.n_labels, of.n_labels)
+            and np.array_equal(self.edges, of.edges)
+            and [repr(factor) for factor in self.factors] == [repr(factor) for factor in of.factors]
+        )
+        return self._scores if same else None
+
+    def _by_variable(self, parts: FloatArray) -> list[FloatArray]:
+        return _pieces(parts, self._starts, self.n_labels[:, None])
+
+    def _by_edge(self, parts: FloatArray) -> list[FloatArray]:
+        return _pieces(parts, self._pair_starts, self.n_labels[self.edges])
+
+    def _shaped(self, parts: FloatArray, join: np.ufunc, nothing: float) -> Any:
+        return self._by_variable(parts)
+
+    def _answer(self, output: Numbers, score: float) -> GraphLabeling:
+        return GraphLabeling(output.astype(np.int32), score, True, 0.0)
+
+    def _sampled(self, output: Numbers) -> LabelArray:
+        return output.astype(np.int32)
+
+    def _output(self, output: npt.ArrayLike) -> Numbers:
+        return self._as_labels("labels", output).astype(np.uint32)
+
+    def _settled(self, method: str, settings: dict[str, Any]) -> GraphBeliefs:
+        found = self.beliefs(method, **settings)
+        if not found.converged:
+            warnings.warn(
+                f"messages did not come to rest in {found.iterations} iterations: what they say is an estimate of "
+                "unknown quality. Ask for more iterations or more damping.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return found
+
+    def _require_narrow(self, question: str) -> None:
+        if self._core.refusal:
+            raise InvalidInput(
+                f"{question} cannot be given exactly: {self._core.refusal}. Where estimates will do, ask "
+                'argmax(method="trw" or "ad3") or beliefs(method="bp" or "trw").'
+            )
+
+    def _refuse_impossible(self) -> NoReturn:
+        if not self.is_narrow():
+            raise Unsatisfiable("every labelling is forbidden. Look at the -inf scores and the factors that forbid.")
+        variable = self._core.dead_end(self._shape, self._scores)
+        raise Unsatisfiable(
+            f"every labelling is forbidden: no label of variable {variable} agrees with others. "
+            "Look at the -inf scores there, and at the factors that forbid."
+        )
+
+
+def _built(n_labels: Integers, edges: Integers, others: tuple[Any, ...]) -> _core.FactorGraph:
+    tables = [f.variables for f in others if isinstance(f, factors.Table)]
+    logic = [f for f in others if isinstance(f, factors._Logic)]
+    structures = [
+        (f._structure, f._shape, np.where(f.literals < 0, factors.NOTHING, f.literals).ravel().astype(np.uint32))
+        for f in others
+        if _is_structure(f)
+    ]
+    return _core.FactorGraph(
+        n_labels.astype(np.uint32),
+        edges.ravel().astype(np.uint32),
+        *_lists(tables),
+        np.array([(f._code, min(f.most, 2**32 - 1)) for f in logic], dtype=np.uint32).ravel(),
+        np.concatenate([np.empty((0, 2), dtype=np.int64), *(f.literals for f in logic)]).ravel().astype(np.uint32),
+        np.cumsum([len(f.literals) for f in logic]).astype(np.uint32),
+        structures,
+        _MOST_ENTRIES,
+    )
+
+
+def _lists(lists: list[Integers]) -> tuple[Numbers, Numbers]:
+    """Return lists one after the other, and where each ends."""
+    joined = np.concatenate([np.empty(0, dtype=np.int64), *lists])
+    return joined.astype(np.uint32), np.cumsum([len(one) for one in lists]).astype(np.uint32)
+
+
+def _is_structure(factor: Any) -> bool:
+    return isinstance(factor, factors.Structure)
+
+
+def _scope(factor: Any) -> Integers:
+    """Return the variables that a factor is about, -1 among them where a part stands for none."""
+    return np.asarray(factor.variables if isinstance(factor, factors.Table) else factor.literals[:, 0])
+
+
+def _factor_scores(i: int, factor: Any, n_labels: Integers) -> FloatArray:
+    """Check a factor against the variables there are, and return its scores."""
+    if not isinstance(factor, (factors.Table, factors._Logic, factors.Structure)):
+        raise InvalidInput(f"factors[{i}] is a {type(factor).__name__}; expected one of trelliswork.factors.")
+    scope = _scope(factor)
+    if len(scope) and scope.max() >= len(n_labels):
+        raise InvalidInput(
+            f"factors[{i}] is about variable {scope.max()}, but there are only {len(n_labels)} variables."
+        )
+    if isinstance(factor, factors.Table):
+        wanted = tuple(n_labels[scope].tolist())
+        if factor.scores.shape != wanted:
+            raise InvalidInput(f"scores of factors[{i}] must have shape {wanted}, found {factor.scores.shape}.")
+        return factor.scores.ravel()
+    used = factor.literals[scope >= 0]
+    wrong = used[:, 1] >= n_labels[used[:, 0]]
+    if wrong.any():
+        v, label = used[wrong][0].tolist()
+        raise InvalidInput(f"factors[{i}] names label {label} of variable {v}, which has 0 to {n_labels[v] - 1}.")
+    return factor._part_scores if isinstance(factor, factors.Structure) else np.empty(0)
+
+
+def _as_unary(unary: Any) -> tuple[FloatArray, Integers]:
+    """Return the scores of all variables one after the other, and how many each has."""
+    expected = "unary must be an (n, K) array or a list of (K_i,) arrays, one for each variable"
+    if not checks.is_list(unary):
+        raise InvalidInput(f"{expected}; found {unary!r}.")
+    if len(unary) == 0:
+        return np.empty(0), np.empty(0, dtype=np.int64)
+    if isinstance(unary, np.ndarray) and unary.dtype != object:
+        scores = checks.as_scores("unary", unary, (None, None))
+        n_labels = np.full(scores.shape[0], scores.shape[1], dtype=np.int64)
+    else:
+        rows = [row if isinstance(row, np.ndarray) else np.asarray(row) for row in map(_as_row, enumerate(unary))]
+        n_labels = np.array([len(row) for row in rows], dtype=np.int64)
+        scores = np.concatenate(rows, dtype=np.float64, casting="unsafe")
+        flat = int(_core.first_invalid(scores))
+        if flat < len(scores):
+            v = int(np.searchsorted(np.cumsum(n_labels), flat, side="right"))
+            label = flat - int(n_labels[:v].sum())
+            raise InvalidInput(checks.invalid_score(f"unary[{v}][{label}]", float(scores[flat])))
+    if (n_labels == 0).any():
+        raise InvalidInput(f"unary[{int(np.argmin(n_labels))}] is empty: every variable needs at least one label.")
+    return scores.ravel(), n_labels
+
+
+def _as_row(numbered: tuple[int, Any]) -> npt.NDArray[Any]:
+    i, row = numbered
+    array = checks.as_array(f"unary[{i}]", row)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "fiub"):
+        raise InvalidInput(
+            f"unary[{i}] must be a list of numbers, one for each label; found {array.dtype} of shape {array.shape}."
+        )
+    return array
+
+
+def _as_edges(edges: Any, n: int) -> Integers:
+    if edges is None or (checks.is_list(edges) and len(edges) == 0):
+        return np.empty((0, 2), dtype=np.int64)
+    array = checks.as_array("edges", edges if checks.is_list(edges) else [*edges])
+    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
+        raise InvalidInput(f"edges must be pairs of variables, shape (m, 2); found {array.dtype} of {array.shape}.")
+    wrong = (array < 0) | (array >= n)
+    if wrong.any():
+        e = int(np.argmax(wrong.any(axis=1)))
+        raise InvalidInput(f"edges[{e}] is {tuple(array[e].tolist())}, but variables are numbered 0 to {n - 1}.")
+    loops = array[:, 0] == array[:, 1]
+    if loops.any():
+        e = int(np.argmax(loops))
+        raise InvalidInput(
+            f"edges[{e}] connects variable {array[e, 0]} with itself. Add its diagonal to the unary scores instead."
+        )
+    return array.astype(np.int64)
+
+
+def _as_pairwise(pairwise: Any, edges: Integers, n_labels: Integers) -> FloatArray:
+    """Return the tables of all edges one after the other."""
+    m = len(edges)
+    wanted = n_labels[edges]
+    if pairwise is None or (m == 0 and np.size(pairwise) == 0):
+        if m == 0:
+            return np.empty(0)
+        raise InvalidInput(f"pairwise must have scores for the {m} edges: one (K, K) array, or one for each edge.")
+    if not checks.is_list(pairwise):
+        raise InvalidInput(f"pairwise must be an array or a list of arrays, found {pairwise!r}.")
+    if not isinstance(pairwise, np.ndarray) or pairwise.dtype == object:
+        if all(np.ndim(row) == 1 for row in pairwise[:2]):
+            pairwise = checks.as_numbers("pairwise", pairwise)
+        elif len({np.shape(table) for table in pairwise}) > 1:
+            return _as_tables(pairwise, wanted)
+    tables = checks.as_scores("pairwise", pairwise)
+    if tables.ndim == 3 and len(tables) != m:
+        raise InvalidInput(f"pairwise must have one array for each of the {m} edges, found {len(tables)}.")
+    if tables.ndim not in (2, 3):
+        raise InvalidInput(f"pairwise must have shape (K, K) or ({m}, K, K), found {tables.shape}.")
+    wrong = (wanted != tables.shape[-2:]).any(axis=1)
+    if wrong.any():
+        _refuse_table(int(np.argmax(wrong)), tables.shape[-2:], wanted)
+    if tables.ndim == 2:
+        _require_room(m * tables.size)
+        return np.tile(tables.ravel(), m)
+    return tables.ravel()
+
+
+def _as_tables(tables: Sequence[Any], wanted: Integers) -> FloatArray:
+    if len(tables) != len(wanted):
+        raise InvalidInput(f"pairwise must have one array for each of the {len(wanted)} edges, found {len(tables)}.")
+    arrays = [np.asarray(table) for table in tables]
+    for e, (array, shape) in enumerate(zip(arrays, map(tuple, wanted.tolist()), strict=True)):
+        if array.shape != shape:
+            _refuse_table(e, array.shape, wanted)
+        if array.dtype.kind not in "fiub":
+            raise InvalidInput(f"pairwise[{e}] must hold real numbers, found an array of type {array.dtype}.")
+    scores = np.concatenate([array.ravel() for array in arrays], dtype=np.float64, casting="unsafe")
+    flat = int(_core.first_invalid(scores))
+    if flat < len(scores):
+        ends = np.cumsum(wanted.prod(axis=1))
+        e = int(np.searchsorted(ends, flat, side="right"))
+        a, b = divmod(flat - int(ends[e] - wanted[e].prod()), int(wanted[e, 1]))
+        raise InvalidInput(checks.invalid_score(f"pairwise[{e}][{a}, {b}]", float(scores[flat])))
+    return scores
+
+
+def _refuse_table(edge: int, found: tuple[int, ...], wanted: Integers) -> NoReturn:
+    raise InvalidInput(
+        f"pairwise[{edge}] must have shape {tuple(wanted[edge].tolist())}, the labels of both variables of the edge in "
+        f"its order; found {found}."
+    )
+
+
+def _require_room(n_scores: int) -> None:
+    if n_scores > _MOST_SCORES:
+        raise InvalidInput(
+            f"the graph has {n_scores:,} scores, which take {8 * n_scores / 2**30:,.0f} GiB; at most {_MOST_SCORES:,} "
+            "are possible."
+        )
+
+
+def _search_settings(
+    time_limit: float | None, iterations: int, tolerance: float, damping: float
+) -> tuple[int, float, float, float]:
+    seconds = 0.0 if time_limit is None else checks.as_scale(time_limit)
+    if time_limit is not None and seconds <= 0.0:
+        raise InvalidInput(f"time_limit must be a number of seconds above 0, or None; found {time_limit!r}.")
+    for name, value, most in (("tolerance", tolerance, np.inf), ("damping", damping, 1.0)):
+        if not isinstance(value, (int, float, np.number)) or not 0.0 <= value < most:
+            raise InvalidInput(
+                f"{name} must be a number from 0{' to below 1' if most == 1.0 else ''}, found {value!r}."
+            )
+    return as_count("iterations", iterations), float(tolerance), float(damping), seconds
+
+
+def _state_of(start: GraphLabeling | GraphBeliefs | None) -> _core.SearchState:
+    """Return a copy of where a search ended, or the beginning of one."""
+    if start is None or (isinstance(start, (GraphLabeling, GraphBeliefs)) and start.state is None):
+        return _core.SearchState()
+    if not isinstance(start, (GraphLabeling, GraphBeliefs)):
+        raise InvalidInput(f"start must be an earlier answer, found a {type(start).__name__}.")
+    state: _core.SearchState = copy.copy(start.state)
+    return state
+
+
+def _pieces(flat: FloatArray, starts: Integers, shapes: Integers) -> list[FloatArray]:
+    """Cut what stands one after the other into arrays of these shapes."""
+    begin, end = int(starts[0]), int(starts[-1])
+    if len(shapes) and (shapes == shapes[0]).all():
+        return list(flat[begin:end].reshape(len(shapes), *shapes[0]))
+    bounds = starts.tolist()
+    return [
+        flat[a:b].reshape(shape) for a, b, shape in zip(bounds, bounds[1:], map(tuple, shapes.tolist()), strict=False)
+    ]
