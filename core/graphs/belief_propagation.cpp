@@ -33,7 +33,8 @@ public:
 
     void start_from(std::span<const double> messages) {
         if (messages.size() != to_variable.size()) return;
-        for (std::size_t i = 0; i < messages.size(); ++i) to_variable[i] = std::isfinite(messages[i]) ? messages[i] : 0.0;
+        for (std::size_t i = 0; i < messages.size(); ++i)
+            to_variable[i] = std::isfinite(messages[i]) ? messages[i] : 0.0;
     }
 
     // Every variable tells its factors what it has.

@@ -18,8 +18,8 @@ namespace tw::graphs {
 // Throws std::invalid_argument where a structure has no sums.
 Beliefs propagate_sums(const Layout& layout, const Search& how, SearchState* warm, const Deadline& deadline);
 
-// Max-product: scores of labels by variable, -inf where a label is out. Throws std::invalid_argument where a factor is a
-// structure. False: messages prove that nothing is allowed.
+// Max-product: scores of labels by variable, -inf where a label is out. Throws std::invalid_argument where a factor is
+// a structure. False: messages prove that nothing is allowed.
 bool propagate_maxima(const Layout& layout, const Search& how, SearchState* warm, const Deadline& deadline,
                       std::vector<double>& by_label, bool& converged, std::size_t& iterations);
 

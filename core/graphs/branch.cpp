@@ -18,16 +18,22 @@ struct Piece {
     std::vector<std::vector<std::uint32_t>> labels;  // of each: those that are left
 };
 
+using LabelsLeft = std::vector<std::vector<std::uint32_t>>;  // of variables
+
+LabelsLeft labels_left(const Layout& layout, const Reweighted& dual) {
+    LabelsLeft left(layout.n_variables());
+    for (std::uint32_t v = 0; v < layout.n_variables(); ++v)
+        for (std::uint32_t x = 0; x < layout.n_labels(v); ++x)
+            if (dual.alive(v, x)) left[v].push_back(x);
+    return left;
+}
+
 class Reduction {
 public:
-    Reduction(const Layout& layout, const Reweighted& dual) : layout_(layout), constant(layout.constant) {
-        const std::size_t n = layout.n_variables();
-        left_.resize(n);
-        for (std::uint32_t v = 0; v < n; ++v) {
-            for (std::uint32_t x = 0; x < layout.n_labels(v); ++x)
-                if (dual.alive(v, x)) left_[v].push_back(x);
+    Reduction(const Layout& layout, LabelsLeft left)
+        : layout_(layout), left_(std::move(left)), constant(layout.constant) {
+        for (std::uint32_t v = 0; v < layout.n_variables(); ++v)
             if (left_[v].size() == 1) constant += layout.unary[layout.label_at[v] + left_[v][0]];
-        }
         group();
         for (const LaidFactor& f : layout.factors) feasible = feasible && put(f);
         // Scores of variables are kept apart from tables until all are known.
@@ -38,7 +44,7 @@ public:
 
 private:
     const Layout& layout_;
-    std::vector<std::vector<std::uint32_t>> left_;
+    const LabelsLeft left_;
     std::vector<std::uint32_t> piece_of_, number_;  // of variables
     std::vector<std::vector<double>> unary_;        // of pieces
 
@@ -99,7 +105,8 @@ private:
         const auto mine = layout_.slots_of_factor(f);
         std::vector<std::uint32_t> sizes(mine.size()), free(mine.size(), kFree);
         std::vector<double> table;
-        for (std::size_t i = 0; i < mine.size(); ++i) sizes[i] = static_cast<std::uint32_t>(left_[mine[i].variable].size());
+        for (std::size_t i = 0; i < mine.size(); ++i)
+            sizes[i] = static_cast<std::uint32_t>(left_[mine[i].variable].size());
         Labellings all(sizes, free);
         do {
             std::size_t entry = 0;
@@ -307,14 +314,17 @@ private:
     Labelling tried_;
 };
 
-}  // namespace
+struct Joined {
+    double bound = kLogZero;
+    std::size_t passes = 0;
+};
 
-Branched branch(const Layout& layout, const Reweighted& dual, Labelling& best, std::size_t passes,
-                const Deadline& deadline) {
-    Branched out{best.score, 0};
-    if (closed(layout, dual.bound(), best.score)) return out;
-    Reduction reduced(layout, dual);
-    if (!reduced.feasible) return out;
+// The best labelling of those that are left, piece by piece; `best` becomes it where that is better. The bound is of
+// what is left alone.
+Joined solve_pieces(const Layout& layout, LabelsLeft labels_left, Labelling& best, std::size_t passes,
+                    const Deadline& deadline) {
+    const Reduction reduced(layout, std::move(labels_left));
+    if (!reduced.feasible) return {};
     // The best labelling as it is in the pieces, where all its labels are left.
     double bound = reduced.constant;
     Labelling joined{std::vector<std::uint32_t>(layout.n_variables(), 0), 0.0};
@@ -345,9 +355,120 @@ Branched branch(const Layout& layout, const Reweighted& dual, Labelling& best, s
         joined.score = layout.score(joined.labels);
         if (joined.score != kLogZero && (best.labels.empty() || joined.score > best.score)) best = joined;
     }
-    out.passes = passes - left;
-    out.bound = std::max(best.score, std::min(bound, dual.bound()));
+    return {bound, passes - left};
+}
+
+// The variables nearest to one, up to a number of them; those that have a block already are not taken.
+std::vector<std::uint32_t> block_around(const Layout& layout, std::uint32_t seed, std::size_t size,
+                                        std::span<const std::uint32_t> block_of) {
+    std::vector<std::uint32_t> block{seed};
+    std::vector<std::uint8_t> seen(layout.n_variables(), 0);
+    seen[seed] = 1;
+    for (std::size_t i = 0; i < block.size() && block.size() < size; ++i)
+        for (const std::uint32_t s : layout.slots_at(block[i]))
+            for (const Slot& slot : layout.slots_of_factor(layout.factors[layout.slots[s].factor])) {
+                if (seen[slot.variable] || block.size() >= size) continue;
+                if (!block_of.empty() && block_of[slot.variable] != kFree) continue;
+                seen[slot.variable] = 1;
+                block.push_back(slot.variable);
+            }
+    return block;
+}
+
+}  // namespace
+
+Branched branch(const Layout& layout, const Reweighted& dual, Labelling& best, std::size_t passes,
+                const Deadline& deadline) {
+    Branched out{best.score, 0};
+    if (closed(layout, dual.bound(), best.score)) return out;
+    const Joined joined = solve_pieces(layout, labels_left(layout, dual), best, passes, deadline);
+    out.passes = joined.passes;
+    out.bound = std::max(best.score, std::min(joined.bound, dual.bound()));
     return out;
+}
+
+void improve_by_blocks(const Layout& layout, Labelling& best, std::size_t size, std::size_t passes,
+                       const Deadline& deadline) {
+    const std::size_t n = layout.n_variables();
+    if (best.labels.empty() || n == 0) return;
+    // Blocks around each variable in turn, a step apart so that every one is in several.
+    std::size_t unchanged = 0;
+    const std::size_t step = std::max<std::size_t>(1, size / 3), n_blocks = (n + step - 1) / step;
+    for (std::size_t i = 0; unchanged < n_blocks && i < 4 * n_blocks && !deadline.passed(); ++i) {
+        const std::vector<std::uint32_t> block = block_around(layout, layout.order[(i * step) % n], size, {});
+        LabelsLeft left(n);
+        for (std::uint32_t v = 0; v < n; ++v) left[v] = {best.labels[v]};
+        for (const std::uint32_t v : block) {
+            left[v].clear();
+            for (std::uint32_t x = 0; x < layout.n_labels(v); ++x)
+                if (layout.unary[layout.label_at[v] + x] != kLogZero) left[v].push_back(x);
+        }
+        const double before = best.score;
+        solve_pieces(layout, std::move(left), best, passes, deadline);
+        unchanged = best.score > before + layout.slack() ? 0 : unchanged + 1;
+    }
+}
+
+double bound_by_blocks(const Layout& layout, const Reweighted& dual, const Labelling& best, std::size_t size,
+                       std::size_t passes, const Deadline& deadline) {
+    const std::size_t n = layout.n_variables();
+    std::vector<std::uint32_t> block_of(n, kFree);
+    std::vector<std::vector<std::uint32_t>> blocks;
+    for (const std::uint32_t seed : layout.order) {
+        if (block_of[seed] != kFree) continue;
+        blocks.push_back(block_around(layout, seed, size, block_of));
+        for (const std::uint32_t v : blocks.back()) block_of[v] = static_cast<std::uint32_t>(blocks.size() - 1);
+    }
+    // Factors between blocks are worth their best with what they were given; the blocks have the rest.
+    double bound = layout.constant;
+    std::vector<std::vector<std::uint32_t>> inside(blocks.size());
+    std::vector<double> unary = dual.unary;
+    for (std::uint32_t i = 0; i < layout.factors.size(); ++i) {
+        const LaidFactor& f = layout.factors[i];
+        const auto mine = layout.slots_of_factor(f);
+        const std::uint32_t home = block_of[mine[0].variable];
+        if (std::ranges::all_of(mine, [&](const Slot& slot) { return block_of[slot.variable] == home; })) {
+            inside[home].push_back(i);
+            continue;
+        }
+        bound += layout.best_of(f, dual.given.data());
+        for (const Slot& slot : mine) {
+            double* const mine_left = unary.data() + layout.label_at[slot.variable];
+            for (std::size_t x = 0; x < layout.n_labels(slot.variable); ++x)
+                if (mine_left[x] != kLogZero) mine_left[x] -= dual.given[slot.at + x];
+        }
+    }
+    for (std::size_t b = 0; b < blocks.size(); ++b) {
+        Piece piece;
+        std::vector<std::uint32_t> number(n, kFree);
+        for (const std::uint32_t v : blocks[b]) {
+            number[v] = static_cast<std::uint32_t>(piece.graph.n_labels.size());
+            piece.graph.n_labels.push_back(layout.graph.n_labels[v]);
+            piece.graph.unary_at.push_back(piece.scores.size());
+            piece.scores.insert(piece.scores.end(), unary.begin() + static_cast<std::ptrdiff_t>(layout.label_at[v]),
+                                unary.begin() + static_cast<std::ptrdiff_t>(layout.label_at[v + 1]));
+        }
+        for (const std::uint32_t i : inside[b]) {
+            const LaidFactor& f = layout.factors[i];
+            Factor factor = *f.source;
+            for (std::uint32_t& v : factor.variables) v = number[v];
+            for (Literal& literal : factor.literals) literal.variable = number[literal.variable];
+            factor.at = piece.scores.size();
+            if (f.table != nullptr) piece.scores.insert(piece.scores.end(), f.table, f.table + f.entries);
+            piece.graph.factors.push_back(std::move(factor));
+        }
+        piece.graph.n_scores = piece.scores.size();
+        const Layout part(piece.graph, piece.scores);
+        Labelling found;
+        if (!best.labels.empty()) {
+            for (const std::uint32_t v : blocks[b]) found.labels.push_back(best.labels[v]);
+            found.score = part.score(found.labels);
+            if (found.score == kLogZero) found.labels.clear();
+        }
+        bound += Tree(part, found, deadline.passed() ? 1 : passes, deadline).run();
+        if (bound == kLogZero) break;
+    }
+    return bound;
 }
 
 }  // namespace tw::graphs

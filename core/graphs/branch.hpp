@@ -22,4 +22,14 @@ struct Branched {
 Branched branch(const Layout& layout, const Reweighted& dual, Labelling& best, std::size_t passes,
                 const Deadline& deadline);
 
+// Large graphs are taken in blocks of variables that are near each other, each searched as above for `passes` at most.
+// Given the labels of all others, its best labels cannot make a labelling worse (a neighbourhood of many variables):
+void improve_by_blocks(const Layout& layout, Labelling& best, std::size_t size, std::size_t passes,
+                       const Deadline& deadline);
+// The best of each block, with what its variables did not give to factors between blocks, and the best of each of those
+// factors with what it was given, add up to a bound. It is as tight inside the blocks as can be, where that of the
+// relaxation is not.
+double bound_by_blocks(const Layout& layout, const Reweighted& dual, const Labelling& best, std::size_t size,
+                       std::size_t passes, const Deadline& deadline);
+
 }  // namespace tw::graphs

@@ -124,8 +124,7 @@ void Layout::lay_factor(const Factor& factor) {
             break;
     }
     for (std::uint32_t place = 0; place < variables.size(); ++place) {
-        slots.push_back(
-            {variables[place], static_cast<std::uint32_t>(factors.size()), place, n_given, false, false});
+        slots.push_back({variables[place], static_cast<std::uint32_t>(factors.size()), place, n_given, false, false});
         n_given += graph.n_labels[variables[place]];
     }
     factors.push_back(f);
@@ -215,9 +214,12 @@ void Layout::best_message(const Slot& slot, const double* given, double* out, co
             const Slot& other = slots[f.slots_at + 1 - slot.place];
             return pair_message(f, slot.place, given + other.at, out, fixed ? fixed[other.variable] : kFree);
         }
-        case Form::kTable: return table_message(f, slot.place, given, out, fixed);
-        case Form::kCount: return count_message(f, slot.place, given, out, fixed);
-        case Form::kStructure: break;
+        case Form::kTable:
+            return table_message(f, slot.place, given, out, fixed);
+        case Form::kCount:
+            return count_message(f, slot.place, given, out, fixed);
+        case Form::kStructure:
+            break;
     }
     std::fill(out, out + n_labels(slot.variable), 0.0);
 }
@@ -320,40 +322,115 @@ void Layout::count_message(const LaidFactor& f, std::uint32_t place, const doubl
     for (std::size_t x = 0; x < n_labels(slot.variable); ++x) out[x] = counts[slot.at + x] ? with : without;
 }
 
-double Layout::best_of(const LaidFactor& f, const double* given, std::uint32_t* labels) const {
-    if (f.form == Form::kStructure) return best_structure(f, given, labels);
-    // One variable after the other, each at its best given those before it.
-    const auto mine = slots_of_factor(f);
-    std::vector<double> out(most_labels);
-    best_message(mine[0], given, out.data());
-    const auto highest = [&](const Slot& slot) {
-        std::uint32_t at = 0;
-        for (std::uint32_t x = 0; x < n_labels(slot.variable); ++x) {
-            out[x] += given[slot.at + x];
-            if (out[x] > out[at]) at = x;
-        }
-        return at;
-    };
-    const std::uint32_t first = highest(mine[0]);
-    const double best = out[first];
-    if (labels == nullptr || best == kLogZero) return best;
-    thread_local std::vector<std::uint32_t> fixed;
-    fixed.resize(std::max(fixed.size(), n_variables()), kFree);
-    labels[0] = fixed[mine[0].variable] = first;
-    for (std::size_t i = 1; i < mine.size(); ++i) {
-        best_message(mine[i], given, out.data(), fixed.data());
-        labels[i] = fixed[mine[i].variable] = highest(mine[i]);
+double Layout::best_of(const LaidFactor& f, const double* given, std::uint32_t* labels, Parts* parts) const {
+    switch (f.form) {
+        case Form::kPair:
+        case Form::kPotts:
+            return best_pair(f, given, labels);
+        case Form::kTable:
+            return best_table(f, given, labels);
+        case Form::kCount:
+            return best_count(f, given, labels);
+        case Form::kStructure:
+            break;
     }
-    for (const Slot& slot : mine) fixed[slot.variable] = kFree;
+    return best_structure(f, given, labels, parts);
+}
+
+double Layout::best_pair(const LaidFactor& f, const double* given, std::uint32_t* labels) const {
+    const Slot &first = slots[f.slots_at], &second = slots[f.slots_at + 1];
+    const std::size_t rows = n_labels(first.variable), columns = n_labels(second.variable);
+    const double *a = given + first.at, *b = given + second.at;
+    double best = kLogZero;
+    std::size_t row = 0;
+    for (std::size_t x = 0; x < rows; ++x) {
+        const double* table = f.table + x * columns;
+        double top = kLogZero;
+        for (std::size_t y = 0; y < columns; ++y) top = std::max(top, table[y] + b[y]);
+        if (top + a[x] > best) {
+            best = top + a[x];
+            row = x;
+        }
+    }
+    if (labels != nullptr && best != kLogZero) {
+        const double* table = f.table + row * columns;
+        std::size_t column = 0;
+        for (std::size_t y = 1; y < columns; ++y)
+            if (table[y] + b[y] > table[column] + b[column]) column = y;
+        labels[0] = static_cast<std::uint32_t>(row);
+        labels[1] = static_cast<std::uint32_t>(column);
+    }
     return best;
 }
 
-double Layout::best_structure(const LaidFactor& f, const double* given, std::uint32_t* labels) const {
+double Layout::best_table(const LaidFactor& f, const double* given, std::uint32_t* labels) const {
+    const auto mine = slots_of_factor(f);
+    std::vector<std::uint32_t> n(mine.size());
+    for (std::size_t i = 0; i < mine.size(); ++i) n[i] = graph.n_labels[mine[i].variable];
+    Labellings all(std::move(n), std::vector<std::uint32_t>(mine.size(), kFree));
+    double best = kLogZero;
+    std::size_t entry = 0;
+    do {
+        double sum = f.table[entry++];
+        for (std::size_t i = 0; i < mine.size(); ++i) sum += given[mine[i].at + all.labels()[i]];
+        if (sum > best) {
+            best = sum;
+            if (labels != nullptr) std::ranges::copy(all.labels(), labels);
+        }
+    } while (all.next());
+    return best;
+}
+
+// The best of each variable's labels that count and of those that do not, then how many of them by a table of counts.
+double Layout::best_count(const LaidFactor& f, const double* given, std::uint32_t* labels) const {
+    const auto mine = slots_of_factor(f);
+    const std::size_t n = mine.size(), states = f.states;
+    const bool saturates = f.most == n;
+    std::vector<double> by_count((n + 1) * states, kLogZero), value(2 * n, kLogZero);
+    std::vector<std::uint32_t> label(2 * n, 0);
+    by_count[0] = 0.0;
+    for (std::size_t i = 0; i < n; ++i) {
+        for (std::uint32_t x = 0; x < n_labels(mine[i].variable); ++x) {
+            const std::size_t side = 2 * i + counts[mine[i].at + x];
+            if (given[mine[i].at + x] > value[side]) {
+                value[side] = given[mine[i].at + x];
+                label[side] = x;
+            }
+        }
+        const double *before = by_count.data() + i * states, no = value[2 * i], yes = value[2 * i + 1];
+        double* const after = by_count.data() + (i + 1) * states;
+        for (std::size_t c = 0; c < states; ++c) {
+            after[c] = before[c] + no;
+            if (c > 0) after[c] = std::max(after[c], before[c - 1] + yes);
+            if (saturates && c + 1 == states) after[c] = std::max(after[c], before[c] + yes);
+        }
+    }
+    std::size_t c = f.least;
+    for (std::size_t other = f.least; other < states; ++other)
+        if (by_count[n * states + other] > by_count[n * states + c]) c = other;
+    const double best = by_count[n * states + c];
+    if (labels == nullptr || best == kLogZero) return best;
+    for (std::size_t i = n; i-- > 0;) {
+        const double *before = by_count.data() + i * states, now = by_count[(i + 1) * states + c];
+        const double yes = value[2 * i + 1];
+        std::size_t counted = 1, from = c;
+        if (now == before[c] + value[2 * i])
+            counted = 0;
+        else if (c > 0 && now == before[c - 1] + yes)
+            from = c - 1;
+        labels[i] = label[2 * i + counted];
+        c = from;
+    }
+    return best;
+}
+
+double Layout::best_structure(const LaidFactor& f, const double* given, std::uint32_t* labels, Parts* of_parts) const {
     const Factor& source = *f.source;
     const auto mine = slots_of_factor(f);
     // A variable none of whose literals is true has the best of its other labels.
-    std::vector<std::uint8_t> covered(given == nullptr ? 0 : n_given ? mine.back().at + n_labels(mine.back().variable) - mine[0].at : 0, 0);
     const std::size_t begin = mine.empty() ? 0 : mine[0].at;
+    const std::size_t end = mine.empty() ? 0 : mine.back().at + n_labels(mine.back().variable);
+    std::vector<std::uint8_t> covered(end - begin, 0);
     std::vector<const Slot*> slot_of(source.literals.size(), nullptr);
     for (std::size_t p = 0; p < source.literals.size(); ++p) {
         const Literal literal = source.literals[p];
@@ -399,6 +476,7 @@ double Layout::best_structure(const LaidFactor& f, const double* given, std::uin
     }
     const std::vector<Answer> found = source.structure->best(source.shape, {parts, allowed}, 1);
     if (found.empty()) return kLogZero;
+    if (of_parts != nullptr) *of_parts = found[0].parts;
     if (labels != nullptr) {
         std::ranges::copy(other, labels);
         for (const Part part : found[0].parts)
@@ -451,8 +529,8 @@ bool Labellings::next() {
 
 Deadline::Deadline(double seconds) : limited_(seconds > 0.0) {
     if (limited_)
-        end_ = std::chrono::steady_clock::now() +
-               std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(std::min(seconds, 1e8)));
+        end_ = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                                      std::chrono::duration<double>(std::min(seconds, 1e8)));
 }
 
 bool Deadline::passed() const { return limited_ && std::chrono::steady_clock::now() >= end_; }

@@ -1,5 +1,5 @@
-// What all message-passing searches share: the variables of factors as slots, an order of variables, and the exchange of
-// scores between variables and factors.
+// What all message-passing searches share: the variables of factors as slots, an order of variables, and the exchange
+// of scores between variables and factors.
 //
 //     slots, factor by factor, in the order of the factor's own variables
 //         factor 0: [slot 0: one number a label] [slot 1: ...]     factor 1: [slot 2: ...] ...
@@ -40,11 +40,11 @@ struct LaidFactor {
     enum class Form : std::uint8_t { kPair, kPotts, kTable, kCount, kStructure };
     Form form;
     std::uint32_t slots_at, n_slots;
-    const double* table = nullptr;     // of tables, in the scores
-    std::size_t entries = 0;           // of tables
-    double same = 0.0, other = 0.0;    // of kPotts: the two scores there are
-    std::size_t least = 0, most = 0;   // of kCount: how many literals are true
-    std::size_t states = 0;            // of kCount: counts that are told apart
+    const double* table = nullptr;    // of tables, in the scores
+    std::size_t entries = 0;          // of tables
+    double same = 0.0, other = 0.0;   // of kPotts: the two scores there are
+    std::size_t least = 0, most = 0;  // of kCount: how many literals are true
+    std::size_t states = 0;           // of kCount: counts that are told apart
     const Factor* source = nullptr;
 };
 
@@ -59,9 +59,9 @@ public:
     std::vector<LaidFactor> factors;
     std::vector<Slot> slots;
     std::vector<std::uint32_t> order, slots_of_at, slots_of;  // by variable: its slots
-    std::vector<std::uint8_t> counts;                         // of slots of kCount: by label, whether its literal is true
-    std::vector<std::uint32_t> component;                     // of variables
-    std::vector<std::uint8_t> acyclic;                        // of components
+    std::vector<std::uint8_t> counts;      // of slots of kCount: by label, whether its literal is true
+    std::vector<std::uint32_t> component;  // of variables
+    std::vector<std::uint8_t> acyclic;     // of components
     std::size_t n_given = 0, most_labels = 0;
     double constant = 0.0;  // of tables without variables
     double scale = 0.0;     // how large scores are together: rounding is a share of it
@@ -84,8 +84,10 @@ public:
     // message[slot], by max-plus. `fixed`: labels that variables must have, kFree where they need not. Not for
     // structures.
     void best_message(const Slot& slot, const double* given, double* out, const std::uint32_t* fixed = nullptr) const;
-    // The best of a factor with all it was given; -inf where nothing is allowed. Its labels where they are wanted.
-    double best_of(const LaidFactor& factor, const double* given, std::uint32_t* labels = nullptr) const;
+    // The best of a factor with all it was given; -inf where nothing is allowed. Its labels where they are wanted, and
+    // the parts of a structure.
+    double best_of(const LaidFactor& factor, const double* given, std::uint32_t* labels = nullptr,
+                   Parts* parts = nullptr) const;
     // What one variable's label changes given those of all others: unary and all its factors. Not for structures.
     void conditional(std::uint32_t v, std::span<const std::uint32_t> labels, double* out) const;
 
@@ -99,7 +101,10 @@ private:
                        const std::uint32_t* fixed) const;
     void count_message(const LaidFactor& f, std::uint32_t place, const double* given, double* out,
                        const std::uint32_t* fixed) const;
-    double best_structure(const LaidFactor& f, const double* given, std::uint32_t* labels) const;
+    double best_pair(const LaidFactor& f, const double* given, std::uint32_t* labels) const;
+    double best_table(const LaidFactor& f, const double* given, std::uint32_t* labels) const;
+    double best_count(const LaidFactor& f, const double* given, std::uint32_t* labels) const;
+    double best_structure(const LaidFactor& f, const double* given, std::uint32_t* labels, Parts* parts) const;
 };
 
 // Joint labellings of some variables one after the other, the last fastest. Those that are fixed stay.

@@ -41,8 +41,7 @@ inline void over_columns(const double* table, std::size_t rows, std::size_t colu
         double part[4] = {Step::zero, Step::zero, Step::zero, Step::zero};
         std::size_t b = 0;
         for (; b + 4 <= columns; b += 4)
-            for (std::size_t k = 0; k < 4; ++k)
-                part[k] = Step::plus(part[k], Step::times(row[b + k], in[b + k]));
+            for (std::size_t k = 0; k < 4; ++k) part[k] = Step::plus(part[k], Step::times(row[b + k], in[b + k]));
         for (; b < columns; ++b) part[0] = Step::plus(part[0], Step::times(row[b], in[b]));
         out[a] = Step::plus(Step::plus(part[0], part[1]), Step::plus(part[2], part[3]));
     }
@@ -74,8 +73,8 @@ void through_table(const double* table, std::size_t rows, std::size_t columns, b
                    double* out) {
     if (rows == columns) {
         switch (rows) {
-#define TW_SMALL(K)                                                   \
-    case K:                                                           \
+#define TW_SMALL(K) \
+    case K:         \
         return to_rows ? small_columns<Step, K>(table, in, out) : small_rows<Step, K>(table, in, out);
             TW_SMALL(2)
             TW_SMALL(3)
@@ -85,7 +84,8 @@ void through_table(const double* table, std::size_t rows, std::size_t columns, b
             TW_SMALL(7)
             TW_SMALL(8)
 #undef TW_SMALL
-            default: break;
+            default:
+                break;
         }
     }
     if (to_rows)

@@ -186,8 +186,7 @@ PassesResult run_passes(const Layout& layout, Reweighted& dual, Labelling& best,
         if (result.iterations % kWindow == 0) {
             const double gain = window - dual.bound();
             const double gap = best.labels.empty() ? kInfinite : dual.bound() - best.score;
-            if (gain <= tolerance * std::abs(dual.bound()) ||
-                (gap < kInfinite && gain <= least_progress * gap)) {
+            if (gain <= tolerance * std::abs(dual.bound()) || (gap < kInfinite && gain <= least_progress * gap)) {
                 result.converged = gain <= tolerance * std::abs(dual.bound());
                 break;
             }

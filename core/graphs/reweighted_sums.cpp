@@ -59,8 +59,9 @@ public:
         for (std::size_t i = 0; i < layout.factors.size(); ++i) {
             const LaidFactor& f = layout.factors[i];
             if (f.form == Form::kStructure)
-                throw std::invalid_argument("a factor is a structure: its sums cannot be reweighted; use "
-                                            "belief propagation");
+                throw std::invalid_argument(
+                    "a factor is a structure: its sums cannot be reweighted; use "
+                    "belief propagation");
             const auto begin = in_order_.begin() + f.slots_at;
             for (std::uint32_t k = 0; k < f.n_slots; ++k) begin[k] = f.slots_at + k;
             std::sort(begin, begin + f.n_slots, [&](std::uint32_t a, std::uint32_t b) {
@@ -296,8 +297,7 @@ private:
                 }
             joint = given_before;
         }
-        if (entries != nullptr)
-            walk(f, [&](std::size_t entry, std::size_t at) { entries[entry] += joint[at]; });
+        if (entries != nullptr) walk(f, [&](std::size_t entry, std::size_t at) { entries[entry] += joint[at]; });
     }
 
     bool spread_pair(const LaidFactor& f, const Slot& first, const double* marginal) {
