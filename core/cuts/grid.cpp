@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <variant>
@@ -467,8 +468,9 @@ public:
         const std::size_t k = grid.n_labels;
         for (std::size_t v = 0; v < labels_.size(); ++v) {
             const double* unary = grid.unary + v * k;
-            labels_[v] = static_cast<std::uint32_t>(std::max_element(unary, unary + k) - unary);
-            if (!start.empty() && unary[start[v]] > -kInfinite) labels_[v] = start[v];
+            labels_[v] = start.empty() ? 0 : start[v];
+            if (unary[labels_[v]] == -kInfinite)
+                labels_[v] = static_cast<std::uint32_t>(std::max_element(unary, unary + k) - unary);
         }
         penalty_ = penalty();
         score_ = soft_score(labels_);
@@ -476,13 +478,14 @@ public:
 
     const std::vector<std::uint32_t>& labels() const { return labels_; }
 
-    // All cells may take `alpha`. Whether the score rose.
+    // All cells may take `alpha`, as label 0 of the network: where that makes no difference, they do. Whether the score
+    // rose.
     template <class Flow>
     bool expand(Flow& flow, std::uint32_t alpha) {
         const std::size_t k = grid_.n_labels;
         const auto gain = [&](std::size_t cell) {
             const double* unary = grid_.unary + cell * k;
-            return unary[alpha] - unary[labels_[cell]];
+            return unary[labels_[cell]] - unary[alpha];
         };
         const auto terms = [&](std::size_t d, auto visit) {
             const Kind kind = grid_.pairs[d].kind;
@@ -491,18 +494,18 @@ public:
                 each_pair(grid_, d, [&](std::size_t, std::size_t from, std::size_t to, const auto& p) {
                     if (tied.empty())
                         for (std::uint32_t a = 0; a < k; ++a)
-                            for (std::uint32_t b = 0; b < k; ++b) tied.push_back(move_terms(p, a, b, alpha, alpha));
+                            for (std::uint32_t b = 0; b < k; ++b) tied.push_back(move_terms(p, alpha, alpha, a, b));
                     visit(from, to, tied[labels_[from] * k + labels_[to]]);
                 });
             } else {
                 each_pair(grid_, d, [&](std::size_t, std::size_t from, std::size_t to, const auto& p) {
-                    visit(from, to, move_terms(p, labels_[from], labels_[to], alpha, alpha));
+                    visit(from, to, move_terms(p, alpha, alpha, labels_[from], labels_[to]));
                 });
             }
         };
         if (!flow.solve(grid_, gain, terms)) return false;
         flow.read_labels(moved_, labels_.size());
-        for (std::size_t v = 0; v < labels_.size(); ++v) moved_[v] = moved_[v] ? alpha : labels_[v];
+        for (std::size_t v = 0; v < labels_.size(); ++v) moved_[v] = moved_[v] ? labels_[v] : alpha;
         return accept();
     }
 
@@ -598,6 +601,28 @@ private:
     double penalty_ = 0.0, score_ = 0.0;
 };
 
+// Tries the first `n` labels of the order until none of them raises the score. Where few do, these are settled among
+// themselves before the others have their turn.
+template <class Try>
+void settle(std::size_t n, std::vector<std::uint32_t>& order, std::size_t& round, std::size_t rounds,
+            const Try& raises) {
+    for (std::size_t begin = 0; round < rounds;) {
+        ++round;
+        std::size_t next = begin;
+        for (std::size_t end = n; next < end;)
+            if (raises(order[next]))
+                ++next;
+            else
+                std::swap(order[next], order[--end]);
+        if (next == begin) return;
+        begin = 0;
+        if (next < n / 2) {
+            settle(next, order, round, rounds, raises);
+            begin = next;
+        }
+    }
+}
+
 void finish(const GridScores& grid, GridAnswer& answer) {
     answer.score = score(grid, answer.labels);
     if (answer.score == -kInfinite) answer.labels.clear();
@@ -614,10 +639,9 @@ GridAnswer GridSolver::expansion(const GridScores& grid, std::span<const std::ui
     const std::size_t k = grid.n_labels;
     if (k > 1 && grid.n_cells() > 0)
         insides_->with_flow(grid.neighbours, [&](auto& flow) {
-            std::size_t n_failed = 0;  // in a row
-            for (; answer.rounds < rounds && n_failed < k; ++answer.rounds)
-                for (std::uint32_t alpha = 0; alpha < k && n_failed < k; ++alpha)
-                    n_failed = moves.expand(flow, alpha) ? 1 : n_failed + 1;
+            std::vector<std::uint32_t> order(k);
+            std::iota(order.begin(), order.end(), 0u);
+            settle(k, order, answer.rounds, rounds, [&](std::uint32_t alpha) { return moves.expand(flow, alpha); });
             flow.forget();
         });
     answer.labels = moves.labels();
@@ -694,6 +718,70 @@ GridAnswer GridSolver::qpbo(const GridScores& grid, std::span<const std::uint32_
     answer.exact = answer.score > -kInfinite && answer.bound - answer.score <= 1e-12 * (1.0 + std::abs(answer.score));
     if (answer.exact) answer.bound = answer.score;
     return answer;
+}
+
+std::vector<GridAnswer> GridSolver::kbest(const GridScores& grid, std::size_t k) {
+    struct Candidate {
+        GridAnswer answer;
+        std::size_t free_from;  // cells before it are fixed
+    };
+    std::vector<GridAnswer> found;
+    GridAnswer first = cut(grid);
+    if (first.impossible || k == 0) return found;
+    std::vector<Candidate> candidates;  // worst first; among equals, the one found first last
+    const auto add = [&](GridAnswer&& answer, std::size_t free_from) {
+        const auto place = std::find_if(candidates.begin(), candidates.end(),
+                                        [&](const Candidate& other) { return other.answer.score >= answer.score; });
+        candidates.insert(place, {std::move(answer), free_from});
+        if (candidates.size() + found.size() > k) candidates.erase(candidates.begin());
+    };
+    add(std::move(first), 0);
+    const std::size_t n = grid.n_cells(), n_labels = grid.n_labels;
+    std::vector<double> unary;
+    GridScores limited = grid;
+    while (!candidates.empty() && found.size() < k) {
+        const std::size_t free_from = candidates.back().free_from;
+        found.push_back(std::move(candidates.back().answer));
+        candidates.pop_back();
+        if (found.size() == k || n_labels < 2) break;
+        const std::vector<std::uint32_t> labels = found.back().labels;
+        unary.assign(grid.unary, grid.unary + n * n_labels);
+        limited.unary = unary.data();
+        // The labellings that agree with this one before a cell and differ there: these are all others of its part.
+        for (std::size_t cell = 0; cell < n; ++cell) {
+            double& kept = unary[2 * cell + labels[cell]];
+            double& other = unary[2 * cell + 1 - labels[cell]];
+            const double score_kept = kept;
+            if (cell >= free_from && other > -kInfinite) {
+                kept = -kInfinite;
+                GridAnswer answer = cut(limited);
+                kept = score_kept;
+                if (!answer.impossible) add(std::move(answer), cell + 1);
+            }
+            other = -kInfinite;
+        }
+    }
+    return found;
+}
+
+std::vector<double> GridSolver::max_marginals(const GridScores& grid) {
+    const std::size_t n = grid.n_cells(), k = grid.n_labels;
+    std::vector<double> most(n * k, -kInfinite);
+    const GridAnswer first = cut(grid);
+    if (first.impossible) return most;
+    std::vector<double> unary(grid.unary, grid.unary + n * k);
+    GridScores limited = grid;
+    limited.unary = unary.data();
+    for (std::size_t cell = 0; cell < n; ++cell) {
+        const std::uint32_t label = first.labels[cell];
+        most[cell * k + label] = first.score;
+        if (k < 2) continue;
+        const double kept = unary[2 * cell + label];
+        unary[2 * cell + label] = -kInfinite;
+        most[2 * cell + 1 - label] = cut(limited).score;
+        unary[2 * cell + label] = kept;
+    }
+    return most;
 }
 
 GridAnswer GridSolver::best(const GridScores& grid) {

@@ -157,6 +157,12 @@ public:
     // which keeps what is decided; exact where all is.
     GridAnswer qpbo(const GridScores& grid, std::span<const std::uint32_t> start = {}, std::size_t rounds = 10);
 
+    // Two labels, submodular: the k best labellings, best first, by partition (Lawler 1972): one cut for each cell and
+    // labelling. Fewer where fewer are allowed.
+    std::vector<GridAnswer> kbest(const GridScores& grid, std::size_t k);
+    // Two labels, submodular: the best score with each label at each cell, [cell][label]; one cut for each cell.
+    std::vector<double> max_marginals(const GridScores& grid);
+
     // Whichever of these fits: cut where it is exact, qpbo for other problems of two labels, expansion for more.
     GridAnswer best(const GridScores& grid);
 

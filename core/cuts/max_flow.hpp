@@ -28,6 +28,29 @@ namespace tw::cuts {
 
 using Node = std::uint32_t;
 
+// A list that grows; pushing is a store and a comparison.
+class Nodes {
+public:
+    void push_back(Node v) {
+        if (size_ == held_.size()) held_.resize(std::max<std::size_t>(1024, size_ + size_ / 2));
+        held_[size_++] = v;
+    }
+    void clear() { size_ = 0; }
+    bool empty() const { return size_ == 0; }
+    std::size_t size() const { return size_; }
+    Node operator[](std::size_t i) const { return held_[i]; }
+    Node* begin() { return held_.data(); }
+    Node* end() { return held_.data() + size_; }
+    void swap(Nodes& other) noexcept {
+        held_.swap(other.held_);
+        std::swap(size_, other.size_);
+    }
+
+private:
+    std::vector<Node> held_;
+    std::size_t size_ = 0;
+};
+
 template <class Network>
 class MaxFlow {
     using Slot = typename Network::Slot;
@@ -56,7 +79,7 @@ public:
 
 private:
     struct Forest {
-        std::vector<Node> frontier, next;  // nodes at the top level, some of which have left it; those above it
+        Nodes frontier, next;  // nodes at the top level, some of which have left it; those above it
         std::int32_t top = 1;
         bool growing = false;
     };
@@ -91,6 +114,7 @@ private:
             f->top = 1;
             f->growing = false;
         }
+        net_->each_node([&](Node v) { push_to_neighbours(v); });
         net_->each_node([&](Node v) {
             const double excess = net_->excess(v);
             net_->level(v) = excess > 0.0 ? 1 : excess < 0.0 ? -1 : 0;
@@ -98,6 +122,24 @@ private:
             if (excess > 0.0) from_source_.frontier.push_back(v);
             if (excess < 0.0) from_sink_.frontier.push_back(v);
         });
+    }
+
+    // Many paths are a single arc: these need no forest.
+    void push_to_neighbours(Node v) {
+        if (!(net_->excess(v) > 0.0)) return;
+        const std::size_t degree = net_->degree(v);
+        for (std::size_t i = 0; i < degree; ++i) {
+            const Node u = net_->to(v, i);
+            if (!(net_->excess(u) < 0.0)) continue;
+            const double most = std::min({net_->residual(v, i), net_->excess(v), -net_->excess(u)});
+            if (most == std::numeric_limits<double>::infinity()) return;  // found again by a path
+            pushed_ += most;
+            net_->residual(v, i) -= most;
+            net_->residual(u, net_->back(v, i)) += most;
+            net_->excess(u) += most;
+            net_->excess(v) -= most;
+            if (net_->excess(v) == 0.0) return;
+        }
     }
 
     // One level more for one forest.
@@ -225,7 +267,7 @@ private:
 
     Network* net_ = nullptr;
     Forest from_source_, from_sink_;
-    std::vector<Node> orphans_;
+    Nodes orphans_;
     double pushed_ = 0.0;
     InterruptCheck check_;
 };

@@ -24,7 +24,7 @@ namespace tw::cuts {
 template <unsigned D>
 class GridNetwork {
 public:
-    using Slot = std::uint8_t;
+    using Slot = std::uint16_t;  // not a byte, which the compiler would take for a part of anything
 
     struct Cell {
         std::array<double, D> residual{};

@@ -1033,6 +1033,48 @@ class GraphSearch:
         log Z, beliefs of parts, whether messages converged, whether log Z is an upper bound, iterations.
         """
 
+class GridScores:
+    """
+    Scores of a grid: unary, and pair scores by direction as (kind, array).
+    """
+
+    def __init__(self, size: Sequence[int], neighbours: int, n_labels: int, unary: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], pairs: Sequence[tuple[str, Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]]]) -> None: ...
+
+    def score(self, labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)]) -> float:
+        """The score of one label for each cell."""
+
+    def refused(self) -> object:
+        """
+        The first edge that is not submodular: direction, from, to, two labels, what they score where cells agree and where they differ; or None.
+        """
+
+    def bytes_needed(self) -> float:
+        """Bytes that a cut takes beside the scores."""
+
+class GridSolver:
+    """
+    Cuts on grids, in memory that is kept; for one thread at a time. Answers are labels or None, score, bound, exact, impossible.
+    """
+
+    def __init__(self) -> None: ...
+
+    def cut(self, grid: GridScores) -> tuple: ...
+
+    def cut_again(self, before: GridScores, grid: GridScores) -> tuple:
+        """As cut, from the flow of the last cut, which was of `before`."""
+
+    def expansion(self, grid: GridScores, start: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)] | None = None, rounds: int = 100) -> tuple: ...
+
+    def swap(self, grid: GridScores, start: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)] | None = None, rounds: int = 100) -> tuple: ...
+
+    def partial(self, grid: GridScores) -> tuple: ...
+
+    def qpbo(self, grid: GridScores, start: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)] | None = None, rounds: int = 10) -> tuple: ...
+
+    def kbest(self, grid: GridScores, k: int) -> list: ...
+
+    def max_marginals(self, grid: GridScores) -> NDArray[numpy.float64]: ...
+
 def kernels() -> str:
     """Instruction set of the kernels in use."""
 
