@@ -7,7 +7,8 @@
 //     own
 //     mapped     as a source says        any: each is fed by one site of the channel, which may feed several
 //
-// The units of sites are stored, or made by a source when an example is visited.
+// The units of sites are stored, or made by a source when an example is visited; or every site has every unit, with
+// numbers in single precision that somebody else holds (cells of pictures: 20 numbers are 80 bytes, not 240).
 //
 // Codes of the block may share weights: `codes` says which code of the channel stands for each, or none; or `shares`
 // says which several of them do, and how much of each.
@@ -103,6 +104,7 @@ struct Channel {
     SparseRows rows = {};
     std::vector<std::uint32_t> n_members = {};  // of units; empty: one each
     std::shared_ptr<const UnitSource> source = nullptr;
+    std::shared_ptr<const float[]> dense = nullptr;  // [site][unit]; units have all codes
 
     std::size_t n_sites(std::size_t example) const { return first[example + 1] - first[example]; }
     // Throws std::invalid_argument unless the sites of an example fit the block.

@@ -20,7 +20,7 @@ Features::Features(const Structure& structure, const Lists& shapes, std::vector<
     : channels_(std::move(channels)) {
     for (const Channel& channel : channels_)
         if (channel.first.size() != shapes.size() + 1 ||
-            (!channel.source && channel.rows.size() != channel.first.back()))
+            (!channel.source && !channel.dense && channel.rows.size() != channel.first.back()))
             throw std::invalid_argument("channel " + channel.name + " has sites of another number of examples");
     InterruptCheck check;
     for (std::size_t i = 0; i < shapes.size(); ++i) {
@@ -60,7 +60,8 @@ void Features::set_weights(std::vector<WeightTable> tables, bool grows, bool by_
         }
     }
     for (std::size_t c = 0; c < channels_.size(); ++c)
-        if (!channels_[c].source && channels_[c].n_codes <= ListedUnits::kMostCodes) make_lists(c, by_member);
+        if (!channels_[c].source && !channels_[c].dense && channels_[c].n_codes <= ListedUnits::kMostCodes)
+            make_lists(c, by_member);
 }
 
 void Features::make_lists(std::size_t c, bool by_member) {
@@ -94,7 +95,7 @@ void Features::find_weights(const Lists& gold, Combinations combinations, bool b
     InterruptCheck check;
     for (std::size_t c = 0; combinations != Combinations::kAll && c < channels_.size(); ++c) {
         const Channel& channel = channels_[c];
-        if (channel.all_codes || channel.nonnegative || channel.source) continue;
+        if (channel.all_codes || channel.nonnegative || channel.source || channel.dense) continue;
         pairs.clear();
         for (std::size_t i = 0; i < gold.size(); ++i) {
             check();
@@ -257,6 +258,10 @@ void Features::put_scores(std::size_t c, const ScaledWeights& weights, std::size
     std::fill_n(out, n_sites * channels_[c].n_codes, 0.0);
     if (channels_[c].source)
         add_made_scores(c, weights, example, out, space);
+    else if (channels_[c].dense && weights.rounded.empty())
+        add_dense_scores(c, weights.stored, example, out);
+    else if (channels_[c].dense)
+        add_dense_scores(c, weights.rounded, example, out);
     else if (weights.rounded.empty())
         add_scores(c, weights.stored, first, n_sites, out);
     else
@@ -284,6 +289,62 @@ void Features::scores(const ScaledWeights& weights, std::size_t example, double*
     }
     if (weights.scale != 1.0)
         for (std::size_t i = 0; i < n_parts(example); ++i) out[i] *= weights.scale;
+}
+
+// Four sites side by side, so that no addition waits for the one before.
+template <class Real>
+void Features::add_dense_scores(std::size_t c, std::span<const Real> weights, std::size_t example, double* out) const {
+    constexpr std::size_t kSites = 4;
+    const Channel& channel = channels_[c];
+    const std::size_t n = channel.n_sites(example), n_codes = channel.n_codes, n_units = channel.n_units;
+    const Real* w = weights.data() + index_->offset(c);
+    const float* x = channel.dense.get() + channel.first[example] * n_units;
+    const auto add = [&]<std::size_t kSide>(std::size_t s) {
+        for (std::size_t k = 0; k < n_codes; ++k) {
+            double sums[kSide] = {};
+            for (std::size_t u = 0; u < n_units; ++u)
+                for (std::size_t i = 0; i < kSide; ++i)
+                    sums[i] += static_cast<double>(x[(s + i) * n_units + u]) * static_cast<double>(w[u * n_codes + k]);
+            for (std::size_t i = 0; i < kSide; ++i) out[(s + i) * n_codes + k] += sums[i];
+        }
+    };
+    std::size_t s = 0;
+    for (; s + kSites <= n; s += kSites) add.template operator()<kSites>(s);
+    for (; s < n; ++s) add.template operator()<1>(s);
+}
+
+template <int power>
+void Features::sum_dense(std::size_t c, std::size_t example, const double* of_sites,
+                         std::vector<double>& of_units) const {
+    const Channel& channel = channels_[c];
+    const std::size_t n = channel.n_sites(example), n_codes = channel.n_codes, n_units = channel.n_units;
+    of_units.assign(n_units * n_codes, 0.0);
+    const float* x = channel.dense.get() + channel.first[example] * n_units;
+    for (std::size_t s = 0; s < n; ++s, x += n_units)
+        for (std::size_t k = 0; k < n_codes; ++k) {
+            const double times = of_sites[s * n_codes + k];
+            if (times == 0.0) continue;
+            for (std::size_t u = 0; u < n_units; ++u) {
+                const auto value = static_cast<double>(x[u]);
+                of_units[u * n_codes + k] += times * (power == 2 ? value * value : value);
+            }
+        }
+}
+template void Features::sum_dense<1>(std::size_t, std::size_t, const double*, std::vector<double>&) const;
+template void Features::sum_dense<2>(std::size_t, std::size_t, const double*, std::vector<double>&) const;
+
+void Features::take_dense(std::size_t c, std::size_t example, SparseSum& out) {
+    const Channel& channel = channels_[c];
+    const std::size_t n_codes = channel.n_codes, n_units = channel.n_units;
+    space_.of_units.assign(n_units * n_codes, 0.0);
+    for (const Entry& entry : entries_) {
+        const float* x = channel.dense.get() + (channel.first[example] + entry.site) * n_units;
+        for (std::size_t u = 0; u < n_units; ++u)
+            space_.of_units[u * n_codes + entry.code] += entry.x * static_cast<double>(x[u]);
+    }
+    out.expect(n_units * n_codes);
+    for (std::size_t i = 0; i < n_units * n_codes; ++i)
+        if (space_.of_units[i] != 0.0) out.add(index_->offset(c) + static_cast<std::uint32_t>(i), space_.of_units[i]);
 }
 
 // visit(site, its codes, each once and without those that cancelled), sites rising; moves entries together.
@@ -339,6 +400,7 @@ std::uint32_t Features::weight_of(std::size_t c, std::uint32_t unit, std::uint32
 // Adds up what stands in entries_, in the order of sites and codes.
 void Features::take(std::size_t c, std::size_t example, SparseSum& out) {
     if (channels_[c].source) return take_made(c, example, out);
+    if (channels_[c].dense) return take_dense(c, example, out);
     const Channel& channel = channels_[c];
     const bool one_site = !entries_.empty() && entries_.front().site == entries_.back().site;  // its units differ
     each_site(entries_, [&](std::uint32_t site, std::span<const Entry> of_site) {

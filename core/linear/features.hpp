@@ -44,6 +44,7 @@ public:
         UnitLists made;                                                // of one channel and example at a time
         std::vector<std::uint32_t> map;                                // likewise
         std::vector<std::unique_ptr<UnitSource::Scratch>> of_sources;  // by channel
+        std::vector<double> of_units;                                  // of a dense channel, [unit][code]
     };
     struct Count {  // of a part
         Part part;
@@ -95,6 +96,10 @@ public:
             for (const std::uint32_t unit : made(channel, example, space).units()) visit(unit);
             return;
         }
+        if (channels_[channel].dense) {
+            for (std::uint32_t unit = 0; unit < channels_[channel].n_units; ++unit) visit(unit);
+            return;
+        }
         const SparseRows& rows = channels_[channel].rows;
         const std::vector<std::size_t>& first = channels_[channel].first;
         for (std::size_t i = rows.starts[first[example]]; i < rows.starts[first[example + 1]]; ++i)
@@ -140,6 +145,13 @@ private:
     void scatter_made(std::size_t channel, std::size_t example, const double* of_sites, const Rows& rows,
                       Scratch& space) const;
     void take_made(std::size_t channel, std::size_t example, SparseSum& out);
+    template <class Real>
+    void add_dense_scores(std::size_t channel, std::span<const Real> weights, std::size_t example, double* out) const;
+    // of_units[unit][code] = sum over sites of  numbers of sites * x,  or with `power` 2  * x^2.
+    template <int power>
+    void sum_dense(std::size_t channel, std::size_t example, const double* of_sites,
+                   std::vector<double>& of_units) const;
+    void take_dense(std::size_t channel, std::size_t example, SparseSum& out);
     template <class Visit>
     static void each_site(std::vector<Entry>& entries, Visit visit);
     void make_lists(std::size_t channel, bool by_member);
@@ -211,6 +223,13 @@ void Features::scatter(std::size_t example, const double* of_parts, Sums& sums, 
         }
         if (channel.source) {
             scatter_made<power>(c, example, numbers, sums.rows(c), space);
+            continue;
+        }
+        if (channel.dense) {
+            sum_dense<power>(c, example, numbers, space.of_units);
+            for (std::uint32_t unit = 0; unit < channel.n_units; ++unit)
+                add_row(sums.rows(c)(unit, index_->begin(c, unit)), space.of_units.data() + unit * n_codes, 1.0,
+                        n_codes);
             continue;
         }
         const std::uint32_t* codes = index_->codes(c).data();

@@ -539,6 +539,7 @@ std::size_t LinearOracle::memory_bytes() const {
         const Channel& channel = features().channels()[c];
         total += channel.rows.columns.capacity() * sizeof(channel.rows.columns[0]) +
                  channel.rows.values.capacity() * sizeof(double) +
+                 (channel.dense ? channel.first.back() * channel.n_units * sizeof(float) : 0) +
                  (channel.rows.starts.capacity() + channel.first.capacity()) * sizeof(std::size_t) +
                  3 * (features().index().begin(c, channel.n_units) - features().index().offset(c)) * sizeof(Part);
     }

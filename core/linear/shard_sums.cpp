@@ -10,8 +10,9 @@ ShardSums::ShardSums(const Features& features, std::size_t n_examples) : feature
     for (std::size_t i = 0; i < n_examples; ++i) {
         std::size_t n = 1 + features.n_parts(i);
         for (const Channel& channel : features.channels())
-            n += channel.source ? kMadeUnits * channel.n_sites(i)
-                                : channel.rows.starts[channel.first[i + 1]] - channel.rows.starts[channel.first[i]];
+            n += channel.source  ? kMadeUnits * channel.n_sites(i)
+                 : channel.dense ? channel.n_units * channel.n_sites(i)
+                                 : channel.rows.starts[channel.first[i + 1]] - channel.rows.starts[channel.first[i]];
         work.push_back(work.back() + n);
     }
     shards_.resize(std::clamp(n_examples / kWorthAShard, std::size_t{1}, kShards));
