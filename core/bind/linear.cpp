@@ -19,6 +19,7 @@ namespace {
 
 using Numbers = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Bytes = nb::ndarray<const std::uint8_t, nb::c_contig, nb::device::cpu>;
+using Singles = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 std::span<const std::uint32_t> view(const Numbers& array) { return {array.data(), array.size()}; }
 
@@ -174,6 +175,54 @@ void bind_structure(nb::module_& m) {
             },
             nb::arg("n_symbols"), nb::arg("n_inner"), nb::arg("n_terminals"), nb::arg("n_codes"), nb::arg("rules"),
             nb::arg("starts"), "Derivations of a grammar; see core/structures/grammar.cpp. 2^32 - 1 stands for none.")
+        .def_static(
+            "grid",
+            [](std::size_t n_labels, unsigned n_dimensions, unsigned neighbours, bool associative,
+               const std::string& inference, bool relaxed, std::size_t iterations, double seconds) {
+                require(inference != "exact" && inference != "ilp", "inference must be auto, cut, bp, trw or ad3");
+                graphs::Search how;
+                how.method = graph_method(inference);
+                how.relaxed = relaxed;
+                how.iterations = iterations;
+                how.seconds = seconds;
+                return grid_structure({n_labels, n_dimensions, neighbours, associative}, how);
+            },
+            nb::arg("n_labels"), nb::arg("n_dimensions") = 2, nb::arg("neighbours") = 4, nb::arg("associative") = true,
+            nb::arg("inference") = "auto", nb::arg("relaxed") = false, nb::arg("iterations") = 1000,
+            nb::arg("seconds") = 0.0,
+            "Labelled grids; see core/structures/grid.cpp. `inference`, where no answer is exact: auto, cut, bp, trw "
+            "or ad3.")
+        .def(
+            "answers_lists",
+            [](const DerivationStructure& self, const Numbers& shape) { return self.lists(view(shape)); },
+            nb::arg("shape"), "Whether there are several best outputs of this shape.")
+        .def(
+            "answers_sums",
+            [](const DerivationStructure& self, const Numbers& shape) { return self.sums(view(shape)); },
+            nb::arg("shape"), "Whether there are sums over all outputs of this shape.")
+        .def(
+            "answer",
+            [](const DerivationStructure& self, const Numbers& shape, const Vector& scores,
+               const std::optional<Bytes>& allowed) -> nb::object {
+                const PartScores given = scores_of(self, shape, scores, allowed);
+                std::vector<Answer> found;
+                std::vector<std::uint32_t> output;
+                {
+                    const Unlocked unlocked;
+                    found = self.best(view(shape), given, 1);
+                    if (!found.empty() && found[0].shares.empty()) self.output_of(view(shape), found[0].parts, output);
+                }
+                if (found.empty()) return nb::none();
+                nb::object shares = nb::none();
+                if (!found[0].shares.empty()) {
+                    std::vector<double> all(scores.size(), 0.0);
+                    for (std::size_t i = 0; i < found[0].parts.size(); ++i) all[found[0].parts[i]] = found[0].shares[i];
+                    shares = nb::cast(to_numpy(all, {all.size()}));
+                }
+                return nb::make_tuple(to_numpy(output, {output.size()}), found[0].score, found[0].gap, shares);
+            },
+            nb::arg("shape"), nb::arg("scores"), nb::arg("allowed") = nb::none(),
+            "The best output, its score, its gap, and the shares of all parts where it is relaxed; or None.")
         .def(
             "blocks",
             [](const DerivationStructure& self, const Numbers& shape) {
@@ -418,6 +467,20 @@ void bind_ngrams(nb::module_& m) {
             nb::arg("tied") = true, "Blocks: labels, T x K; arcs, 1 x n_arcs, or T x n_arcs when not tied.");
 }
 
+// Numbers that NumPy holds, as long as the channel lives.
+void take_dense(linear::Channel& out, Singles rows) {
+    require(rows.shape(1) == out.n_units, "rows of a channel must have one number for each unit");
+    for (std::size_t i = 0; i < rows.size(); ++i)
+        require(std::isfinite(rows.data()[i]), "attribute values must be finite numbers");
+    auto* held = new Singles(std::move(rows));
+    out.dense = std::shared_ptr<const float[]>(held->data(), [held](const float*) {
+        const nb::gil_scoped_acquire locked;
+        delete held;
+    });
+}
+
+// (name, block, "each" | "tied" | "interval", longest, n_codes, n_units, codes by code of the block or none, first site
+// of each example, and) indptr, indices, values[, not negative]; or a matrix of single precision, not negative
 linear::Channel channel_of(const nb::tuple& from) {
     using Sites = linear::Channel::Sites;
     linear::Channel out;
@@ -436,6 +499,13 @@ linear::Channel channel_of(const nb::tuple& from) {
         require(code >= -1 && code < static_cast<std::int64_t>(out.n_codes), "a code of a channel is out of range");
         out.codes.push_back(code < 0 ? linear::kNoCode : static_cast<std::uint32_t>(code));
     }
+    if (from.size() == 10) {  // all numbers of all sites, and whether weights stay from being negative
+        out.nonnegative = nb::cast<bool>(from[9]);
+        take_dense(out, nb::cast<Singles>(from[8]));
+        out.first = starts_of(nb::cast<Indices>(from[7]), nb::cast<Singles>(from[8]).shape(0));
+        return out;
+    }
+    out.nonnegative = from.size() > 11 && nb::cast<bool>(from[11]);
     out.rows = rows_of(nb::cast<Indices>(from[8]), nb::cast<Indices>(from[9]), nb::cast<Vector>(from[10]), out.n_units);
     for (const double value : out.rows.values) require(std::isfinite(value), "attribute values must be finite numbers");
     out.first = starts_of(nb::cast<Indices>(from[7]), out.rows.size());

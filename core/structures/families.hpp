@@ -77,6 +77,16 @@ struct GrammarTables {
 // out of range.
 std::unique_ptr<DerivationStructure> grammar_structure(GrammarTables tables);
 
+// Labelled grids (grid.cpp). `how`: what is done where no answer is exact; kAuto is cuts for the best labelling, and no
+// sums. Throws std::invalid_argument when there are no such grids.
+struct GridBlocks {
+    std::size_t n_labels;
+    unsigned n_dimensions = 2;  // or 3
+    unsigned neighbours = 4;    // or 8; 6 or 26 in three dimensions; 0: cells are independent
+    bool associative = true;    // pairs have one score, of labels that agree; else one for each two labels
+};
+std::unique_ptr<DerivationStructure> grid_structure(const GridBlocks& blocks, const graphs::Search& how);
+
 // How answers about factor graphs are found: by elimination, or by a search that may not find the best.
 struct GraphAnswers {
     enum class Best : std::uint8_t {

@@ -387,6 +387,23 @@ class PartStructure:
         Derivations of a grammar; see core/structures/grammar.cpp. 2^32 - 1 stands for none.
         """
 
+    @staticmethod
+    def grid(n_labels: int, n_dimensions: int = 2, neighbours: int = 4, associative: bool = True, inference: str = 'auto', relaxed: bool = False, iterations: int = 1000, seconds: float = 0.0) -> PartStructure:
+        """
+        Labelled grids; see core/structures/grid.cpp. `inference`, where no answer is exact: auto, cut, bp, trw or ad3.
+        """
+
+    def answers_lists(self, shape: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> bool:
+        """Whether there are several best outputs of this shape."""
+
+    def answers_sums(self, shape: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> bool:
+        """Whether there are sums over all outputs of this shape."""
+
+    def answer(self, shape: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], allowed: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None) -> object:
+        """
+        The best output, its score, its gap, and the shares of all parts where it is relaxed; or None.
+        """
+
     def blocks(self, arg: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], /) -> list:
         """Name, sites and codes of each kind of parts."""
 
