@@ -26,6 +26,7 @@ _HOMES = {
     "estimators.grammar": ("Grammar",),
     "estimators.graph_labeler": ("GraphLabeler",),
     "estimators.hmm.hmm": ("HMM",),
+    "estimators.image_segmenter": ("ImageSegmenter",),
     "estimators.loading": ("load",),
     "estimators.multiclass.classifier": ("MulticlassClassifier",),
     "estimators.multiclass.perceptron": ("MulticlassPerceptron",),

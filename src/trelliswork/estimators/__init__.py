@@ -9,6 +9,7 @@ _HOMES = {
     "estimators.dependency_parser": ("DependencyParser",),
     "estimators.graph_labeler": ("GraphLabeler",),
     "estimators.hmm.hmm": ("HMM",),
+    "estimators.image_segmenter": ("ImageSegmenter",),
     "estimators.loading": ("load",),
     "estimators.multiclass.classifier": ("MulticlassClassifier",),
     "estimators.multiclass.perceptron": ("MulticlassPerceptron",),

@@ -4,6 +4,7 @@ from trelliswork.estimators.constituency_parser import ConstituencyParser as Con
 from trelliswork.estimators.dependency_parser import DependencyParser as DependencyParser
 from trelliswork.estimators.graph_labeler import GraphLabeler as GraphLabeler
 from trelliswork.estimators.hmm.hmm import HMM as HMM
+from trelliswork.estimators.image_segmenter import ImageSegmenter as ImageSegmenter
 from trelliswork.estimators.loading import load as load
 from trelliswork.estimators.multiclass.classifier import MulticlassClassifier as MulticlassClassifier
 from trelliswork.estimators.multiclass.perceptron import MulticlassPerceptron as MulticlassPerceptron
@@ -11,4 +12,4 @@ from trelliswork.estimators.segment_labeler import SegmentLabeler as SegmentLabe
 from trelliswork.estimators.sequence_labeler import SequenceLabeler as SequenceLabeler
 from trelliswork.estimators.structured import StructuredPredictor as StructuredPredictor
 
-__all__ = ["Committee", "ConstituencyParser", "DependencyParser", "GraphLabeler", "HMM", "MulticlassClassifier", "MulticlassPerceptron", "SegmentLabeler", "SequenceLabeler", "StructuredPredictor", "load"]
+__all__ = ["Committee", "ConstituencyParser", "DependencyParser", "GraphLabeler", "HMM", "ImageSegmenter", "MulticlassClassifier", "MulticlassPerceptron", "SegmentLabeler", "SequenceLabeler", "StructuredPredictor", "load"]

@@ -15,6 +15,7 @@ for _kind, _home in {
     "constituency-parser": "constituency_parser:ConstituencyParser",
     "dependency-parser": "dependency_parser:DependencyParser",
     "graph-labeler": "graph_labeler:GraphLabeler",
+    "image-segmenter": "image_segmenter:ImageSegmenter",
     "committee": "committee.committee:Committee",
     "hmm": "hmm.hmm:HMM",
     "multiclass-classifier": "multiclass.classifier:MulticlassClassifier",

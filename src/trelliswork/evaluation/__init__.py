@@ -3,6 +3,7 @@
 ========================  ================================================================================
 scores of trees           `bracket_scores` (evalb's)
 scores                    `span_scores` (conlleval's), `token_scores`, `confusion_table`, `evaluate`, `report`
+pictures                  `map_scores`: accuracy of cells, intersection over union
 trees                     `dependency_scores` (UAS, LAS); `attachments`, for the tests below
 trust in a model's trust  `calibration` of marginals, `error_detection` by any confidence
 tests of a difference     `mcnemar`, `McNemarTable`, `paired_bootstrap`, `bootstrap_of_counts`
@@ -29,6 +30,7 @@ _HOMES = {
     "evaluation.error_detection": ("ErrorDetection", "error_detection"),
     "evaluation.folds": ("Split", "k_folds"),
     "evaluation.learning_curves": ("learning_curve",),
+    "evaluation.label_maps": ("MapScores", "map_scores"),
     "evaluation.mcnemar": ("McNemar", "McNemarTable", "mcnemar"),
     "evaluation.noise": ("NoisyLabels", "with_outliers"),
     "evaluation.reliability": ("Calibration", "calibration"),

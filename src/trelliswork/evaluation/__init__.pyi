@@ -17,6 +17,8 @@ from trelliswork.evaluation.error_detection import ErrorDetection as ErrorDetect
 from trelliswork.evaluation.error_detection import error_detection as error_detection
 from trelliswork.evaluation.folds import Split as Split
 from trelliswork.evaluation.folds import k_folds as k_folds
+from trelliswork.evaluation.label_maps import MapScores as MapScores
+from trelliswork.evaluation.label_maps import map_scores as map_scores
 from trelliswork.evaluation.learning_curves import learning_curve as learning_curve
 from trelliswork.evaluation.mcnemar import McNemar as McNemar
 from trelliswork.evaluation.mcnemar import McNemarTable as McNemarTable
@@ -37,4 +39,4 @@ from trelliswork.evaluation.summary import report as report
 from trelliswork.evaluation.tokens import TokenScores as TokenScores
 from trelliswork.evaluation.tokens import token_scores as token_scores
 
-__all__ = ["AttachmentScores", "BracketScores", "Calibration", "Candidate", "Confusion", "CrossValidation", "DependencyScores", "ErrorDetection", "Evaluation", "McNemar", "McNemarTable", "NestedCrossValidation", "NoisyLabels", "PairedBootstrap", "Score", "SpanScores", "Split", "TokenScores", "attachments", "bootstrap_of_counts", "bracket_scores", "calibration", "confusion_table", "cross_validate", "dependency_scores", "error_detection", "evaluate", "k_folds", "learning_curve", "mcnemar", "nested_cross_validate", "paired_bootstrap", "report", "span_scores", "token_scores", "validate", "with_outliers"]
+__all__ = ["AttachmentScores", "BracketScores", "Calibration", "Candidate", "Confusion", "CrossValidation", "DependencyScores", "ErrorDetection", "Evaluation", "MapScores", "McNemar", "McNemarTable", "NestedCrossValidation", "NoisyLabels", "PairedBootstrap", "Score", "SpanScores", "Split", "TokenScores", "attachments", "bootstrap_of_counts", "bracket_scores", "calibration", "confusion_table", "cross_validate", "dependency_scores", "error_detection", "evaluate", "k_folds", "learning_curve", "map_scores", "mcnemar", "nested_cross_validate", "paired_bootstrap", "report", "span_scores", "token_scores", "validate", "with_outliers"]
