@@ -18,6 +18,8 @@
 | grammar | the same as derivations of a grammar over tags, whose rules have weights; by `tw.Grammar` | heads found |
 | graph | tags of the words of the same sentences, along their trees and from word to word; exact | accuracy |
 | loopy graph | nine grey levels of the pixels of the digits, seen with noise, 8 x 8; searched by TRW-S | accuracy |
+| strips | which cells of noisy pictures are inside of discs? Five rows: all answers are exact | cells found |
+| grid | the same, 48 rows: best labels by a minimum cut, so weights of pairs must not be negative | cells found |
 
 Parameters are the learners' own defaults; a cell stops after the epoch in which its time is up (marked *). Where there
 is no score, a footnote has the sentence with which the learner was refused.
@@ -37,6 +39,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 import trelliswork as tw
+from pictures import discs
 from timing import print_load, print_table
 from trelliswork import learners
 
@@ -354,6 +357,8 @@ def main(arguments: list[str]) -> int:
         "grammar": grammar(),
         "graph": graph(),
         "loopy graph": loopy_graph(),
+        "strips": pictures(rows=5, columns=40, features="maps", associative=False),
+        "grid": pictures(rows=48, columns=48, features="maps", neighbours=8),
     }
     began = time.perf_counter()
     rows, notes, failed = [], dict[str, int](), False
@@ -401,6 +406,12 @@ def named(labels: list[str]) -> tw.Automaton:
     """Return the automaton that knows whether the name has come; any label may come at any time."""
     arcs = [(seen, label, seen or label == "B-NAME") for seen in (False, True) for label in labels]
     return tw.Automaton(labels, arcs)
+
+
+def pictures(rows: int, columns: int, **options: Any) -> Callable[[Any], Cell]:
+    """Noisy discs: 30 pictures to learn from, 30 to be scored."""
+    X, Y = discs(60, rows, columns)
+    return lambda learner: _cell(tw.ImageSegmenter(learner, **options), X[:30], Y[:30], X[30:], Y[30:])
 
 
 def enumerated() -> Callable[[Any], Cell]:
