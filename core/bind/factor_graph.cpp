@@ -1,6 +1,7 @@
 // Factor graphs on bare scores: one graph as a structure of parts, and searches of it.
 #include <memory>
 
+#include "../graphs/projections.hpp"
 #include "../graphs/search.hpp"
 #include "../structures/factor_graph.hpp"
 #include "arrays.hpp"
@@ -140,14 +141,16 @@ void bind_factor_graph(nb::module_& m) {
             "Lists of variables and literals stand one after the other. `logic`: kind (0 xor, 1 or, 2 at-most) and "
             "number of each. `structures`: (structure, shape, literals), 2^32 - 1 where a part has none.")
         .def_prop_ro("n_scores", [](const OneGraph& self) { return self.graph().n_scores; })
-        .def_prop_ro("refusal", [](const OneGraph& self) { return self.elimination().refusal(); },
-                     "Why there are no exact answers; empty where there are.")
-        .def_prop_ro("width",
-                     [](const OneGraph& self) {
-                         const graphs::Width& width = self.elimination().width();
-                         return nb::make_tuple(width.widest, width.messages, width.entries);
-                     },
-                     "Entries of the largest table of elimination, of all messages, and of all tables.")
+        .def_prop_ro(
+            "refusal", [](const OneGraph& self) { return self.elimination().refusal(); },
+            "Why there are no exact answers; empty where there are.")
+        .def_prop_ro(
+            "width",
+            [](const OneGraph& self) {
+                const graphs::Width& width = self.elimination().width();
+                return nb::make_tuple(width.widest, width.messages, width.entries);
+            },
+            "Entries of the largest table of elimination, of all messages, and of all tables.")
         .def(
             "search",
             [](const OneGraph& self, const Vector& scores, const std::string& method, std::size_t iterations,
@@ -162,8 +165,7 @@ void bind_factor_graph(nb::module_& m) {
                     found = graphs::search(self.graph(), given, how, &state);
                 }
                 return nb::make_tuple(to_numpy(found.labels, {found.labels.size()}), found.score, found.bound,
-                                      to_numpy(found.shares, {found.shares.size()}), found.converged,
-                                      found.iterations);
+                                      to_numpy(found.shares, {found.shares.size()}), found.converged, found.iterations);
             },
             nb::arg("scores"), nb::arg("method"), nb::arg("iterations"), nb::arg("tolerance"), nb::arg("damping"),
             nb::arg("seconds"), nb::arg("relaxed"), nb::arg("branch"), nb::arg("state"),
@@ -185,6 +187,15 @@ void bind_factor_graph(nb::module_& m) {
             nb::arg("scores"), nb::arg("method"), nb::arg("iterations"), nb::arg("tolerance"), nb::arg("damping"),
             nb::arg("seconds"), nb::arg("state"),
             "log Z, beliefs of parts, whether messages converged, whether log Z is an upper bound, iterations.");
+
+    m.def(
+        "project_to_counts",
+        [](Output point, std::size_t least, std::size_t most) {
+            require(least <= most && most <= point.size(), "counts must be between 0 and the number of coordinates");
+            graphs::project_to_counts({point.data(), point.size()}, least, most);
+        },
+        nb::arg("point"), nb::arg("least"), nb::arg("most"),
+        "Move a point to the nearest one in [0, 1]^n whose sum is from `least` to `most`.");
 }
 
 }  // namespace tw::bind
