@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from interrupting import assert_interruptible
 from trelliswork import Chain, FactorGraph, _core
 from trelliswork.errors import Unsatisfiable
-from trelliswork.factors import AtMost, Or, Structure, Table, Xor
+from trelliswork.structures.factors import AtMost, Or, Structure, Table, Xor
 
 METHODS = ("auto", "trw", "ad3", "bp")
 
@@ -353,3 +353,25 @@ def test_searches_are_deterministic():
         first, second = searched(graph, method), searched(graph, method)
         assert first[0].tolist() == second[0].tolist()
         assert first[1:3] == second[1:3]
+
+
+def test_beliefs_of_a_chain_as_one_factor():
+    rng = np.random.default_rng(14)
+    for _ in range(5):
+        unary, moves = rng.normal(size=(6, 3)), rng.normal(size=(3, 3))
+        whole = Structure(Chain(np.zeros((6, 3)), moves), np.arange(6))
+        found = FactorGraph(unary, factors=[whole]).beliefs("bp", tolerance=1e-10)
+        chain = Chain(unary, moves)
+        assert found.converged
+        assert_allclose(found.log_partition, chain.log_partition(), rtol=1e-9)
+        assert_allclose(found.marginals, chain.marginals(), atol=1e-9)
+
+
+def test_beliefs_stay_finite_where_messages_would_grow_without_end():
+    rng = np.random.default_rng(15)
+    for _ in range(100):
+        tables = [([0, 1], np.round(rng.normal(size=(3, 3)))) for _ in range(7)]
+        graph = built([np.zeros(3), np.zeros(3)], tables, [])
+        found = graph.beliefs("bp")
+        assert np.isfinite(found.log_partition)
+        assert np.isfinite(found.marginals).all()
