@@ -14,7 +14,7 @@ from trelliswork.lazy import stub_of
 from trelliswork.learners.aliases import OF_THE_LABELER
 
 PACKAGES = ["trelliswork", "trelliswork.corpora", "trelliswork.evaluation", "trelliswork.estimators"]
-MODULES = {"active", "corpora", "evaluation", "models", "plots", "semirings"}
+MODULES = {"active", "corpora", "evaluation", "factors", "models", "plots", "semirings"}
 
 
 @pytest.mark.parametrize("name", PACKAGES)

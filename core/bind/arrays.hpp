@@ -65,22 +65,23 @@ nb::ndarray<nb::numpy, T> to_numpy(const std::vector<T>& values, std::initialize
 void bind_unlocked(nb::module_& m);  // how threads are told to end
 void bind_chain(nb::module_& m);
 void bind_semirings(nb::module_& m);
-void bind_sources(nb::module_& m);      // where attributes come from; before those that take them
-void bind_features(nb::module_& m);     // columns of text and templates over them
-void bind_treebanks(nb::module_& m);    // trees over columns of text
-void bind_oracle(nb::module_& m);       // what learners see; before those that take it
-void bind_training(nb::module_& m);     // examples and the oracle of chains
-void bind_learners(nb::module_& m);     // what all learners are, and those that minimise a smooth loss
-void bind_online(nb::module_& m);       // perceptron, passive-aggressive
-void bind_dual(nb::module_& m);         // MIRA, SDM, LaRank, dual coordinate descent
-void bind_primal(nb::module_& m);       // Pegasos, subgradient, AROW
-void bind_batch(nb::module_& m);        // Frank-Wolfe, cutting planes, exponentiated gradient
-void bind_linear(nb::module_& m);       // structures of parts, and the oracle of any of them
-void bind_factor_graph(nb::module_& m); // one factor graph, and searches of it
-void bind_one_of(nb::module_& m);       // single labels and listed outputs as oracles
-void bind_user(nb::module_& m);         // structures written in Python
-void bind_arcs(nb::module_& m);         // attributes of arcs made when they are asked for: parsers
-void bind_part_models(nb::module_& m);  // models of any structure, from examples to answers
-void bind_tagging(nb::module_& m);      // a trained model at work
+void bind_sources(nb::module_& m);       // where attributes come from; before those that take them
+void bind_features(nb::module_& m);      // columns of text and templates over them
+void bind_treebanks(nb::module_& m);     // trees over columns of text
+void bind_oracle(nb::module_& m);        // what learners see; before those that take it
+void bind_training(nb::module_& m);      // examples and the oracle of chains
+void bind_learners(nb::module_& m);      // what all learners are, and those that minimise a smooth loss
+void bind_online(nb::module_& m);        // perceptron, passive-aggressive
+void bind_dual(nb::module_& m);          // MIRA, SDM, LaRank, dual coordinate descent
+void bind_primal(nb::module_& m);        // Pegasos, subgradient, AROW
+void bind_batch(nb::module_& m);         // Frank-Wolfe, cutting planes, exponentiated gradient
+void bind_linear(nb::module_& m);        // structures of parts, and the oracle of any of them
+void bind_factor_graph(nb::module_& m);  // one factor graph, and searches of it
+void bind_one_of(nb::module_& m);        // single labels and listed outputs as oracles
+void bind_user(nb::module_& m);          // structures written in Python
+void bind_arcs(nb::module_& m);          // attributes of arcs made when they are asked for: parsers
+void bind_part_models(nb::module_& m);   // models of any structure, from examples to answers
+void bind_tagging(nb::module_& m);       // a trained model at work
+void bind_grids(nb::module_& m);         // cuts on grids of cells
 
 }  // namespace tw::bind

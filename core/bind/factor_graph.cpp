@@ -162,7 +162,7 @@ void bind_factor_graph(nb::module_& m) {
                 graphs::Found found;
                 {
                     const Unlocked unlocked;
-                    found = graphs::search(self.graph(), given, how, &state);
+                    found = find_labels(self.graph(), given, how, &state);
                 }
                 return nb::make_tuple(to_numpy(found.labels, {found.labels.size()}), found.score, found.bound,
                                       to_numpy(found.shares, {found.shares.size()}), found.converged, found.iterations);

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "../base/semiring.hpp"
-#include "../graphs/search.hpp"
+#include "../cuts/graph_cut.hpp"
 
 namespace tw {
 namespace {
@@ -33,6 +33,18 @@ void require(bool holds, const char* message) {
 }
 
 }  // namespace
+
+graphs::Found find_labels(const Graph& graph, std::span<const double> scores, graphs::Search how,
+                          graphs::SearchState* state) {
+    using Method = graphs::Search::Method;
+    if (how.method == Method::kCut || (how.method == Method::kAuto && cuts::is_submodular(graph, scores)))
+        return cuts::cut_search(graph, scores, how);
+    if (how.method == Method::kProgram) {
+        how.method = Method::kAuto;
+        how.branch = true;
+    }
+    return graphs::search(graph, scores, how, state);
+}
 
 // ---- any graph -----------------------------------------------------------------------------------------------------
 
@@ -66,7 +78,7 @@ std::vector<Answer> GraphStructure::best(Shape shape, const PartScores& scores, 
 }
 
 std::vector<Answer> GraphStructure::searched(Shape shape, const Graph& graph, std::span<const double> scores) const {
-    const graphs::Found found = graphs::search(graph, scores, answers_.search);
+    const graphs::Found found = find_labels(graph, scores, answers_.search);
     if (found.labels.empty() && graph.n_variables() > 0) return {};
     Answer answer;
     answer.gap = std::max(found.bound - found.score, 0.0);

@@ -8,9 +8,15 @@
 #include <vector>
 
 #include "../graphs/elimination.hpp"
+#include "../graphs/search.hpp"
 #include "families.hpp"
 
 namespace tw {
+
+// The best labelling by the method that is asked for: searches of graphs/, minimum cuts, or (kProgram) a search with
+// branch and bound. kAuto takes cuts where these are exact.
+graphs::Found find_labels(const graphs::Graph& graph, std::span<const double> scores, graphs::Search how,
+                          graphs::SearchState* state = nullptr);
 
 class GraphStructure : public DerivationStructure {
 public:

@@ -42,6 +42,7 @@ from trelliswork.learners.primal import Pegasos as Pegasos
 from trelliswork.learners.primal import Subgradient as Subgradient
 from trelliswork.models.confidence import Confidence as Confidence
 from trelliswork.models.confidence import confidence as confidence
+from trelliswork.structures import factors as factors
 from trelliswork.structures import semirings as semirings
 from trelliswork.structures.automaton import Automaton as Automaton
 from trelliswork.structures.automaton import AutomatonChain as AutomatonChain
@@ -53,7 +54,9 @@ from trelliswork.structures.constituents import Constituent as Constituent
 from trelliswork.structures.custom.structure import Structure as Structure
 from trelliswork.structures.dependency import DependencyTree as DependencyTree
 from trelliswork.structures.expectation import ExpectationPass as ExpectationPass
+from trelliswork.structures.factor_graph import FactorGraph as FactorGraph
 from trelliswork.structures.grammar import Parses as Parses
+from trelliswork.structures.grid import Grid as Grid
 from trelliswork.structures.ngram import NGramChain as NGramChain
 from trelliswork.structures.parts import Batch as Batch
 from trelliswork.structures.program import Program as Program
@@ -61,7 +64,11 @@ from trelliswork.structures.results import Brackets as Brackets
 from trelliswork.structures.results import Expectations as Expectations
 from trelliswork.structures.results import Forward as Forward
 from trelliswork.structures.results import ForwardBackward as ForwardBackward
+from trelliswork.structures.results import GraphBeliefs as GraphBeliefs
+from trelliswork.structures.results import GraphLabeling as GraphLabeling
+from trelliswork.structures.results import GridLabeling as GridLabeling
 from trelliswork.structures.results import Labeling as Labeling
+from trelliswork.structures.results import PartialGrid as PartialGrid
 from trelliswork.structures.results import Segmentation as Segmentation
 from trelliswork.structures.results import SpanningEdges as SpanningEdges
 from trelliswork.structures.results import Tree as Tree
@@ -72,5 +79,5 @@ from trelliswork.structures.semirings import forward_backward as forward_backwar
 from trelliswork.structures.spanning import SpanningTree as SpanningTree
 from trelliswork.training import active as active
 
-__all__ = ["AROW", "Automaton", "AutomatonChain", "Batch", "Bracketing", "Brackets", "CRF", "Chain", "ChainBatch", "Committee", "Confidence", "ConstituencyParser", "Constituent", "ConvergenceWarning", "CuttingPlane", "DependencyParser", "DependencyTree", "DualCoordinate", "ExpectationPass", "Expectations", "ExponentiatedGradient", "Forward", "ForwardBackward", "FrankWolfe", "Grammar", "HMM", "InvalidInput", "InvalidModel", "LaRank", "Labeling", "MEMM", "MIRA", "MulticlassClassifier", "MulticlassPerceptron", "NGramChain", "Parses", "PassiveAggressive", "Pegasos", "Perceptron", "Program", "SDM", "SchemeConstraints", "SegmentChain", "SegmentLabeler", "Segmentation", "Semiring", "SequenceLabeler", "SpanningEdges", "SpanningTree", "Structure", "StructuredPredictor", "Subgradient", "Templates", "Tree", "TrellisworkError", "UncalibratedScores", "UnknownAttributes", "UnknownParameter", "Unsatisfiable", "active", "beam_search", "confidence", "corpora", "evaluation", "forward", "forward_backward", "load", "models", "oracle", "plots", "scheme_constraints", "semirings"]
+__all__ = ["AROW", "Automaton", "AutomatonChain", "Batch", "Bracketing", "Brackets", "CRF", "Chain", "ChainBatch", "Committee", "Confidence", "ConstituencyParser", "Constituent", "ConvergenceWarning", "CuttingPlane", "DependencyParser", "DependencyTree", "DualCoordinate", "ExpectationPass", "Expectations", "ExponentiatedGradient", "FactorGraph", "Forward", "ForwardBackward", "FrankWolfe", "Grammar", "GraphBeliefs", "GraphLabeling", "Grid", "GridLabeling", "HMM", "InvalidInput", "InvalidModel", "LaRank", "Labeling", "MEMM", "MIRA", "MulticlassClassifier", "MulticlassPerceptron", "NGramChain", "Parses", "PartialGrid", "PassiveAggressive", "Pegasos", "Perceptron", "Program", "SDM", "SchemeConstraints", "SegmentChain", "SegmentLabeler", "Segmentation", "Semiring", "SequenceLabeler", "SpanningEdges", "SpanningTree", "Structure", "StructuredPredictor", "Subgradient", "Templates", "Tree", "TrellisworkError", "UncalibratedScores", "UnknownAttributes", "UnknownParameter", "Unsatisfiable", "active", "beam_search", "confidence", "corpora", "evaluation", "factors", "forward", "forward_backward", "load", "models", "oracle", "plots", "scheme_constraints", "semirings"]
 __version__: str

@@ -485,6 +485,44 @@ class LinearOracle(Oracle):
     def weight(self, channel: int, unit: int, code: int) -> int:
         """The number of a weight, or -1."""
 
+class SearchState:
+    """Where a search of a factor graph ended."""
+
+    def __init__(self) -> None: ...
+
+    def __copy__(self) -> SearchState: ...
+
+class FactorGraph(PartStructure):
+    """One factor graph; see core/graphs/graph.hpp."""
+
+    def __init__(self, n_labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], edges: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], scopes: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], scope_ends: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], logic: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], literals: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], literal_ends: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], structures: list, most_entries: float) -> None:
+        """
+        Lists of variables and literals stand one after the other. `logic`: kind (0 xor, 1 or, 2 at-most) and number of each. `structures`: (structure, shape, literals), 2^32 - 1 where a part has none.
+        """
+
+    @property
+    def n_scores(self) -> int: ...
+
+    @property
+    def refusal(self) -> str:
+        """Why there are no exact answers; empty where there are."""
+
+    @property
+    def width(self) -> tuple:
+        """
+        Entries of the largest table of elimination, of all messages, and of all tables.
+        """
+
+    def search(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], method: str, iterations: int, tolerance: float, damping: float, seconds: float, relaxed: bool, branch: bool, state: SearchState) -> tuple:
+        """
+        Labels, score, bound, shares, whether it converged, iterations; goes on from `state` and changes it.
+        """
+
+    def beliefs(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], method: str, iterations: int, tolerance: float, damping: float, seconds: float, state: SearchState) -> tuple:
+        """
+        log Z, beliefs of parts, whether messages converged, whether log Z is an upper bound, iterations.
+        """
+
 class KeySource(Source):
     """Attributes given as arrays of keys."""
 
@@ -965,6 +1003,65 @@ class Model:
     def tag_columns(self, data: object, extractor: Extractor, labels: Sequence[str], separator: str | None = None, comments: str | None = None, keep_docstart: bool = False, name: str = '', first_line: int = 1, output: str = 'labels', n_jobs: int = 1) -> bytes: ...
 
     def name(self, number: int, channel: str = 'token') -> object: ...
+
+class GraphSearch:
+    """
+    Searches of a factor graph; scores are those of variables, tables and structures.
+    """
+
+    def __init__(self, n_labels: Sequence[int], tables: Sequence[Sequence[int]], logic: Sequence[tuple[str, Sequence[tuple[int, int]], int]] = [], structures: Sequence[tuple[PartStructure, Sequence[int], Sequence[tuple[int, int]]]] = []) -> None: ...
+
+    def search(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], method: str = 'auto', iterations: int = 1000, tolerance: float = 1e-06, damping: float = 0.5, seconds: float = 0.0, relaxed: bool = False, branch: bool = False, warm: bool = False) -> tuple:
+        """
+        Labels, their score, the bound, shares, whether it converged, iterations. `warm`: from where the last call ended.
+        """
+
+    def beliefs(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], method: str = 'bp', iterations: int = 1000, tolerance: float = 1e-06, damping: float = 0.5, seconds: float = 0.0, warm: bool = False) -> tuple:
+        """
+        log Z, beliefs of parts, whether messages converged, whether log Z is an upper bound, iterations.
+        """
+
+class GridScores:
+    """
+    Scores of a grid: unary, and pair scores by direction as (kind, array).
+    """
+
+    def __init__(self, size: Sequence[int], neighbours: int, n_labels: int, unary: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], pairs: Sequence[tuple[str, Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]]]) -> None: ...
+
+    def score(self, labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)]) -> float:
+        """The score of one label for each cell."""
+
+    def refused(self) -> object:
+        """
+        The first edge that is not submodular: direction, from, to, two labels, what they score where cells agree and where they differ; or None.
+        """
+
+    def bytes_needed(self) -> float:
+        """Bytes that a cut takes beside the scores."""
+
+class GridSolver:
+    """
+    Cuts on grids, in memory that is kept; for one thread at a time. Answers are labels or None, score, bound, exact, impossible.
+    """
+
+    def __init__(self) -> None: ...
+
+    def cut(self, grid: GridScores) -> tuple: ...
+
+    def cut_again(self, before: GridScores, grid: GridScores) -> tuple:
+        """As cut, from the flow of the last cut, which was of `before`."""
+
+    def expansion(self, grid: GridScores, start: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)] | None = None, rounds: int = 100) -> tuple: ...
+
+    def swap(self, grid: GridScores, start: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)] | None = None, rounds: int = 100) -> tuple: ...
+
+    def partial(self, grid: GridScores) -> tuple: ...
+
+    def qpbo(self, grid: GridScores, start: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)] | None = None, rounds: int = 10) -> tuple: ...
+
+    def kbest(self, grid: GridScores, k: int) -> list: ...
+
+    def max_marginals(self, grid: GridScores) -> NDArray[numpy.float64]: ...
 
 def kernels() -> str:
     """Instruction set of the kernels in use."""

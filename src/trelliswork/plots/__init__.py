@@ -1,6 +1,7 @@
 """Pictures. matplotlib is imported only when one is drawn."""
 
 from trelliswork.plots.graphs import factor_graph
+from trelliswork.plots.grids import label_pictures
 from trelliswork.plots.score_curves import Curve, score_curves
 from trelliswork.plots.trees import arcs, arcs_svg, tree, tree_svg
 from trelliswork.plots.trellis import trellis
@@ -12,6 +13,7 @@ __all__ = [
     "arcs_svg",
     "decoding_cost",
     "factor_graph",
+    "label_pictures",
     "score_curves",
     "tree",
     "tree_svg",

@@ -1,4 +1,4 @@
-"""A factor graph as a picture: variables as circles in the colour of their label, edges as lines, other factors as squares.
+"""A factor graph as a picture: circles in the colour of their label, lines for edges, squares for other factors.
 
 The label is written into its circle too, so that colours are not needed to read it. Without positions, nodes are placed
 such that distances are like those along the graph.
@@ -191,7 +191,9 @@ def _draw_variable(ax: Axes, at: Floats, words: _Words, v: int, sure: float, uni
     if words.labels is not None:
         ax.text(at[0], at[1], words.inside(v), ha="center", va="center", fontsize=9, color=ink, zorder=4)
     if words.names is not None:
-        name = ax.text(at[0], at[1] - 0.29 * unit, words.names[v], ha="center", va="top", fontsize=7, color=INK, zorder=4)
+        name = ax.text(
+            at[0], at[1] - 0.29 * unit, words.names[v], ha="center", va="top", fontsize=7, color=INK, zorder=4
+        )
         name.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
 
 

@@ -1,4 +1,4 @@
-"""Factor graphs from bare scores: exact by elimination where they are acyclic or narrow, else searched, and it says so."""
+"""Factor graphs from bare scores: exact by elimination where they are acyclic or narrow, else searched, and said so."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from trelliswork import _core
 from trelliswork.arguments import as_count
 from trelliswork.errors import ConvergenceWarning, InvalidInput, Unsatisfiable
 from trelliswork.structures import checks, factors
+from trelliswork.structures import graph_inputs as inputs
 from trelliswork.structures.checks import FloatArray, LabelArray
 from trelliswork.structures.parts import Numbers, PartScores
 from trelliswork.structures.results import GraphBeliefs, GraphLabeling
@@ -26,16 +27,16 @@ __all__ = ["FactorGraph"]
 Integers = npt.NDArray[np.int64]
 
 METHODS = ("auto", "exact", "bp", "trw", "ad3", "cut", "ilp")
-_MOST_SCORES = 2**32 - 2
+_NONE = np.empty(0, dtype=np.uint32)
 _MOST_ENTRIES = 2.0**30  # table entries that an exact answer may go through: some seconds
 
 
 class FactorGraph(PartScores[GraphLabeling]):
     """Variables with labels of their own, and factors that score the labels of some of them together.
 
-    The score of a labelling is the sum of the scores that it meets; scores are maximised and ``-inf`` forbids. On graphs
-    without cycles, and on those that are narrow, every answer is exact. On others `argmax` searches and says what it
-    proved; sums are refused unless approximate ones are asked for.
+    The score of a labelling is the sum of the scores that it meets; scores are maximised and ``-inf`` forbids. On
+    graphs without cycles, and on those that are narrow, every answer is exact. On others `argmax` searches and says
+    what it proved; sums are refused unless approximate ones are asked for.
 
     Parameters
     ----------
@@ -62,10 +63,10 @@ class FactorGraph(PartScores[GraphLabeling]):
     Notes
     -----
     Elimination costs the entries of its tables (`width` says how many): O(n K^2) on trees, O(n K^(w+1)) for treewidth w
-    as far as a greedy order finds it (the smallest table next, or min-fill; Koller and Friedman 2009, sec. 9.4.3). Logic
-    factors are counters, so that an ``AtMost`` over a thousand variables is narrow. Each further of the k best costs as
-    much as reading off the best (Lawler 1972). Ties: the lowest label of the variable that is eliminated last, then of
-    the one before it, and so on.
+    as far as a greedy order finds it (the smallest table next, or min-fill; Koller and Friedman 2009, sec. 9.4.3).
+    Logic factors are counters, so that an ``AtMost`` over a thousand variables is narrow. Each further of the k best
+    costs as much as reading off the best (Lawler 1972). Ties: the lowest label of the variable that is eliminated last,
+    then of the one before it, and so on.
 
     Examples
     --------
@@ -88,16 +89,16 @@ class FactorGraph(PartScores[GraphLabeling]):
         pairwise: npt.ArrayLike | Sequence[npt.ArrayLike] | None = None,
         factors: Iterable[Any] | None = None,
     ) -> None:
-        scores, n_labels = _as_unary(unary)
-        ends = _as_edges(edges, len(n_labels))
-        pairs = _as_pairwise(pairwise, ends, n_labels)
+        scores, n_labels = inputs.as_unary(unary)
+        ends = inputs.as_edges(edges, len(n_labels))
+        pairs = inputs.as_pairwise(pairwise, ends, n_labels)
         others = tuple(factors) if factors is not None else ()
-        more = [_factor_scores(i, factor, n_labels) for i, factor in enumerate(others)]
+        more = [inputs.factor_scores(i, factor, n_labels) for i, factor in enumerate(others)]
         # Tables come before structures, whatever order they were given in.
-        tables = [s for s, f in zip(more, others, strict=True) if not _is_structure(f)]
-        structures = [s for s, f in zip(more, others, strict=True) if _is_structure(f)]
+        tables = [s for s, f in zip(more, others, strict=True) if not inputs.is_structure(f)]
+        structures = [s for s, f in zip(more, others, strict=True) if inputs.is_structure(f)]
         all_scores = np.concatenate([scores, pairs, *tables, *structures])
-        _require_room(len(all_scores))
+        inputs.require_room(len(all_scores))
         self._set(n_labels, ends, others, all_scores)
 
     def _set(
@@ -402,12 +403,12 @@ class FactorGraph(PartScores[GraphLabeling]):
         """
         scores = np.array(self._scores)
         if unary is not None:
-            numbers, n_labels = _as_unary(unary)
+            numbers, n_labels = inputs.as_unary(unary)
             if not np.array_equal(n_labels, self.n_labels):
                 raise InvalidInput("unary must have as many variables and labels as the graph.")
             scores[: self._starts[-1]] = numbers
         if pairwise is not None:
-            pairs = _as_pairwise(pairwise, self.edges, self.n_labels)
+            pairs = inputs.as_pairwise(pairwise, self.edges, self.n_labels)
             scores[self._starts[-1] : self._pair_starts[-1]] = pairs
         return self._with(scores)
 
@@ -494,7 +495,7 @@ class FactorGraph(PartScores[GraphLabeling]):
 
         others = []
         for factor in self.factors:
-            scope = _scope(factor)
+            scope = inputs.scope_of(factor)
             others.append((type(factor).__name__, np.unique(scope[scope >= 0]).tolist()))
         if "labels" not in options:
             options["labels"] = self.argmax().labels
@@ -614,12 +615,24 @@ class FactorGraph(PartScores[GraphLabeling]):
 
 
 def _built(n_labels: Integers, edges: Integers, others: tuple[Any, ...]) -> _core.FactorGraph:
+    if not others:
+        return _core.FactorGraph(
+            n_labels.astype(np.uint32),
+            edges.ravel().astype(np.uint32),
+            _NONE,
+            _NONE,
+            _NONE,
+            _NONE,
+            _NONE,
+            [],
+            _MOST_ENTRIES,
+        )
     tables = [f.variables for f in others if isinstance(f, factors.Table)]
     logic = [f for f in others if isinstance(f, factors._Logic)]
     structures = [
         (f._structure, f._shape, np.where(f.literals < 0, factors.NOTHING, f.literals).ravel().astype(np.uint32))
         for f in others
-        if _is_structure(f)
+        if inputs.is_structure(f)
     ]
     return _core.FactorGraph(
         n_labels.astype(np.uint32),
@@ -639,153 +652,6 @@ def _lists(lists: list[Integers]) -> tuple[Numbers, Numbers]:
     return joined.astype(np.uint32), np.cumsum([len(one) for one in lists]).astype(np.uint32)
 
 
-def _is_structure(factor: Any) -> bool:
-    return isinstance(factor, factors.Structure)
-
-
-def _scope(factor: Any) -> Integers:
-    """Return the variables that a factor is about, -1 among them where a part stands for none."""
-    return np.asarray(factor.variables if isinstance(factor, factors.Table) else factor.literals[:, 0])
-
-
-def _factor_scores(i: int, factor: Any, n_labels: Integers) -> FloatArray:
-    """Check a factor against the variables there are, and return its scores."""
-    if not isinstance(factor, (factors.Table, factors._Logic, factors.Structure)):
-        raise InvalidInput(f"factors[{i}] is a {type(factor).__name__}; expected one of trelliswork.factors.")
-    scope = _scope(factor)
-    if len(scope) and scope.max() >= len(n_labels):
-        raise InvalidInput(
-            f"factors[{i}] is about variable {scope.max()}, but there are only {len(n_labels)} variables."
-        )
-    if isinstance(factor, factors.Table):
-        wanted = tuple(n_labels[scope].tolist())
-        if factor.scores.shape != wanted:
-            raise InvalidInput(f"scores of factors[{i}] must have shape {wanted}, found {factor.scores.shape}.")
-        return factor.scores.ravel()
-    used = factor.literals[scope >= 0]
-    wrong = used[:, 1] >= n_labels[used[:, 0]]
-    if wrong.any():
-        v, label = used[wrong][0].tolist()
-        raise InvalidInput(f"factors[{i}] names label {label} of variable {v}, which has 0 to {n_labels[v] - 1}.")
-    return factor._part_scores if isinstance(factor, factors.Structure) else np.empty(0)
-
-
-def _as_unary(unary: Any) -> tuple[FloatArray, Integers]:
-    """Return the scores of all variables one after the other, and how many each has."""
-    expected = "unary must be an (n, K) array or a list of (K_i,) arrays, one for each variable"
-    if not checks.is_list(unary):
-        raise InvalidInput(f"{expected}; found {unary!r}.")
-    if len(unary) == 0:
-        return np.empty(0), np.empty(0, dtype=np.int64)
-    if isinstance(unary, np.ndarray) and unary.dtype != object:
-        scores = checks.as_scores("unary", unary, (None, None))
-        n_labels = np.full(scores.shape[0], scores.shape[1], dtype=np.int64)
-    else:
-        rows = [row if isinstance(row, np.ndarray) else np.asarray(row) for row in map(_as_row, enumerate(unary))]
-        n_labels = np.array([len(row) for row in rows], dtype=np.int64)
-        scores = np.concatenate(rows, dtype=np.float64, casting="unsafe")
-        flat = int(_core.first_invalid(scores))
-        if flat < len(scores):
-            v = int(np.searchsorted(np.cumsum(n_labels), flat, side="right"))
-            label = flat - int(n_labels[:v].sum())
-            raise InvalidInput(checks.invalid_score(f"unary[{v}][{label}]", float(scores[flat])))
-    if (n_labels == 0).any():
-        raise InvalidInput(f"unary[{int(np.argmin(n_labels))}] is empty: every variable needs at least one label.")
-    return scores.ravel(), n_labels
-
-
-def _as_row(numbered: tuple[int, Any]) -> npt.NDArray[Any]:
-    i, row = numbered
-    array = checks.as_array(f"unary[{i}]", row)
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "fiub"):
-        raise InvalidInput(
-            f"unary[{i}] must be a list of numbers, one for each label; found {array.dtype} of shape {array.shape}."
-        )
-    return array
-
-
-def _as_edges(edges: Any, n: int) -> Integers:
-    if edges is None or (checks.is_list(edges) and len(edges) == 0):
-        return np.empty((0, 2), dtype=np.int64)
-    array = checks.as_array("edges", edges if checks.is_list(edges) else [*edges])
-    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
-        raise InvalidInput(f"edges must be pairs of variables, shape (m, 2); found {array.dtype} of {array.shape}.")
-    wrong = (array < 0) | (array >= n)
-    if wrong.any():
-        e = int(np.argmax(wrong.any(axis=1)))
-        raise InvalidInput(f"edges[{e}] is {tuple(array[e].tolist())}, but variables are numbered 0 to {n - 1}.")
-    loops = array[:, 0] == array[:, 1]
-    if loops.any():
-        e = int(np.argmax(loops))
-        raise InvalidInput(
-            f"edges[{e}] connects variable {array[e, 0]} with itself. Add its diagonal to the unary scores instead."
-        )
-    return array.astype(np.int64)
-
-
-def _as_pairwise(pairwise: Any, edges: Integers, n_labels: Integers) -> FloatArray:
-    """Return the tables of all edges one after the other."""
-    m = len(edges)
-    wanted = n_labels[edges]
-    if pairwise is None or (m == 0 and np.size(pairwise) == 0):
-        if m == 0:
-            return np.empty(0)
-        raise InvalidInput(f"pairwise must have scores for the {m} edges: one (K, K) array, or one for each edge.")
-    if not checks.is_list(pairwise):
-        raise InvalidInput(f"pairwise must be an array or a list of arrays, found {pairwise!r}.")
-    if not isinstance(pairwise, np.ndarray) or pairwise.dtype == object:
-        if all(np.ndim(row) == 1 for row in pairwise[:2]):
-            pairwise = checks.as_numbers("pairwise", pairwise)
-        elif len({np.shape(table) for table in pairwise}) > 1:
-            return _as_tables(pairwise, wanted)
-    tables = checks.as_scores("pairwise", pairwise)
-    if tables.ndim == 3 and len(tables) != m:
-        raise InvalidInput(f"pairwise must have one array for each of the {m} edges, found {len(tables)}.")
-    if tables.ndim not in (2, 3):
-        raise InvalidInput(f"pairwise must have shape (K, K) or ({m}, K, K), found {tables.shape}.")
-    wrong = (wanted != tables.shape[-2:]).any(axis=1)
-    if wrong.any():
-        _refuse_table(int(np.argmax(wrong)), tables.shape[-2:], wanted)
-    if tables.ndim == 2:
-        _require_room(m * tables.size)
-        return np.tile(tables.ravel(), m)
-    return tables.ravel()
-
-
-def _as_tables(tables: Sequence[Any], wanted: Integers) -> FloatArray:
-    if len(tables) != len(wanted):
-        raise InvalidInput(f"pairwise must have one array for each of the {len(wanted)} edges, found {len(tables)}.")
-    arrays = [np.asarray(table) for table in tables]
-    for e, (array, shape) in enumerate(zip(arrays, map(tuple, wanted.tolist()), strict=True)):
-        if array.shape != shape:
-            _refuse_table(e, array.shape, wanted)
-        if array.dtype.kind not in "fiub":
-            raise InvalidInput(f"pairwise[{e}] must hold real numbers, found an array of type {array.dtype}.")
-    scores = np.concatenate([array.ravel() for array in arrays], dtype=np.float64, casting="unsafe")
-    flat = int(_core.first_invalid(scores))
-    if flat < len(scores):
-        ends = np.cumsum(wanted.prod(axis=1))
-        e = int(np.searchsorted(ends, flat, side="right"))
-        a, b = divmod(flat - int(ends[e] - wanted[e].prod()), int(wanted[e, 1]))
-        raise InvalidInput(checks.invalid_score(f"pairwise[{e}][{a}, {b}]", float(scores[flat])))
-    return scores
-
-
-def _refuse_table(edge: int, found: tuple[int, ...], wanted: Integers) -> NoReturn:
-    raise InvalidInput(
-        f"pairwise[{edge}] must have shape {tuple(wanted[edge].tolist())}, the labels of both variables of the edge in "
-        f"its order; found {found}."
-    )
-
-
-def _require_room(n_scores: int) -> None:
-    if n_scores > _MOST_SCORES:
-        raise InvalidInput(
-            f"the graph has {n_scores:,} scores, which take {8 * n_scores / 2**30:,.0f} GiB; at most {_MOST_SCORES:,} "
-            "are possible."
-        )
-
-
 def _search_settings(
     time_limit: float | None, iterations: int, tolerance: float, damping: float
 ) -> tuple[int, float, float, float]:
@@ -794,7 +660,9 @@ def _search_settings(
         raise InvalidInput(f"time_limit must be a number of seconds above 0, or None; found {time_limit!r}.")
     for name, value, most in (("tolerance", tolerance, np.inf), ("damping", damping, 1.0)):
         if not isinstance(value, (int, float, np.number)) or not 0.0 <= value < most:
-            raise InvalidInput(f"{name} must be a number from 0{' to below 1' if most == 1.0 else ''}, found {value!r}.")
+            raise InvalidInput(
+                f"{name} must be a number from 0{' to below 1' if most == 1.0 else ''}, found {value!r}."
+            )
     return as_count("iterations", iterations), float(tolerance), float(damping), seconds
 
 
@@ -804,7 +672,8 @@ def _state_of(start: GraphLabeling | GraphBeliefs | None) -> _core.SearchState:
         return _core.SearchState()
     if not isinstance(start, (GraphLabeling, GraphBeliefs)):
         raise InvalidInput(f"start must be an earlier answer, found a {type(start).__name__}.")
-    return copy.copy(start.state)
+    state: _core.SearchState = copy.copy(start.state)
+    return state
 
 
 def _pieces(flat: FloatArray, starts: Integers, shapes: Integers) -> list[FloatArray]:

@@ -150,8 +150,9 @@ class AtMost(_Logic):
 class Structure:
     """A whole chain or tree as one factor: the variables together are one of its outputs.
 
-    Only searches by dual decomposition take it as it is (Martins et al. 2015); a graph that has one has no exact answers by
-    elimination. Where a chain shares its labels with a graph and all is to be exact, write its transitions as edges.
+    Only searches by dual decomposition take it as it is (Martins et al. 2015); a graph that has one has no exact
+    answers by elimination. Where a chain shares its labels with a graph and all is to be exact, write its transitions
+    as edges.
 
     Parameters
     ----------

@@ -16,8 +16,10 @@ __all__ = [
     "ForwardBackward",
     "GraphBeliefs",
     "GraphLabeling",
+    "GridLabeling",
     "Labeling",
     "Parse",
+    "PartialGrid",
     "Segmentation",
     "SpanningEdges",
     "Tree",
@@ -35,6 +37,40 @@ class Labeling(NamedTuple):
 
     labels: npt.NDArray[np.int32]
     score: float
+
+
+class GridLabeling(NamedTuple):
+    """One label for each cell of a grid, the score, whether no other is better, and by how much one could be.
+
+    Examples
+    --------
+    >>> GridLabeling(np.array([[0, 1]], dtype=np.int32), 3.0, True, 0.0).labels.shape
+    (1, 2)
+    """
+
+    labels: npt.NDArray[np.int32]
+    score: float
+    exact: bool
+    gap: float
+
+
+class PartialGrid(NamedTuple):
+    """What is known of the best labellings of a grid: labels, -1 for undecided, and a score that none is above.
+
+    Examples
+    --------
+    >>> PartialGrid(np.array([[0, -1]], dtype=np.int32), 3.0, False).undecided.tolist()
+    [[False, True]]
+    """
+
+    labels: npt.NDArray[np.int32]
+    bound: float
+    exact: bool
+
+    @property
+    def undecided(self) -> npt.NDArray[np.bool_]:
+        """Which cells are left open."""
+        return self.labels < 0
 
 
 class Segmentation(NamedTuple):

@@ -1,0 +1,509 @@
+"""Grids of cells in two or three dimensions: the best labelling by minimum cuts, from bare scores."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from trelliswork import _core
+from trelliswork.errors import InvalidInput, Unsatisfiable
+from trelliswork.structures import checks
+from trelliswork.structures.checks import FloatArray
+from trelliswork.structures.results import GridLabeling, PartialGrid
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["Grid"]
+
+LabelGrid = npt.NDArray[np.int32]
+# Steps to the neighbours, (row, column) or (plane, row, column), in the order of core/cuts/grid.hpp.
+_DIRECTIONS: dict[int, tuple[tuple[int, ...], ...]] = {
+    4: ((0, 1), (1, 0)),
+    8: ((0, 1), (1, 0), (1, 1), (1, -1)),
+    6: ((0, 0, 1), (0, 1, 0), (1, 0, 0)),
+    26: (
+        *((0, 0, 1), (0, 1, 0), (1, 0, 0), (0, 1, 1), (0, 1, -1), (1, 0, 1), (1, 0, -1)),
+        *((1, 1, 0), (1, -1, 0), (1, 1, 1), (1, 1, -1), (1, -1, 1), (1, -1, -1)),
+    ),
+}
+_METHODS = ("auto", "cut", "expansion", "swap", "qpbo")
+
+
+class Grid:
+    """Labellings of the cells of a grid, whose unary scores and scores of neighbouring pairs are added.
+
+    ``score(labels) = sum of unary[cell, label] + sum over edges of pairwise[label of its first cell, of its second]``.
+    Scores are maximised; for energies, give them with the other sign. ``-inf`` forbids.
+
+    Parameters
+    ----------
+    unary : (H, W, K) or (D, H, W, K) array-like
+        The score of each of K labels at each cell. Three dimensions are a picture, four are a volume.
+    pairwise : float, (K, K) array-like, or a sequence with one item for each direction
+        One number: what every edge scores where its two cells agree (Potts). A table ``pairwise[a, b]``: what an edge
+        scores whose first cell has label ``a`` and its second ``b``. A sequence: for each direction one such number or
+        table, None for nothing, or an array that begins with the shape of that direction's edges: one number for each
+        edge, scored where its cells agree, or a (K, K) table for each.
+    neighbours : {4, 8, 6, 26}, optional
+        How many neighbours a cell has: 4 (the default) or 8 in a picture, 6 (the default) or 26 in a volume.
+    reuse : bool
+        Keep the network after a cut, about 50 bytes a cell, so that `with_scores` goes on from its flow.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        (H, W) or (D, H, W).
+    n_labels : int
+        K.
+    unary : array
+        A private copy, read-only.
+    directions : tuple of tuples
+        The step of each direction: (0, 1) is from a cell to the one on its right.
+
+    Notes
+    -----
+    *Directions.* With 4 neighbours right (0, 1) and down (1, 0); with 8 also (1, 1) and (1, -1). In a volume (0, 0, 1),
+    (0, 1, 0), (1, 0, 0), and with 26 those of `directions`. Edges are numbered by the lower corner of the box that their
+    cells span, so an array of edges is one smaller along every axis on which the direction moves: edges to the right are
+    (H, W - 1), those down (H - 1, W), and edge (i, j) of direction (1, -1) goes from cell (i, j + 1) to (i + 1, j).
+
+    *What is exact.* Two labels are, by one maximum flow, if ``P[0, 0] + P[1, 1] >= P[0, 1] + P[1, 0]`` on every edge: the
+    pair is submodular, neighbours rather agree (Greig, Porteous and Seheult 1989). Among equally good labellings the
+    lowest is returned: a cell has label 1 only where every best labelling has it. For other pairs roof duality decides
+    some cells (`partial`), and the rest is a search with a bound. More labels are done by alpha-expansion (Boykov,
+    Veksler and Zabih 2001). Every answer says whether it was proved optimal, and how far off it may be.
+
+    A maximum flow takes O(n) memory, 8 bytes for each neighbour of a cell and 24 more, and is found by incremental
+    breadth-first search (Goldberg et al. 2011), in practice in little more than linear time.
+
+    Examples
+    --------
+    >>> import trelliswork as tw
+    >>> noisy = np.array([[0.9, 0.8, -0.7], [0.7, -0.1, -0.9], [0.8, 0.6, -0.6]])  # what label 1 has over label 0
+    >>> grid = tw.Grid(np.stack([np.zeros((3, 3)), noisy], axis=-1), pairwise=0.3)
+    >>> best = grid.argmax()
+    >>> best.labels.tolist(), round(best.score, 6), best.exact
+    ([[1, 1, 0], [1, 1, 0], [1, 1, 0]], 6.4, True)
+
+    A table for each direction; neighbours above each other would rather differ, which no cut can express:
+
+    >>> stripes = tw.Grid(np.zeros((3, 3, 2)), [[[1, 0], [0, 1]], [[0, 1], [1, 0]]])
+    >>> stripes.argmax().exact, stripes.argmax().score
+    (True, 12.0)
+    """
+
+    def __init__(
+        self, unary: npt.ArrayLike, pairwise: Any, neighbours: int | None = None, reuse: bool = False
+    ) -> None:
+        given = checks.as_array("unary", unary)
+        if given.ndim not in (3, 4):
+            raise InvalidInput(
+                f"unary must have shape (H, W, K), or (D, H, W, K) for a volume; found {given.shape}. "
+                "The last axis is the labels."
+            )
+        if given.shape[-1] == 0:
+            raise InvalidInput(f"unary has no labels: its shape is {given.shape}, the last axis is the labels.")
+        self._neighbours = _as_neighbours(neighbours, given.ndim - 1)
+        _require_memory(given.shape, self._neighbours)
+        scores = checks.as_scores("unary", given)
+        pairs = _as_pairs(pairwise, given.shape[:-1], given.shape[-1], self._neighbours)
+        self._set(scores, pairs, checks.as_flag("reuse", reuse))
+
+    def _set(self, unary: FloatArray, pairs: list[tuple[str, FloatArray]], reuse: bool) -> None:
+        self.unary, self._pairs, self._reuse = unary, pairs, reuse
+        self.shape: tuple[int, ...] = unary.shape[:-1]
+        self.n_labels: int = unary.shape[-1]
+        self.directions = _DIRECTIONS[self._neighbours]
+        size = (1,) * (3 - len(self.shape)) + self.shape
+        self._core = _core.GridScores(list(size), self._neighbours, self.n_labels, unary, pairs)
+        # The solver whose network holds the flow of the scores beside it; taken out while somebody uses it.
+        self._flow: tuple[_core.GridSolver, _core.GridScores] | None = None
+
+    def __repr__(self) -> str:
+        return f"Grid({' x '.join(map(str, self.shape))} cells, {self.n_labels} labels, {self._neighbours} neighbours)"
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self._neighbours, self.unary, self._pairs, self._reuse
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self._neighbours = state[0]
+        self._set(*state[1:])
+
+    def argmax(self, method: str = "auto", start: npt.ArrayLike | None = None, rounds: int = 100) -> GridLabeling:
+        """Return the best labelling, or the best that was found, with its score and what is proved about it.
+
+        Parameters
+        ----------
+        method : {"auto", "cut", "expansion", "swap", "qpbo"}
+            "cut" is exact, and refuses more than two labels and pairs that are not submodular. "expansion" lets one
+            label after the other take as many cells as make the score better, "swap" lets two exchange cells: no such
+            move improves what they return. "qpbo" is roof duality for two labels and any pairs, and a search for what
+            it leaves undecided. "auto": a cut where it is exact, "qpbo" for other pairs of two labels, "expansion" for
+            more labels.
+        start : array of labels, optional
+            Where expansion, swap and qpbo begin: by default each cell's best unary label.
+        rounds : int
+            At most so many passes over all labels.
+
+        Returns
+        -------
+        GridLabeling
+            ``labels``, ``score``, ``exact`` (proved optimal) and ``gap`` (how much better any labelling could be).
+
+        Examples
+        --------
+        >>> grid = Grid(np.zeros((1, 4, 3)), [[0, 1, 2], [1, 0, 0], [2, 0, 0]])
+        >>> answer = grid.argmax("swap")
+        >>> answer.score <= 6.0 <= answer.score + answer.gap
+        True
+        """
+        if not isinstance(method, str) or method not in _METHODS:
+            raise InvalidInput(f"method must be one of {', '.join(map(repr, _METHODS))}; found {method!r}.")
+        begin = None if start is None else self._labels("start", start)
+        rounds = min(checks.as_count("rounds", rounds), 2**40)
+        if method == "auto":
+            method = "expansion" if self.n_labels > 2 else "qpbo" if self._core.refused() else "cut"
+        if method == "cut":
+            return self._answer(self._cut())
+        solver = _core.GridSolver()
+        if method == "qpbo":
+            self._require_two_labels('method="qpbo"')
+            return self._answer(solver.qpbo(self._core, begin, rounds))
+        return self._answer((solver.expansion if method == "expansion" else solver.swap)(self._core, begin, rounds))
+
+    def partial(self) -> PartialGrid:
+        """Return what roof duality (QPBO) knows of two labels with any pairs: labels, -1 where it is undecided.
+
+        Every best labelling has the labels that are decided (Hammer, Hansen and Simeone 1984).
+
+        Examples
+        --------
+        >>> apart = Grid([[[0.0, 1.0], [0.0, 0.0], [3.0, 0.0]]], [[0.0, 2.0], [2.0, 0.0]])
+        >>> apart.partial().labels.tolist(), apart.partial().bound
+        ([[0, 1, 0]], 7.0)
+        """
+        self._require_two_labels("partial()")
+        labels, _, bound, exact, impossible = _core.GridSolver().partial(self._core)
+        if impossible or labels is None:
+            self._refuse_impossible()
+        return PartialGrid(labels.reshape(self.shape), bound, exact)
+
+    def kbest(self, k: int) -> list[GridLabeling]:
+        """Return the ``k`` best labellings, distinct and best first; as many as there are, up to ``k``.
+
+        For two labels with submodular pairs: each further labelling costs one cut for each cell (Lawler 1972).
+
+        Parameters
+        ----------
+        k : int
+            How many are wanted.
+
+        Examples
+        --------
+        >>> [found.labels.tolist() for found in Grid([[[0.0, 1.0], [0.0, 0.2]]], 0.5).kbest(3)]
+        [[[1, 1]], [[1, 0]], [[0, 0]]]
+        """
+        k = checks.as_count("k", k)
+        self._require_cut("kbest")
+        found = _core.GridSolver().kbest(self._core, min(k, 2**62))
+        if not found:
+            self._refuse_impossible()
+        return [self._answer(answer) for answer in found]
+
+    def max_marginals(self) -> FloatArray:
+        """Return the best score with each label at each cell, of the shape of ``unary``; -inf where there is none.
+
+        For two labels with submodular pairs: it costs one cut for each cell.
+        """
+        self._require_cut("max_marginals")
+        return np.asarray(_core.GridSolver().max_marginals(self._core)).reshape(self.unary.shape)
+
+    def score(self, labels: npt.ArrayLike) -> float:
+        """Return the score of one label for each cell, -inf if it is forbidden.
+
+        Parameters
+        ----------
+        labels : array of int, of the grid's shape
+            A labelling.
+        """
+        return self._core.score(self._labels("labels", labels))
+
+    def with_scores(self, unary: npt.ArrayLike | None = None, pairwise: Any = None) -> Self:
+        """Return the same grid with other scores.
+
+        With ``reuse``, a cut then begins from the flow of this grid's cut (Kohli and Torr 2007), and costs little where
+        little has changed. This grid gives its network away, and would make another if it were asked again.
+
+        Parameters
+        ----------
+        unary, pairwise : optional
+            As for the grid; those of this grid by default.
+
+        Examples
+        --------
+        >>> grid = Grid(np.zeros((2, 2, 2)), 1.0, reuse=True)
+        >>> grid.argmax().labels.tolist()
+        [[0, 0], [0, 0]]
+        >>> unary = np.zeros((2, 2, 2))
+        >>> unary[0, 0, 1] = 0.5
+        >>> grid.with_scores(unary).argmax().labels.tolist()
+        [[1, 1], [1, 1]]
+        """
+        scores = self.unary if unary is None else checks.as_scores("unary", unary, self.unary.shape)
+        pairs = self._pairs
+        if pairwise is not None:
+            pairs = _as_pairs(pairwise, self.shape, self.n_labels, self._neighbours)
+        other = self._changed(scores, pairs)
+        other._flow, self._flow = self._flow, None
+        return other
+
+    def augmented(self, gold: npt.ArrayLike, cost: str | npt.ArrayLike = "hamming", scale: float = 1.0) -> Self:
+        """Return the same with ``scale`` times the cost of every label against ``gold`` added; see `Chain.augmented`.
+
+        Parameters
+        ----------
+        gold : array of int, of the grid's shape
+            The right labels.
+        cost : "hamming" or (K, K) array
+            One for every wrong label; or ``cost[right, label]``, with a zero diagonal.
+        scale : float
+            The factor of the cost.
+        """
+        right = self._labels("gold", gold)
+        costs = checks.as_cost(cost, self.n_labels)
+        added = self.unary + checks.as_scale(scale) * costs[right]
+        checks.require_scores("unary with the cost", added)
+        return self._changed(added, self._pairs)
+
+    def constrained(
+        self, allowed: npt.ArrayLike | None = None, fixed: npt.ArrayLike | Mapping[Any, int] | None = None
+    ) -> Self:
+        """Return the same with cells limited to some labels.
+
+        Parameters
+        ----------
+        allowed : array of bool, of the shape of ``unary``, optional
+            Which labels each cell may have.
+        fixed : array of int of the grid's shape, or dict from cells to labels, optional
+            Labels that cells must have; in an array, -1 where they are free.
+
+        Examples
+        --------
+        >>> Grid(np.zeros((1, 3, 2)), 1.0).constrained(fixed={(0, 1): 1}).argmax().labels.tolist()
+        [[1, 1, 1]]
+        """
+        scores = np.array(self.unary)
+        if allowed is not None:
+            scores[~checks.as_mask("allowed", allowed, self.unary.shape)] = -np.inf
+        if fixed is not None:
+            labels = self._fixed(fixed)
+            scores[(labels[..., None] >= 0) & (labels[..., None] != np.arange(self.n_labels))] = -np.inf
+        limited = self._changed(scores, self._pairs)
+        if (scores == -np.inf).all(axis=-1).any():
+            limited._refuse_impossible()
+        return limited
+
+    def plot(
+        self,
+        labels: npt.ArrayLike | None = None,
+        image: npt.ArrayLike | None = None,
+        truth: npt.ArrayLike | None = None,
+        plane: int = 0,
+        axes: Sequence[Axes] | None = None,
+    ) -> list[Axes]:
+        """Draw labels as a picture, beside an image and the truth where they are given.
+
+        Parameters
+        ----------
+        labels : array of int, optional
+            What to draw; the best labelling by default. -1 is drawn as undecided.
+        image : (H, W) or (H, W, 3) array, optional
+            What is shown first.
+        truth : array of int, optional
+            The right labels; wrong cells are then marked.
+        plane : int
+            Which plane of a volume is shown.
+        axes : sequence of matplotlib axes, optional
+            Where to draw, one for each picture; new ones by default.
+
+        Returns
+        -------
+        list of matplotlib.axes.Axes
+        """
+        from trelliswork.plots.grids import label_pictures
+
+        shown = self.argmax().labels if labels is None else self._labels("labels", labels, least=-1)
+        right = None if truth is None else self._labels("truth", truth, least=-1)
+        if len(self.shape) == 3:
+            plane = checks.as_count("plane", plane, least=0)
+            if plane >= self.shape[0]:
+                raise InvalidInput(f"plane is {plane}, but there are only {self.shape[0]} planes.")
+            shown, right = shown[plane], None if right is None else right[plane]
+        return label_pictures(shown, self.n_labels, image=image, truth=right, axes=axes)
+
+    def _changed(self, unary: FloatArray, pairs: list[tuple[str, FloatArray]]) -> Self:
+        other = type(self).__new__(type(self))
+        other._neighbours = self._neighbours
+        unary.flags.writeable = False
+        other._set(unary, pairs, self._reuse)
+        return other
+
+    def _cut(self) -> tuple[Any, ...]:
+        self._require_cut('method="cut"')
+        flow, self._flow = self._flow, None
+        if flow is None:
+            solver = _core.GridSolver()
+            found = solver.cut(self._core)
+        else:
+            solver, before = flow
+            found = solver.cut_again(before, self._core)
+        if self._reuse:
+            self._flow = solver, self._core
+        return found
+
+    def _answer(self, found: tuple[Any, ...]) -> GridLabeling:
+        labels, score, bound, exact, impossible = found
+        if impossible:
+            self._refuse_impossible()
+        if labels is None:
+            raise Unsatisfiable(
+                "no labelling was found that is allowed; there may be one. Give one as start, or forbid fewer pairs."
+            )
+        return GridLabeling(labels.reshape(self.shape), score, exact, 0.0 if exact else bound - score)
+
+    def _labels(self, name: str, values: npt.ArrayLike, least: int = 0) -> LabelGrid:
+        given = values.labels if isinstance(values, GridLabeling) else values
+        array = checks.as_array(name, given)
+        if array.shape != self.shape:
+            raise InvalidInput(f"{name} must have one label for each cell, shape {self.shape}; found {array.shape}.")
+        if array.size and array.dtype.kind not in "iu":
+            raise InvalidInput(f"{name} must hold integer label indices, found type {array.dtype}.")
+        wrong = (array < least) | (array >= self.n_labels)
+        if wrong.any():
+            cell = np.unravel_index(int(np.argmax(wrong)), self.shape)
+            place = ", ".join(map(str, cell))
+            raise InvalidInput(f"{name}[{place}] is {array[cell]}; labels are indices from {least} to {self.n_labels - 1}.")
+        return np.ascontiguousarray(array, dtype=np.int32)
+
+    def _fixed(self, fixed: Any) -> LabelGrid:
+        if not isinstance(fixed, Mapping):
+            return self._labels("fixed", fixed, least=-1)
+        labels = np.full(self.shape, -1, dtype=np.int32)
+        for cell, label in fixed.items():
+            if not isinstance(cell, tuple) or len(cell) != len(self.shape):
+                raise InvalidInput(f"fixed must map cells {self._cell_form()} to labels, found {cell!r}.")
+            place = tuple(checks.as_count(f"a cell of fixed, {cell!r},", i, least=0) for i in cell)
+            if any(i >= n for i, n in zip(place, self.shape, strict=True)):
+                raise InvalidInput(f"fixed names cell {cell!r}, but the grid has shape {self.shape}.")
+            (labels[place],) = checks.label_set(f"fixed[{cell!r}]", [label], self.n_labels)
+        return labels
+
+    def _cell_form(self) -> str:
+        return "(row, column)" if len(self.shape) == 2 else "(plane, row, column)"
+
+    def _require_two_labels(self, what: str) -> None:
+        if self.n_labels > 2:
+            raise InvalidInput(f'{what} is for two labels, and there are {self.n_labels}; argmax("expansion") is for more.')
+
+    def _require_cut(self, what: str) -> None:
+        """Raise unless a cut is exact, and say which edge is in the way."""
+        self._require_two_labels(what)
+        refused: Any = self._core.refused()
+        if refused is None:
+            return
+        direction, start, stop, a, b, agree, differ = refused
+        first, second = (tuple(map(int, np.unravel_index(cell, self.shape))) for cell in (start, stop))
+        raise InvalidInput(
+            f"{what} needs submodular pairs, P[a, a] + P[b, b] >= P[a, b] + P[b, a]: the edge from cell {first} to "
+            f"{second}, direction {self.directions[direction]}, has {agree:g} < {differ:g} for labels {a} and {b}. "
+            'Use argmax("qpbo") or partial(), or scores by which neighbours rather agree.'
+        )
+
+    def _refuse_impossible(self) -> NoReturn:
+        nothing = (self.unary == -np.inf).all(axis=-1)
+        if nothing.any():
+            cell = tuple(map(int, np.unravel_index(int(np.argmax(nothing)), self.shape)))
+            raise Unsatisfiable(f"every labelling is forbidden: all labels of cell {cell} are -inf.")
+        raise Unsatisfiable("every labelling is forbidden: look at the -inf scores of pairs.")
+
+
+def _as_neighbours(neighbours: Any, n_axes: int) -> int:
+    allowed = (4, 8) if n_axes == 2 else (6, 26)
+    if neighbours is None:
+        return allowed[0]
+    if isinstance(neighbours, bool) or neighbours not in allowed:
+        raise InvalidInput(
+            f"neighbours must be {allowed[0]} or {allowed[1]} in a grid of {n_axes} dimensions, found {neighbours!r}."
+        )
+    return int(neighbours)
+
+
+def _as_pairs(pairwise: Any, shape: tuple[int, ...], k: int, neighbours: int) -> list[tuple[str, FloatArray]]:
+    """Return the pair scores of each direction as the core has them."""
+    steps = _DIRECTIONS[neighbours]
+    together = _if_rectangular(pairwise)
+    if together is not None and together.shape in ((), (k, k)):
+        one = _as_pair("pairwise", together, None, shape, k)
+        return [one] * len(steps)
+    if not checks.is_list(pairwise) or len(pairwise) != len(steps):
+        found = f"shape {together.shape}" if together is not None else f"{len(pairwise)} items"
+        raise InvalidInput(
+            f"pairwise must be a number, a table of shape ({k}, {k}), or a sequence of {len(steps)} items, one for each "
+            f"direction {', '.join(map(str, steps))}; found {found}."
+        )
+    return [_as_pair(f"pairwise[{d}]", item, steps[d], shape, k) for d, item in enumerate(pairwise)]
+
+
+def _as_pair(
+    name: str, values: Any, step: tuple[int, ...] | None, shape: tuple[int, ...], k: int
+) -> tuple[str, FloatArray]:
+    if values is None:
+        return "none", np.zeros(0)
+    array = checks.as_array(name, values)
+    edges = None if step is None else tuple(max(n - (s != 0), 0) for n, s in zip(shape, step, strict=True))
+    if array.shape == ():
+        return "agree", checks.as_scores(name, array)
+    if array.shape == (k, k):
+        if array.shape == edges:
+            raise InvalidInput(
+                f"{name} has shape {array.shape}, which is that of a table and that of the edges of direction {step}: "
+                f"give a table for each edge, shape {(*array.shape, k, k)}."
+            )
+        return "table", checks.as_scores(name, array)
+    if edges is not None and array.shape == edges:
+        return "agrees", checks.as_scores(name, array)
+    if edges is not None and array.shape == (*edges, k, k):
+        return "tables", checks.as_scores(name, array)
+    raise InvalidInput(
+        f"{name} must be a number, a table of shape ({k}, {k}), an array of the edges of direction {step}, shape "
+        f"{edges}, or a table for each, shape {(*(edges or ()), k, k)}; found {array.shape}."
+    )
+
+
+def _if_rectangular(values: Any) -> npt.NDArray[Any] | None:
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return array if array.dtype.kind in "fiub" else None
+
+
+def _require_memory(shape: tuple[int, ...], neighbours: int) -> None:
+    """Raise when a cut of this size would not fit into the machine."""
+    n_cells = math.prod(shape[:-1])
+    needed = n_cells * (8.0 * neighbours + 28 + 8 * shape[-1])
+    try:
+        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # not on this system
+        return
+    if needed > there:
+        raise InvalidInput(
+            f"a grid of {n_cells:,} cells with {shape[-1]} labels and {neighbours} neighbours needs "
+            f"{needed / 2**30:.1f} GiB, and this machine has {there / 2**30:.1f}. Cut it into tiles that overlap."
+        )
