@@ -71,10 +71,10 @@ class Grid:
     Notes
     -----
     *Directions.* With 4 neighbours right (0, 1) and down (1, 0); with 8 also (1, 1) and (1, -1). In a volume
-    (0, 0, 1), (0, 1, 0), (1, 0, 0), and with 26 those of `directions`. Edges are numbered by the lower corner of the box
-    that their cells span, so an array of edges is one smaller along every axis on which the direction moves: edges to
-    the right are (H, W - 1), those down (H - 1, W), and edge (i, j) of direction (1, -1) goes from cell (i, j + 1) to
-    (i + 1, j).
+    (0, 0, 1), (0, 1, 0), (1, 0, 0), and with 26 those of `directions`. Edges are numbered by the lower corner of the
+    box that their cells span, so an array of edges is one smaller along every axis on which the direction moves: those
+    to the right are (H, W - 1), those down (H - 1, W), and edge (i, j) of direction (1, -1) goes from cell (i, j + 1)
+    to (i + 1, j).
 
     *What is exact.* Two labels are, by one maximum flow, if ``P[0, 0] + P[1, 1] >= P[0, 1] + P[1, 0]`` on every edge:
     the pair is submodular, neighbours rather agree (Greig, Porteous and Seheult 1989). Among equally good labellings
