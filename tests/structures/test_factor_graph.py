@@ -481,6 +481,16 @@ def test_a_search_that_proves_is_exact_and_one_may_begin_where_another_ended():
         graph.marginals(method="bp", iterations=1)
 
 
+def test_a_time_limit_that_elimination_would_not_keep_is_given_to_a_search():
+    rng = np.random.default_rng(0)
+    graph = FactorGraph(rng.normal(size=(150, 3)), grid_edges(10, 15), rng.normal(size=(275, 3, 3)))
+    assert graph.is_narrow()
+    assert graph.argmax().status == "exact"
+    found = graph.argmax(time_limit=1e-3)
+    assert found.status != "exact"
+    assert found.score + found.gap >= graph.argmax().score - 1e-9
+
+
 def test_graphs_that_are_too_wide_for_elimination_but_submodular_are_cut_exactly():
     rng = np.random.default_rng(0)
     edges = grid_edges(30, 30)
