@@ -161,14 +161,13 @@ private:
 template <unsigned D>
 class GridFlow {
 public:
-    static constexpr unsigned kNeighbours = D;
-
     // gain(cell): what label 1 has over label 0, infinite where one of them is forbidden. terms(direction, visit) calls
     // visit(from, to, PairTerms) for each edge. False: every labelling is forbidden.
     template <class Gain, class Terms>
     bool solve(const GridScores& grid, Gain gain, Terms terms) {
-        network_.reset(grid.size);
+        solved_ = false;  // until the end, which an interrupt may prevent
         possible_ = true;
+        network_.reset(grid.size);
         std::size_t cell = 0;
         network_.each_node([&](Node v) { network_.excess(v) = gain(cell++); });
         for (std::size_t d = 0; d < grid.pairs.size(); ++d) {
@@ -192,6 +191,7 @@ public:
     // The same for other finite scores on the network of the last call, with its flow.
     template <class Gain, class Terms>
     bool solve_again(const GridScores& grid, Gain change, Terms changes) {
+        solved_ = false;
         std::size_t cell = 0;
         network_.each_node([&](Node v) { network_.excess(v) += change(cell++); });
         for (std::size_t d = 0; d < grid.pairs.size(); ++d)
@@ -239,10 +239,8 @@ private:
     }
 
     bool finish() {
-        solved_ = false;  // unless what follows is not interrupted
-        if (!possible_ || !flow_.run(network_)) return false;
-        solved_ = true;
-        return true;
+        solved_ = possible_ && flow_.run(network_);
+        return solved_;
     }
 
     GridNetwork<D> network_;
