@@ -33,29 +33,26 @@ struct NearPairs {
     }
 };
 
-// A matching, and prices that prove that it is the best of its set.
+// A matching, the best of a set, and prices that prove it. The set: rows before `first` have the columns that they have
+// here; row `first` has none of `not_these` (kNone: it is matched); all others are free. The rest of a set, without its
+// best, falls into sets that begin with the same rows and differ in the next (Murty 1968).
 struct Solution {
     std::vector<std::uint32_t> column_of;
     std::vector<double> worth, price;
     double loss;  // against the best of all
+    std::uint32_t first = 0;
+    std::vector<std::uint32_t> not_these = {};
 };
 
-// Sets of matchings: those of the set around, which have what row `row` has in the best of it, or which have it not.
-struct Set {
-    std::size_t within;
-    std::uint32_t row, column;
-    bool has_it;
-    std::size_t best;  // the number of its best matching
-};
-
-// The second best of a set: the shortest cycle, found from `row`, which changes.
+// The best matching that differs from a solution in this row, and not in rows before it.
 struct Candidate {
     double loss;
-    std::size_t set;
+    std::size_t from;
     std::uint32_t row;
 
     bool operator<(const Candidate& other) const {  // for a heap with the least loss on top
-        return loss != other.loss ? loss > other.loss : set > other.set;
+        if (loss != other.loss) return loss > other.loss;
+        return from != other.from ? from > other.from : row > other.row;
     }
 };
 
@@ -65,9 +62,6 @@ public:
         : problem_(problem), near_(near), k_(k), open_(static_cast<std::uint32_t>(problem.n_rows)) {
         distance_.assign(problem.n_rows + 1, kFar);
         before_.resize(problem.n_rows + 1);
-        state_.assign(problem.n_rows, kFree);
-        forbidden_.assign(near.columns.size(), 0);
-        never_free_.assign(problem.n_rows, 0);
         owner_.resize(problem.n_columns);
     }
 
@@ -75,92 +69,45 @@ public:
     bool run(std::vector<Solution>& found) {
         found.push_back({problem_.column_of, problem_.worth, problem_.price, 0.0});
         note(0.0);
-        sets_.push_back({0, kNone, kNone, true, 0});
-        if (k_ > 1) look_into(0, found);
-        while (found.size() < k_ && !heap_.empty()) {
+        while (found.size() < k_) {
+            look_around(found.size() - 1, found.back());
+            if (heap_.empty()) return near_.most == kFar;
             std::pop_heap(heap_.begin(), heap_.end());
             const Candidate next = heap_.back();
             heap_.pop_back();
-            const Solution& from = found[sets_[next.set].best];
-            const std::uint32_t had = from.column_of[next.row];
-            Solution changed = exchange(from, next);
-            found.push_back(std::move(changed));
-            if (found.size() == k_) return true;
-            sets_.push_back({next.set, next.row, had, true, sets_[next.set].best});
-            sets_.push_back({next.set, next.row, had, false, found.size() - 1});
-            look_into(sets_.size() - 2, found);
-            look_into(sets_.size() - 1, found);
+            found.push_back(exchange(found[next.from], next));
         }
-        return found.size() == k_ || near_.most == kFar;
+        return true;
     }
 
 private:
-    enum State : std::uint8_t { kFree, kFixed, kDone };
-
-    // What rows of a set may do: marks those that stay, and what is forbidden; `undo` takes the marks away.
-    void enter(std::size_t set, const Solution& best) {
-        now_ = &best;
-        for (std::size_t s = set; s != 0; s = sets_[s].within) {
-            const Set& here = sets_[s];
-            if (here.has_it) {
-                state_[here.row] = kFixed;
-            } else if (here.column == kNone) {
-                never_free_[here.row] = 1;
-            } else {
-                const auto begin = near_.columns.begin() + static_cast<std::ptrdiff_t>(near_.first[here.row]),
-                           end = near_.columns.begin() + static_cast<std::ptrdiff_t>(near_.first[here.row + 1]);
-                if (const auto at = std::lower_bound(begin, end, here.column); at != end && *at == here.column)
-                    forbidden_[static_cast<std::size_t>(at - near_.columns.begin())] = 1;
-            }
-        }
-        std::ranges::fill(owner_, kNone);
-        for (std::uint32_t i = 0; i < open_; ++i)
-            if (best.column_of[i] != kNone) owner_[best.column_of[i]] = i;
-    }
-    void undo(std::size_t set) {
-        for (std::size_t s = set; s != 0; s = sets_[s].within) {
-            const Set& here = sets_[s];
-            never_free_[here.row] = 0;
-            if (here.has_it || here.column == kNone) continue;
-            const auto begin = near_.columns.begin() + static_cast<std::ptrdiff_t>(near_.first[here.row]),
-                       end = near_.columns.begin() + static_cast<std::ptrdiff_t>(near_.first[here.row + 1]);
-            if (const auto at = std::lower_bound(begin, end, here.column); at != end && *at == here.column)
-                forbidden_[static_cast<std::size_t>(at - near_.columns.begin())] = 0;
-        }
-        std::ranges::fill(state_, kFree);
-    }
-
-    void look_into(std::size_t set, const std::vector<Solution>& found) {
-        const Solution& best = found[sets_[set].best];
-        enter(set, best);
-        double limit = near_.most - best.loss;
-        if (known_.size() == k_) limit = std::min(limit, known_.front() - best.loss);
-        // Rounding may leave a little above what is meant: such are not lost.
-        limit = near_.most == kFar && known_.size() < k_ ? kFar : limit + 1e-12 * std::abs(limit);
-        std::uint32_t row = kNone;
-        open_done_ = false;
-        if (const double length = shortest(open_, limit); length < limit) {
-            limit = length;
-            row = first_on_cycle(open_);
-        }
-        open_done_ = true;
-        for (std::uint32_t t = 0; t < open_ && limit > 0.0; ++t) {
-            if (state_[t] != kFree) continue;
+    // Finds the best of each set that the rest of a solution's set falls into, as far as it may be needed.
+    void look_around(std::size_t number, const Solution& solution) {
+        own_columns(solution);
+        list_arcs(solution, limit(solution));
+        for (std::uint32_t t = solution.first; t < open_; ++t) {
             check_();
-            if (const double length = shortest(t, limit); length < limit) {
-                limit = length;
-                row = t;
-            }
-            state_[t] = kDone;
+            const double most = limit(solution);
+            if (listed_[t].into + listed_[t].out < most)
+                if (const double length = shortest_listed(t, most); length < most) {
+                    heap_.push_back({solution.loss + length, number, t});
+                    std::push_heap(heap_.begin(), heap_.end());
+                    note(solution.loss + length);
+                }
+            listed_[t].done = true;
         }
-        undo(set);
-        if (row == kNone) return;
-        heap_.push_back({best.loss + limit, set, row});
-        std::push_heap(heap_.begin(), heap_.end());
-        note(best.loss + limit);
     }
 
-    // The least losses that are known, k of them at most, the largest in front: no more is needed than that.
+    // Cycles that are longer are not needed, or not among the pairs that are looked at. Rounding may leave a little
+    // above what is meant: such are not lost.
+    double limit(const Solution& solution) const {
+        const bool enough = known_.size() == k_;
+        if (near_.most == kFar && !enough) return kFar;
+        const double least = (enough ? std::min(near_.most, known_.front()) : near_.most) - solution.loss;
+        return least + 1e-12 * std::abs(least);
+    }
+
+    // The least losses that are known, k of them at most, the largest in front.
     void note(double loss) {
         known_.push_back(loss);
         std::push_heap(known_.begin(), known_.end());
@@ -169,9 +116,67 @@ private:
         known_.pop_back();
     }
 
-    // The length of the shortest cycle through a node that is below the limit, or the limit (Dijkstra 1959). Distances
-    // of nodes that are nearer than that are right.
-    double shortest(std::uint32_t source, double limit) {
+    void own_columns(const Solution& solution) {
+        std::ranges::fill(owner_, kNone);
+        for (std::uint32_t i = 0; i < open_; ++i)
+            if (solution.column_of[i] != kNone) owner_[solution.column_of[i]] = i;
+    }
+
+    // visit(to, loss, column) for what a row may take instead of what it has, or for what may leave the open.
+    template <class Visit>
+    void each_arc(const Solution& now, std::uint32_t from, std::uint32_t first, const Visit& visit) const {
+        if (from == open_) {
+            for (std::uint32_t i = first; i < open_; ++i) {
+                const std::uint32_t j = now.column_of[i];
+                visit(i, j == kNone ? 0.0 : positive(now.price[j] - problem_.right[j]), kNone);
+            }
+            return;
+        }
+        const bool limited = from == now.first && !now.not_these.empty();
+        const auto may = [&](std::uint32_t j) { return !limited || std::ranges::find(now.not_these, j) == now.not_these.end(); };
+        const double worth = now.worth[from];
+        for (std::size_t e = near_.first[from]; e < near_.first[from + 1]; ++e) {
+            const std::uint32_t j = near_.columns[e], to = owner_[j];
+            if (to == from || (to != kNone && to < first) || !may(j)) continue;
+            visit(to == kNone ? open_ : to, positive(worth + now.price[j] - near_.scores[e]), j);
+        }
+        if (now.column_of[from] != kNone && problem_.left[from] != kLogZero && may(kNone))
+            visit(open_, positive(worth - problem_.left[from]), kNone);
+    }
+    static double positive(double x) { return x > 0.0 ? x : 0.0; }
+
+    // The arcs that are shorter than the limit, and the shortest into and out of each node.
+    void list_arcs(const Solution& solution, double limit) {
+        arcs_.clear();
+        listed_.assign(open_ + 1, {});
+        for (std::uint32_t v = solution.first; v <= open_; ++v) {
+            listed_[v].first = static_cast<std::uint32_t>(arcs_.size());
+            each_arc(solution, v, solution.first, [&](std::uint32_t to, double loss, std::uint32_t) {
+                if (loss >= limit) return;
+                arcs_.push_back({loss, to});
+                listed_[v].out = std::min(listed_[v].out, loss);
+                listed_[to].into = std::min(listed_[to].into, loss);
+            });
+            listed_[v].last = static_cast<std::uint32_t>(arcs_.size());
+        }
+    }
+
+    // The length of the shortest cycle through a row that is below the limit, or the limit, along the arcs that are
+    // listed: without rows that are done, and those from which the way back is too far.
+    double shortest_listed(std::uint32_t source, double limit) {
+        const double back = listed_[source].into;
+        return search(
+            source, limit,
+            [&](std::uint32_t v, double distance, const auto& reach) {
+                for (std::uint32_t a = listed_[v].first; a < listed_[v].last; ++a)
+                    if (!listed_[arcs_[a].to].done) reach(arcs_[a].to, distance + arcs_[a].loss, v);
+            },
+            [&](std::uint32_t v) { return std::max(back, listed_[v].out); });
+    }
+
+    // Dijkstra 1959. Distances of nodes that are nearer than the cycle is long are right.
+    template <class Each, class AtLeast>
+    double search(std::uint32_t source, double limit, const Each& each, const AtLeast& at_least) {
         for (const std::uint32_t v : met_) distance_[v] = kFar;
         met_.clear();
         queue_.clear();
@@ -183,21 +188,21 @@ private:
                 last_ = from;
                 return;
             }
-            if (distance >= distance_[v]) return;
+            if (distance >= distance_[v] || distance + at_least(v) >= limit) return;
             if (distance_[v] == kFar) met_.push_back(v);
             distance_[v] = distance;
             before_[v] = from;
             queue_.push_back({distance, v});
             std::push_heap(queue_.begin(), queue_.end(), later);
         };
-        relax(source, 0.0, reach);
+        each(source, 0.0, reach);
         while (!queue_.empty()) {
             std::pop_heap(queue_.begin(), queue_.end(), later);
             const auto [distance, v] = queue_.back();
             queue_.pop_back();
             if (distance >= limit) break;
             if (distance > distance_[v]) continue;
-            relax(v, distance, reach);
+            each(v, distance, reach);
         }
         return limit;
     }
@@ -207,97 +212,72 @@ private:
     };
     static bool later(const Waiting& a, const Waiting& b) { return a.distance > b.distance; }
 
-    template <class Reach>
-    void relax(std::uint32_t from, double distance, const Reach& reach) {
-        const Solution& now = *now_;
-        if (from == open_) {
-            for (std::uint32_t i = 0; i < open_; ++i) {
-                if (state_[i] != kFree) continue;
-                const std::uint32_t j = now.column_of[i];
-                const double loss = j == kNone ? 0.0 : positive(now.price[j] - problem_.right[j]);
-                reach(i, distance + loss, from);
-            }
-            return;
-        }
-        const double worth = now.worth[from];
-        for (std::size_t e = near_.first[from]; e < near_.first[from + 1]; ++e) {
-            if (forbidden_[e]) continue;
-            const std::uint32_t j = near_.columns[e], to = owner_[j];
-            if (to == from) continue;
-            if (to == kNone ? open_done_ : state_[to] != kFree) continue;
-            reach(to == kNone ? open_ : to, distance + positive(worth + now.price[j] - near_.scores[e]), from);
-        }
-        const bool may_leave = now.column_of[from] != kNone && !never_free_[from] && problem_.left[from] != kLogZero;
-        if (may_leave && !open_done_) reach(open_, distance + positive(worth - problem_.left[from]), from);
-    }
-    static double positive(double x) { return x > 0.0 ? x : 0.0; }
-
-    // The first row after a node on the cycle that was found through it.
-    std::uint32_t first_on_cycle(std::uint32_t source) const {
-        std::uint32_t v = last_;
-        while (before_[v] != source) v = before_[v];
-        return v;
-    }
-
-    // The matching of a candidate, with its prices: the cycle is found again, from the row that changes.
+    // The matching of a candidate, with its prices: the cycle is found again.
     Solution exchange(const Solution& from, const Candidate& next) {
-        enter(next.set, from);
-        open_done_ = false;
-        const double length = shortest(next.row, kFar);
-        Solution out = from;
-        out.loss = next.loss;
+        own_columns(from);
+        const std::uint32_t t = next.row;
+        const double length = search(
+            t, kFar,
+            [&](std::uint32_t v, double distance, const auto& reach) {
+                each_arc(from, v, t,
+                         [&](std::uint32_t to, double loss, std::uint32_t) { reach(to, distance + loss, v); });
+            },
+            [](std::uint32_t) { return 0.0; });
+        Solution out{from.column_of, from.worth, from.price, next.loss, t};
+        if (t == from.first) out.not_these = from.not_these;
+        out.not_these.push_back(from.column_of[t]);
         // Distances up to the length of the cycle, seen from the open, go into the prices (Edmonds & Karp 1972).
         const double at_open = std::min(distance_[open_], length);
-        const auto change = [&](std::uint32_t i) { return std::min(i == next.row ? 0.0 : distance_[i], length); };
-        for (std::uint32_t i = 0; i < open_; ++i) {
-            if (state_[i] != kFree) continue;
-            out.worth[i] += change(i) - at_open;
-            if (const std::uint32_t j = from.column_of[i]; j != kNone)
-                out.price[j] -= (i == next.row ? length : change(i)) - at_open;
+        for (std::uint32_t i = t; i < open_; ++i) {
+            const double change = i == t ? 0.0 : std::min(distance_[i], length);
+            out.worth[i] += change - at_open;
+            if (const std::uint32_t j = from.column_of[i]; j != kNone) out.price[j] -= (i == t ? length : change) - at_open;
         }
-        std::uint32_t to = next.row;  // of the cycle, from its last arc on
+        std::uint32_t to = t;  // along the cycle, from its last arc on
         for (std::uint32_t v = last_;; v = before_[v]) {
-            if (v != open_) out.column_of[v] = to == open_ ? unmatched(from, v) : from.column_of[to];
-            if (v == next.row) break;
+            if (v != open_) out.column_of[v] = to == open_ ? unmatched(from, v, t) : from.column_of[to];
+            if (v == t) break;
             to = v;
         }
-        undo(next.set);
         return out;
     }
 
-    // What a row takes that leads into the open: the column or the freedom that loses least.
-    std::uint32_t unmatched(const Solution& from, std::uint32_t row) const {
+    // What a row takes that leads into the open: the column that loses least, or none.
+    std::uint32_t unmatched(const Solution& from, std::uint32_t row, std::uint32_t first) const {
         std::uint32_t best = kNone;
         double least = kFar;
-        for (std::size_t e = near_.first[row]; e < near_.first[row + 1]; ++e) {
-            const std::uint32_t j = near_.columns[e];
-            if (forbidden_[e] || owner_[j] != kNone) continue;
-            const double loss = positive(from.worth[row] + from.price[j] - near_.scores[e]);
-            if (loss >= least) continue;
+        each_arc(from, row, first, [&](std::uint32_t to, double loss, std::uint32_t column) {
+            if (to != open_ || loss >= least) return;
             least = loss;
-            best = j;
-        }
-        const bool may_leave = from.column_of[row] != kNone && !never_free_[row] && problem_.left[row] != kLogZero;
-        if (may_leave && positive(from.worth[row] - problem_.left[row]) < least) best = kNone;
+            best = column;
+        });
         return best;
     }
+
+    struct Arc {
+        double loss;
+        std::uint32_t to;
+    };
+    struct Node {
+        double into = kFar, out = kFar;  // the shortest arcs
+        std::uint32_t first = 0, last = 0;
+        bool done = false;
+    };
 
     const Problem& problem_;
     const NearPairs& near_;
     const std::size_t k_;
     const std::uint32_t open_;
     InterruptCheck check_;
-    std::vector<Set> sets_;
     std::vector<Candidate> heap_;
     std::vector<double> known_;
 
-    // Of the set that is looked into:
-    const Solution* now_ = nullptr;
-    std::vector<std::uint8_t> state_, forbidden_, never_free_;  // of rows, pairs, rows
-    std::vector<std::uint32_t> owner_;                          // of columns
-    bool open_done_ = false;
+    // Of the solution that is looked at:
+    std::vector<std::uint32_t> owner_;  // of columns
+    std::vector<Arc> arcs_;
+    std::vector<Node> listed_;
 
-    // Of the shortest path from a node:
+    // Of the shortest path from a row:
     std::vector<double> distance_;
     std::vector<std::uint32_t> before_, met_;
     std::uint32_t last_ = kNone;
