@@ -55,8 +55,8 @@ linear::ModelChannel channel_of(nb::handle from) {
 // Channels whose units are the attributes of examples: made into an oracle once.
 class PartExamples {
 public:
-    PartExamples(const nb::list& channels, const nb::list& examples, std::size_t min_count, bool merged,
-                 bool by_member) {
+    PartExamples(const nb::list& channels, const nb::list& examples, std::size_t min_count, bool merged, bool by_member,
+                 std::size_t n_lengths) {
         const Variables variables = !merged ? Variables::kPlain : by_member ? Variables::kByMember : Variables::kScaled;
         std::vector<SiteExamples*> sources;
         for (const nb::handle one : examples) sources.push_back(nb::cast<SiteExamples*>(one));
@@ -70,9 +70,14 @@ public:
             channels_.back().rows = {};  // the oracle's
             given_.push_back(std::move(channel.feeds));
         }
-        const auto& starts = sources[0]->sequence_starts;
-        for (std::size_t i = 0; i + 1 < starts.size(); ++i)
-            shapes_.push_back({static_cast<std::uint32_t>(starts[i + 1] - starts[i])});
+        require(n_lengths >= 1 && n_lengths <= sources.size(), "there are not so many examples with lengths");
+        shapes_.resize(sources[0]->n_sequences());
+        for (std::size_t s = 0; s < n_lengths; ++s) {
+            const auto& starts = sources[s]->sequence_starts;
+            require(starts.size() == shapes_.size() + 1, "all examples must have as many sequences");
+            for (std::size_t i = 0; i < shapes_.size(); ++i)
+                shapes_[i].push_back(static_cast<std::uint32_t>(starts[i + 1] - starts[i]));
+        }
     }
 
     // Outputs of all sequences one after the other; `ends`: where each ends.
@@ -205,14 +210,17 @@ private:
 class BoundPartModel {
 public:
     BoundPartModel(const DerivationStructure& structure, const nb::list& channels, const nb::dict& tensors,
-                   unsigned hash_bits) {
+                   unsigned hash_bits, std::size_t n_lengths)
+        : n_sources_(n_lengths) {
+        require(n_lengths >= 1, "there must be a source with lengths");
         held_.take(tensors);
         std::vector<linear::ModelChannel> read;
         for (const nb::handle spec : channels) {
             read.push_back(channel_of(spec));
             n_sources_ = std::max(n_sources_, read.back().source + 1);
         }
-        model_ = std::make_unique<PartModel>(shared(structure), std::move(read), held_.views(), hash_bits);
+        model_ =
+            std::make_unique<PartModel>(shared(structure), std::move(read), held_.views(), hash_bits, n_lengths);
     }
 
     const PartModel& model() const { return *model_; }
@@ -431,9 +439,11 @@ private:
 
 void bind_part_models(nb::module_& m) {
     nb::class_<PartExamples>(m, "PartExamples", "Channels whose units are the attributes of examples.")
-        .def(nb::init<const nb::list&, const nb::list&, std::size_t, bool, bool>(), nb::arg("channels"),
+        .def(nb::init<const nb::list&, const nb::list&, std::size_t, bool, bool, std::size_t>(), nb::arg("channels"),
              nb::arg("examples"), nb::arg("min_count") = 1, nb::arg("merged") = false, nb::arg("by_member") = false,
-             "`merged`: attributes that always occur together are one variable, `by_member` the weight of each.")
+             nb::arg("n_lengths") = 1,
+             "`merged`: attributes that always occur together are one variable, `by_member` the weight of each. The "
+             "shape of an example is its lengths in the first `n_lengths` examples.")
         .def("oracle", &PartExamples::oracle, nb::arg("structure"), nb::arg("outputs"), nb::arg("ends"),
              nb::arg("weights") = nb::none(), nb::arg("combinations") = "seen", "What learners see, once.")
         .def("label_oracle", &PartExamples::label_oracle, nb::arg("structure"), nb::arg("tokens"), nb::arg("order"),
@@ -449,8 +459,9 @@ void bind_part_models(nb::module_& m) {
             },
             nb::arg("oracle"), nb::arg("tensors"), "Weights that start from another model with the same codes.");
     nb::class_<BoundPartModel>(m, "PartModel", "A trained model of any structure: immutable, for many threads at once.")
-        .def(nb::init<const DerivationStructure&, const nb::list&, const nb::dict&, unsigned>(), nb::arg("structure"),
-             nb::arg("channels"), nb::arg("tensors"), nb::arg("hash_bits") = 0)
+        .def(nb::init<const DerivationStructure&, const nb::list&, const nb::dict&, unsigned, std::size_t>(),
+             nb::arg("structure"), nb::arg("channels"), nb::arg("tensors"), nb::arg("hash_bits") = 0,
+             nb::arg("n_lengths") = 1, "The shape of an example is its lengths in the first `n_lengths` sources.")
         .def("scores", &BoundPartModel::scores, nb::arg("sources"), nb::arg("n_jobs") = 1,
              "Scores of all parts of each sequence.")
         .def("known", &BoundPartModel::known, nb::arg("sources"))

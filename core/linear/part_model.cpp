@@ -21,10 +21,9 @@ std::size_t offset(const std::vector<Block>& blocks, std::size_t of) {
 }  // namespace
 
 PartModel::PartModel(std::shared_ptr<const DerivationStructure> structure, std::vector<ModelChannel> channels,
-                     const Tensors& tensors, unsigned hash_bits)
-    : structure_(std::move(structure)) {
-    const std::uint32_t one = 1;
-    const std::vector<Block> blocks = structure_->blocks({&one, 1});
+                     const Tensors& tensors, unsigned hash_bits, std::size_t n_lengths)
+    : structure_(std::move(structure)), n_lengths_(n_lengths) {
+    const std::vector<Block> blocks = structure_->blocks(std::vector<std::uint32_t>(n_lengths, 1));
     for (ModelChannel& channel : channels) {
         const Channel& feeds = channel.feeds;
         const std::string prefix = "channel." + feeds.name;
@@ -69,9 +68,12 @@ void PartModel::expect(std::size_t n_sites) const {
 void PartModel::scores(const Sources& sources, std::size_t first, std::size_t last, Scratch& space,
                        std::span<std::vector<double>> out) const {
     std::vector<std::vector<Block>> blocks;
+    std::vector<std::uint32_t> shape;
     for (std::size_t i = first; i < last; ++i) {
-        const auto length = static_cast<std::uint32_t>(sources[0]->length(i));
-        blocks.push_back(structure_->blocks({&length, 1}));
+        shape.clear();
+        for (const Source* source : sources.first(n_lengths_))
+            shape.push_back(static_cast<std::uint32_t>(source->length(i)));
+        blocks.push_back(structure_->blocks(shape));
         std::size_t n_parts = 0;
         for (const Block& block : blocks.back()) n_parts += block.size();
         out[i - first].assign(n_parts, 0.0);

@@ -31,7 +31,7 @@ class PartModel {
 public:
     // Reads the tensors channel.NAME.*; throws std::invalid_argument unless they fit the channels and the structure.
     PartModel(std::shared_ptr<const DerivationStructure> structure, std::vector<ModelChannel> channels,
-              const Tensors& tensors, unsigned hash_bits);
+              const Tensors& tensors, unsigned hash_bits, std::size_t n_lengths = 1);
 
     const DerivationStructure& structure() const { return *structure_; }
     std::size_t n_channels() const { return channels_.size(); }
@@ -39,8 +39,8 @@ public:
     const WeightRows& rows(std::string_view channel) const;
     bool has(std::string_view channel) const;
 
-    // The scores of all parts of each sequence, whose shape is its length in the first source. The same bits for any
-    // n_jobs.
+    // The scores of all parts of each sequence, whose shape is its lengths in the first n_lengths sources. The same bits
+    // for any n_jobs.
     using Sources = std::span<const Source* const>;
     std::vector<std::vector<double>> scores(const Sources& sources, std::size_t n_jobs) const;
 
@@ -63,6 +63,7 @@ private:
 
     std::shared_ptr<const DerivationStructure> structure_;
     std::vector<Held> channels_;
+    std::size_t n_lengths_;
     mutable std::atomic<std::size_t> n_scored_{0};
     mutable std::once_flag expanding_;
     mutable std::atomic<bool> expanded_{false};

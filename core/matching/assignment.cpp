@@ -155,7 +155,8 @@ bool Assignment::bid() {
 
 // The shortest path from a row to a column that is free, or to a row that may stay free; then rows along it move on.
 //
-//     columns_:  [0, done) distances are final  [done, near) at the least distance, to be gone on from  [near, ..) others
+//     columns_:  [0, done) distances are final  [done, near) at the least distance, to be gone on from  [near, ..)
+//     others
 bool Assignment::augment(std::uint32_t start) {
     const double* here = row(start);
     for (std::uint32_t j = 0; j < n_columns_; ++j) {

@@ -3,10 +3,10 @@
 //     scores   [row][column], -inf forbids; there are as many columns as rows or more, unless rows may stay free
 //     free     [row] what staying free scores, -inf: it must not. Empty: no row may
 //
-// Shortest augmenting paths after a start that decides most rows (Jonker & Volgenant 1987): prices of columns rise until
-// every row has one of the columns that are best for it, score less price. A row alone may stay free, so no path goes on
-// from there. Prices of columns that no row has are zero unless all columns are taken. Rows are looked at in order, and
-// of equal columns the lowest is taken first: the same scores give the same answer.
+// Shortest augmenting paths after a start that decides most rows (Jonker & Volgenant 1987): prices of columns rise
+// until every row has one of the columns that are best for it, score less price. A row alone may stay free, so no path
+// goes on from there. Prices of columns that no row has are zero unless all columns are taken. Rows are looked at in
+// order, and of equal columns the lowest is taken first: the same scores give the same answer.
 #pragma once
 
 #include <cstddef>

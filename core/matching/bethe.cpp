@@ -61,7 +61,8 @@ BetheSums bethe(const Problem& problem, std::size_t iterations, double tolerance
         }
         found.converged = change < tolerance;
     }
-    // The free energy of the beliefs: mean loss and entropies of rows and columns, less those of pairs, which both have.
+    // The free energy of the beliefs: mean loss and entropies of rows and columns, less those of pairs, which both
+    // have.
     std::ranges::fill(out, 0.0);
     std::vector<double> row_left(n, 1.0), column_left(m, 1.0);
     CompensatedSum log_z;

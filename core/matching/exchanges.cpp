@@ -133,7 +133,9 @@ private:
             return;
         }
         const bool limited = from == now.first && !now.not_these.empty();
-        const auto may = [&](std::uint32_t j) { return !limited || std::ranges::find(now.not_these, j) == now.not_these.end(); };
+        const auto may = [&](std::uint32_t j) {
+            return !limited || std::ranges::find(now.not_these, j) == now.not_these.end();
+        };
         const double worth = now.worth[from];
         for (std::size_t e = near_.first[from]; e < near_.first[from + 1]; ++e) {
             const std::uint32_t j = near_.columns[e], to = owner_[j];
@@ -231,7 +233,8 @@ private:
         for (std::uint32_t i = t; i < open_; ++i) {
             const double change = i == t ? 0.0 : std::min(distance_[i], length);
             out.worth[i] += change - at_open;
-            if (const std::uint32_t j = from.column_of[i]; j != kNone) out.price[j] -= (i == t ? length : change) - at_open;
+            if (const std::uint32_t j = from.column_of[i]; j != kNone)
+                out.price[j] -= (i == t ? length : change) - at_open;
         }
         std::uint32_t to = t;  // along the cycle, from its last arc on
         for (std::uint32_t v = last_;; v = before_[v]) {

@@ -48,7 +48,9 @@ void SubsetSums::weigh(const Problem& problem) {
         (rows_are_bits_ ? rest_ : stay_).push_back(std::exp(-problem.left_loss(i)));
     for (std::size_t j = 0; j < problem.n_columns; ++j)
         (rows_are_bits_ ? stay_ : rest_).push_back(std::exp(-problem.right_loss(j)));
-    const auto none = [](std::span<const double> of) { return std::ranges::all_of(of, [](double x) { return x == 0.0; }); };
+    const auto none = [](std::span<const double> of) {
+        return std::ranges::all_of(of, [](double x) { return x == 0.0; });
+    };
     square_ = n_bits_ == n_steps_ && none(stay_) && none(rest_);
 }
 

@@ -57,7 +57,8 @@ struct AlignmentFamily {
 
     void parts_of(Shape shape, std::span<const std::uint32_t> rows, Parts& parts) const {
         const Sizes sizes(shape);
-        if (rows.size() % 2 != 0) throw std::invalid_argument("an alignment is pairs of a source and a target position");
+        if (rows.size() % 2 != 0)
+            throw std::invalid_argument("an alignment is pairs of a source and a target position");
         std::size_t i = 0, j = 0;
         const auto gaps = [&](std::size_t to_i, std::size_t to_j) {
             if (affine && i < to_i) parts.push_back(sizes.deletion_open(i));
@@ -107,7 +108,9 @@ struct AlignmentFamily {
 
         std::size_t n_nodes() const { return 3 * (sizes.n + 1) * (sizes.m + 1) + 1; }
         std::size_t covered(std::size_t v) const { return v / 3 / (sizes.m + 1); }
-        std::size_t node(State state, std::size_t i, std::size_t j) const { return 3 * (i * (sizes.m + 1) + j) + state; }
+        std::size_t node(State state, std::size_t i, std::size_t j) const {
+            return 3 * (i * (sizes.m + 1) + j) + state;
+        }
 
         Part node_part(std::size_t v) const {
             const std::size_t i = v / 3 / (sizes.m + 1), j = v / 3 % (sizes.m + 1);
@@ -147,6 +150,116 @@ struct AlignmentFamily {
         }
     };
     Program program(Shape shape) const { return {Sizes(shape), affine, free_ends}; }
+
+    struct Space {
+        std::vector<double> masked, paired, deleted;  // by column, of the row before and then of this one
+        std::vector<std::uint8_t> from;               // by row and column
+    };
+
+    // The best alignment row by row. Of each cell a byte remembers where its three states came from:
+    //
+    //     bits 0-1  paired: from which state, or 3 where it is the first     bit 2  deleted: opened by a pair, or 0
+    //     bits 3-4  inserted: from which state
+    //
+    // Sums and the order of comparisons are those of the recursions, so the answer is the same to the last bit.
+    bool best(Shape shape, const PartScores& scores, Space& space, Answer& answer) const {
+        const Sizes sizes(shape);
+        const std::size_t n = sizes.n, m = sizes.m;
+        const double* given = scores.masked(space.masked);
+        const double *deletions = given + n * m, *insertions = deletions + n, *opens = insertions + m;
+        space.paired.assign(m + 1, kLogZero);
+        space.deleted.assign(m + 1, kLogZero);
+        space.from.resize((n + 1) * (m + 1));
+        double* paired = space.paired.data();
+        double* deleted = space.deleted.data();
+        std::vector<double> inserted_before(m + 1, kLogZero), inserted_here(m + 1);
+        double highest = free_ends ? 0.0 : kLogZero;  // of free ends: without pairs
+        std::size_t end_i = 0, end_j = 0;
+        InterruptCheck check;
+        for (std::size_t i = 0; i <= n; ++i) {
+            check();
+            std::uint8_t* from = space.from.data() + i * (m + 1);
+            const double* row = given + (i > 0 ? (i - 1) * m : 0);
+            const double alone = i > 0 ? deletions[i - 1] : 0.0;
+            const double open_here = affine && i > 0 ? opens[i - 1] : 0.0;
+            double diagonal_paired = kLogZero, diagonal_deleted = kLogZero;  // of the row before, one column back
+            double inserted = kLogZero;
+            for (std::size_t j = 0; j <= m; ++j) {
+                std::uint8_t code = 0;
+                double here = !free_ends && i == 0 && j == 0 ? 0.0 : kLogZero, gap = kLogZero;
+                if (i > 0 && j > 0) {
+                    double before = free_ends ? 0.0 : kLogZero;
+                    code = 3;
+                    if (diagonal_paired > before) before = diagonal_paired, code = kPaired;
+                    if (diagonal_deleted > before) before = diagonal_deleted, code = kDeleted;
+                    if (inserted_before[j - 1] > before) before = inserted_before[j - 1], code = kInserted;
+                    here = before + row[j - 1];
+                    if (free_ends && here > highest) {
+                        highest = here;
+                        end_i = i;
+                        end_j = j;
+                    }
+                }
+                if (j > 0) {
+                    const double open = affine ? opens[n + j - 1] : 0.0;
+                    const double by_pair = paired[j - 1] + open, by_gap = deleted[j - 1] + open;
+                    double best = by_pair;
+                    std::uint8_t state = kPaired;
+                    if (by_gap > best) best = by_gap, state = kDeleted;
+                    if (inserted > best) best = inserted, state = kInserted;
+                    inserted = best + insertions[j - 1];
+                    code |= static_cast<std::uint8_t>(state << 3);
+                }
+                diagonal_paired = paired[j];
+                diagonal_deleted = deleted[j];
+                if (i > 0) {
+                    const double opened = diagonal_paired + open_here;
+                    const bool goes_on = diagonal_deleted > opened;
+                    gap = (goes_on ? diagonal_deleted : opened) + alone;
+                    code |= static_cast<std::uint8_t>(goes_on << 2);
+                }
+                paired[j] = here;
+                deleted[j] = gap;
+                inserted_here[j] = inserted;
+                from[j] = code;
+            }
+            inserted_before.swap(inserted_here);
+        }
+        State state = kPaired;
+        if (!free_ends) {
+            highest = paired[m];
+            if (deleted[m] > highest) highest = deleted[m], state = kDeleted;
+            if (inserted_before[m] > highest) highest = inserted_before[m], state = kInserted;
+            end_i = n;
+            end_j = m;
+        }
+        answer.score = highest;
+        if (highest == kLogZero) return true;
+        trace(sizes, space, state, end_i, end_j, answer.parts);
+        return true;
+    }
+
+    void trace(const Sizes& sizes, const Space& space, State state, std::size_t i, std::size_t j, Parts& parts) const {
+        while (i > 0 || j > 0) {
+            const std::uint8_t code = space.from[i * (sizes.m + 1) + j];
+            if (state == kPaired) {
+                parts.push_back(sizes.pair(--i, --j));
+                if ((code & 3) == 3) break;
+                state = static_cast<State>(code & 3);
+            } else if (state == kDeleted) {
+                parts.push_back(sizes.deletion(--i));
+                state = code >> 2 & 1 ? kDeleted : kPaired;
+                if (affine && state == kPaired) parts.push_back(sizes.deletion_open(i));
+            } else {
+                parts.push_back(sizes.insertion(--j));
+                state = static_cast<State>(code >> 3);
+                if (affine && state != kInserted) parts.push_back(sizes.insertion_open(j));
+            }
+        }
+        std::ranges::sort(parts);
+    }
+
+    bool sums(Shape, const PartScores&, Space&, double&, double*) const { return false; }
 };
 
 }  // namespace

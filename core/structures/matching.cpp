@@ -118,7 +118,8 @@ public:
             expected = p.data();
         }
         own.marginals(problem, {expected, n});
-        for (std::size_t part = 0; variance && part < n; ++part) variance[part] = expected[part] * (1.0 - expected[part]);
+        for (std::size_t part = 0; variance && part < n; ++part)
+            variance[part] = expected[part] * (1.0 - expected[part]);
         return log_z;
     }
 

@@ -372,10 +372,23 @@ class PartStructure:
         """
 
     @staticmethod
+    def matching() -> PartStructure:
+        """Bipartite matchings; see core/structures/matching.cpp."""
+
+    @staticmethod
+    def alignment(affine: bool = False, free_ends: bool = False) -> PartStructure:
+        """
+        Monotone alignments of two sequences; see core/structures/alignment.cpp.
+        """
+
+    @staticmethod
     def grammar(n_symbols: int, n_inner: int, n_terminals: int, n_codes: int, rules: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> PartStructure:
         """
         Derivations of a grammar; see core/structures/grammar.cpp. 2^32 - 1 stands for none.
         """
+
+    def has_sums(self, shape: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> bool:
+        """Whether sums over all outputs of a shape are within reach."""
 
     def blocks(self, arg: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], /) -> list:
         """Name, sites and codes of each kind of parts."""
@@ -416,6 +429,11 @@ def sibling_sites(shape: Annotated[NDArray[numpy.uint32], dict(shape=(None,), or
 
 def grandparent_sites(shape: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.int64]:
     """Grandparent, head and modifier of every site."""
+
+def bethe_matching(shape: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], iterations: int, tolerance: float) -> object:
+    """
+    Sums over matchings as Bethe approximates them: log partition, beliefs by part, whether they converged, and after how many iterations; None where there is no matching.
+    """
 
 class NGrams:
     """
@@ -799,9 +817,9 @@ class AskedOracle(Oracle):
 class PartExamples:
     """Channels whose units are the attributes of examples."""
 
-    def __init__(self, channels: list, examples: list, min_count: int = 1, merged: bool = False, by_member: bool = False) -> None:
+    def __init__(self, channels: list, examples: list, min_count: int = 1, merged: bool = False, by_member: bool = False, n_lengths: int = 1) -> None:
         """
-        `merged`: attributes that always occur together are one variable, `by_member` the weight of each.
+        `merged`: attributes that always occur together are one variable, `by_member` the weight of each. The shape of an example is its lengths in the first `n_lengths` examples.
         """
 
     def oracle(self, structure: PartStructure, outputs: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], ends: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, combinations: str = 'seen') -> LinearOracle:
@@ -819,7 +837,10 @@ class PartExamples:
 class PartModel:
     """A trained model of any structure: immutable, for many threads at once."""
 
-    def __init__(self, structure: PartStructure, channels: list, tensors: dict, hash_bits: int = 0) -> None: ...
+    def __init__(self, structure: PartStructure, channels: list, tensors: dict, hash_bits: int = 0, n_lengths: int = 1) -> None:
+        """
+        The shape of an example is its lengths in the first `n_lengths` sources.
+        """
 
     def scores(self, sources: list, n_jobs: int = 1) -> list:
         """Scores of all parts of each sequence."""

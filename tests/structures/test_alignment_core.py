@@ -64,7 +64,7 @@ def test_parts_of_outputs_and_back(case):
 
 @pytest.mark.parametrize("output", [(0,), (0, 0, 0, 1), (1, 1, 0, 2), (1, 1, 2, 0), (2, 0), (0, 3)])
 def test_what_is_no_alignment_is_refused(output):
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="pair"):
         STRUCTURES[False, False].parts_of(shape(2, 3), shape(*output))
 
 
@@ -118,5 +118,8 @@ def test_identities_of_longer_sequences(key, spread):
     np.testing.assert_allclose(highest[best[0][0]], best[0][1], rtol=1e-12)
     for part in np.flatnonzero(used)[::217]:
         step = np.eye(len(scores))[part] * 1e-5
-        ends = [structure.log_partition(shape(n, m), np.where(np.isneginf(scores), scores, scores + s)) for s in (step, -step)]
+        ends = [
+            structure.log_partition(shape(n, m), np.where(np.isneginf(scores), scores, scores + s))
+            for s in (step, -step)
+        ]
         np.testing.assert_allclose((ends[0] - ends[1]) / 2e-5, p[part], atol=1e-5)

@@ -1,5 +1,6 @@
 """Pictures. matplotlib is imported only when one is drawn."""
 
+from trelliswork.plots.pairs import pairs
 from trelliswork.plots.score_curves import Curve, score_curves
 from trelliswork.plots.trees import arcs, arcs_svg, tree, tree_svg
 from trelliswork.plots.trellis import trellis
@@ -10,6 +11,7 @@ __all__ = [
     "arcs",
     "arcs_svg",
     "decoding_cost",
+    "pairs",
     "score_curves",
     "tree",
     "tree_svg",
