@@ -282,6 +282,9 @@ class Alignment(PartScores[AlignedPairs]):
         n, m = self.lengths
         return parts[: n * m].reshape(n, m)
 
+    def _sampled(self, output: Numbers) -> Any:
+        return self._answer(output, self.score(output.reshape(-1, 2)))
+
     def _answer(self, output: Numbers, score: float) -> AlignedPairs:
         return AlignedPairs(output.reshape(-1, 2).astype(np.int32), score, self.lengths)
 

@@ -369,6 +369,9 @@ class Matching(PartScores[MatchedPairs]):
     def _shaped(self, parts: FloatArray, join: np.ufunc, nothing: float) -> FloatArray:
         return self._split(parts)[0]
 
+    def _sampled(self, output: Numbers) -> Any:
+        return self._answer(output, self.score(output.reshape(-1, 2)))
+
     def _answer(self, output: Numbers, score: float) -> MatchedPairs:
         return MatchedPairs(output.reshape(-1, 2).astype(np.int32), score)
 
