@@ -90,7 +90,9 @@ def test_costs_and_constraints():
     ]
     assert limited.log_partition() == pytest.approx(np.logaddexp.reduce(kept))
     band = np.abs(np.subtract.outer(np.arange(3), np.arange(3))) <= 0
-    assert (one.constrained(allowed=band).argmax().pairs[:, 0] == one.constrained(allowed=band).argmax().pairs[:, 1]).all()
+    assert (
+        one.constrained(allowed=band).argmax().pairs[:, 0] == one.constrained(allowed=band).argmax().pairs[:, 1]
+    ).all()
 
 
 def test_bad_input_is_refused():
@@ -105,7 +107,10 @@ def test_bad_input_is_refused():
         (lambda: one.augmented([(0, 0)], cost="none"), "cost"),
         (lambda: one.score([(0, 9)]), "pair"),
         (lambda: tw.Alignment([[0.0]], free_ends=True).constrained(forced=[(0, 0)]), "ends are free"),
-        (lambda: tw.Alignment(np.broadcast_to(0.0, (40_000, 40_000))[:, :0].reshape(40_000, 0)).score([(0, 0)]), "pair"),
+        (
+            lambda: tw.Alignment(np.broadcast_to(0.0, (40_000, 40_000))[:, :0].reshape(40_000, 0)).score([(0, 0)]),
+            "pair",
+        ),
     ]:
         with pytest.raises(tw.InvalidInput, match=message):
             call()
