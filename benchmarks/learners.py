@@ -16,7 +16,7 @@
 | spanning | the same without direction; a class in Python scores edges, `tw.SpanningTree` decodes | edges found |
 | brackets | the same as constituents, a phrase for each word that has modifiers | F1 of brackets |
 | grammar | the same as derivations of a grammar over tags, whose rules have weights; by `tw.Grammar` | heads found |
-| matching | which of eight words is meant by which of eight misspellings; a class in Python, by `tw.Matching` | pairs found |
+| matching | which of eight words eight misspellings mean; a class in Python, by `tw.Matching` | pairs found |
 | alignment | which letter of a misspelling stands for which of the word; `tw.Aligner` | F1 of pairs |
 
 Parameters are the learners' own defaults; a cell stops after the epoch in which its time is up (marked *). Where there

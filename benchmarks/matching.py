@@ -4,7 +4,7 @@
 
 | table | ours | peer |
 | --- | --- | --- |
-| best matching | `Matching(scores).argmax()`, from the array to the pairs | `lap.lapjv(-scores)`, SciPy's `linear_sum_assignment` |
+| best | `Matching(scores).argmax()`, from the array to the pairs | `lapjv(costs)`, `linear_sum_assignment(costs)` |
 | k best | `Matching(scores).kbest(k)` | the time of our best one |
 | sums | `Matching(scores).log_partition()` and `.marginals()` | 2^n n |
 | alignment | `Alignment(pairs, ...)`: best, sums, marginals | n^2 |
@@ -71,7 +71,8 @@ def further() -> None:
         scores = np.random.default_rng(n).random((n, n))
         for k in (10, 100) if n != 100 else (2, 10, 100, 1000):
             one, many = alternating(
-                lambda scores=scores: tw.Matching(scores).argmax(), lambda scores=scores, k=k: tw.Matching(scores).kbest(k)
+                lambda scores=scores: tw.Matching(scores).argmax(),
+                lambda scores=scores, k=k: tw.Matching(scores).kbest(k),
             )
             rows.append([f"n={n}, k={k}", 1e6 * one, 1e6 * many, many / one, 1e6 * (many - one) / (k - 1)])
     head = ["size", "best", "k best", "times the best", "each further one"]

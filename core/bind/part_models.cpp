@@ -219,8 +219,7 @@ public:
             read.push_back(channel_of(spec));
             n_sources_ = std::max(n_sources_, read.back().source + 1);
         }
-        model_ =
-            std::make_unique<PartModel>(shared(structure), std::move(read), held_.views(), hash_bits, n_lengths);
+        model_ = std::make_unique<PartModel>(shared(structure), std::move(read), held_.views(), hash_bits, n_lengths);
     }
 
     const PartModel& model() const { return *model_; }

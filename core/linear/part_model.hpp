@@ -39,8 +39,8 @@ public:
     const WeightRows& rows(std::string_view channel) const;
     bool has(std::string_view channel) const;
 
-    // The scores of all parts of each sequence, whose shape is its lengths in the first n_lengths sources. The same bits
-    // for any n_jobs.
+    // The scores of all parts of each sequence, whose shape is its lengths in the first n_lengths sources. The same
+    // bits for any n_jobs.
     using Sources = std::span<const Source* const>;
     std::vector<std::vector<double>> scores(const Sources& sources, std::size_t n_jobs) const;
 

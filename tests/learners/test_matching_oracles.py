@@ -1,5 +1,6 @@
 """Matchings and alignments in training: the same as on lists of all outputs, for every learner."""
 
+import itertools
 import warnings
 
 import numpy as np
@@ -61,10 +62,10 @@ class Problem:
 
     def features(self, i, counts):
         ends = np.cumsum([0, *self.blocks[i]])
-        return np.concatenate([counts[a:b] @ self.rows[i][a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)])
+        return np.concatenate([counts[a:b] @ self.rows[i][a:b] for a, b in itertools.pairwise(ends)])
 
     def cost(self, i, output):
-        """One for each pair that gold has not; a half for each end of a pair of gold that has a part for being alone."""
+        """One for each pair that gold has not; a half for each end of a pair of gold that stands alone."""
         listing = dict(self.listed[i])
         n, m = self.shapes[i][:2].tolist()
         gold, found = (set(zip(y[::2], y[1::2], strict=True)) for y in (self.listed[i][self.gold[i]][0], output))
@@ -134,7 +135,8 @@ def large(n):
     shape, gold = np.array([n, n], dtype=np.uint32), np.repeat(np.arange(n, dtype=np.uint32), 2)
     rows = np.concatenate([np.eye(n).ravel(), np.full(n * n, 0.5)]).reshape(2, -1).T
     channel = (
-        "pairs", 0, "each", 0, 1, 2, np.empty(0, dtype=np.int64), np.array([0, n * n]), np.cumsum([0, *(rows != 0).sum(axis=1)]),
+        "pairs", 0, "each", 0, 1, 2, np.empty(0, dtype=np.int64), np.array([0, n * n]),
+        np.cumsum([0, *(rows != 0).sum(axis=1)]),
         np.concatenate([np.flatnonzero(row) for row in rows]).astype(np.int64), rows[rows != 0],
     )  # fmt: skip
     return _core.LinearOracle(structure, [shape], [gold], np.ones(1), [channel], "all")

@@ -1,5 +1,7 @@
 """Answers about scores of parts from a list of all outputs: too simple to be wrong."""
 
+import itertools
+
 import numpy as np
 
 
@@ -44,7 +46,7 @@ def check_every_answer(structure, shape, listed, k, seed):
     scores, close = listed.scores, dict(rtol=1e-11, atol=listed.tolerance)
     found = structure.best(shape, scores, k)
     np.testing.assert_allclose([score for _, score in found], listed.best(k), **close)
-    assert all(a[1] >= b[1] for a, b in zip(found, found[1:], strict=False))
+    assert all(a[1] >= b[1] for a, b in itertools.pairwise(found))
     outputs = [tuple(structure.output_of(shape, parts).tolist()) for parts, _ in found]
     assert len(set(outputs)) == len(found)
     totals = dict(zip(listed.outputs, listed.totals, strict=True))

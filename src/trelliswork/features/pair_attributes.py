@@ -37,15 +37,15 @@ def describe_tokens(source: Sequence[Any], target: Sequence[Any]) -> PairAttribu
     >>> found.deletions[0]
     ['alone', '=a', 'vowel', ' a']
     """
-    sides = [[_word(item) for item in side] for side in (source, target)]
-    if any(word is None for side in sides for word in side):
+    sides: list[list[str]] = [list(source), list(target)]
+    if not all(isinstance(word, str) for side in sides for word in side):
         return _of_attributes(source, target)
     a: list[Any] = [None, *sides[0], None]
     b: list[Any] = [None, *sides[1], None]
     classes = [[_class(word) for word in side] for side in sides]
     pairs = []
-    for i, (x, of_x) in enumerate(zip(*(sides[0], classes[0]), strict=True), 1):
-        for j, (y, of_y) in enumerate(zip(*(sides[1], classes[1]), strict=True), 1):
+    for i, (x, of_x) in enumerate(zip(sides[0], classes[0], strict=True), 1):
+        for j, (y, of_y) in enumerate(zip(sides[1], classes[1], strict=True), 1):
             found = ["same" if x == y else "same letters" if x.lower() == y.lower() else f"{x}>{y}", f"{of_x}>{of_y}"]
             if x != y:
                 found.append("other")
@@ -111,10 +111,6 @@ def describe_by(features: Callable[[Any, Any], Any], source: Any, target: Any, p
             f"insertions, but the lengths are {len(source)} and {len(target)}."
         )
     return described
-
-
-def _word(item: Any) -> str | None:
-    return item if isinstance(item, str) else None
 
 
 def _class(word: str) -> str:

@@ -44,7 +44,7 @@ def described(x: Any, features: Any, place: str) -> PairAttributes:
     for side, name in zip(x, ("source", "target"), strict=True):
         if not isinstance(side, (str, list, tuple)):
             raise InvalidInput(f"the {name} of {place} is {shown(side)}; expected a string or a list of tokens.")
-    return describe_tokens(*x) if features == "tokens" else describe_by(features, *x, place)
+    return describe_tokens(x[0], x[1]) if features == "tokens" else describe_by(features, x[0], x[1], place)
 
 
 def alignment_sources(

@@ -100,11 +100,11 @@ class Alignment(PartScores[AlignedPairs]):
         n, m = array.shape
         if 3 * (n + 1) * (m + 1) >= 2**32 - 1:
             raise InvalidInput(
-                f"pairs has shape {array.shape}: alignments of that length would take {n * m / 1e9:.0f} GB for the best "
+                f"pairs has shape {array.shape}: alignments of that length take {n * m / 1e9:.0f} GB for the best "
                 f"and {100 * n * m / 1e9:.0f} GB for sums. Align pieces."
             )
         checks.require_scores("pairs", array)
-        given = [("deletions", deletions, n), ("insertions", insertions, m)]
+        given: list[tuple[str, Any, int]] = [("deletions", deletions, n), ("insertions", insertions, m)]
         affine = deletion_opens is not None or insertion_opens is not None
         if affine:
             given += [("deletion_opens", deletion_opens, n), ("insertion_opens", insertion_opens, m)]
@@ -299,6 +299,6 @@ class Alignment(PartScores[AlignedPairs]):
     def _refuse_impossible(self) -> NoReturn:
         place = self._structure.dead_end(self._shape, self._scores)
         raise Unsatisfiable(
-            f"every alignment is forbidden: none gets past source item {place}. Look at the -inf scores of its pairs and "
-            "of deletions and insertions there."
+            f"every alignment is forbidden: none gets past source item {place}. Look at the -inf scores of its pairs, "
+            "and of deletions and insertions there."
         )

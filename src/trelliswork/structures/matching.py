@@ -178,7 +178,7 @@ class Matching(PartScores[MatchedPairs]):
     def log_partition(self) -> float:
         """Return the log of the sum of exp(score) over all matchings; -inf when all are forbidden.
 
-        Exact where that is within reach; see `sums`. Otherwise Bethe's with ``approximate="bethe"``, and refused without.
+        Exact where that is within reach; see `sums`. Otherwise Bethe's with ``approximate="bethe"``, or refused.
         """
         if self.sums_are_exact:
             return super().log_partition()
@@ -213,7 +213,7 @@ class Matching(PartScores[MatchedPairs]):
             n, m = self.scores.shape
             raise InvalidInput(
                 f"there are too many matchings of {n} and {m} to be summed exactly: the smaller side may have 20. "
-                'Give approximate="bethe" for Bethe\'s approximation of log_partition, marginals, log_prob and entropy; '
+                'Give approximate="bethe" for Bethe\'s approximation of log_partition, marginals, log_prob, entropy; '
                 "argmax, kbest and max_marginals are exact for any size."
             )
 
@@ -386,6 +386,6 @@ class Matching(PartScores[MatchedPairs]):
         place, n = self._structure.dead_end(self._shape, self._scores), len(self.scores)
         name = f"row {place}" if place < n else f"column {place - n}"
         raise Unsatisfiable(
-            f"every matching is forbidden: {name} cannot be matched beside the others. Look at its -inf scores, or let it "
-            "be unmatched: unmatched_left and unmatched_right say what that scores."
+            f"every matching is forbidden: {name} cannot be matched beside the others. Look at its -inf scores, or let "
+            "it be unmatched: unmatched_left and unmatched_right say what that scores."
         )

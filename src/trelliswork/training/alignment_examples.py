@@ -128,7 +128,8 @@ def gold_pairs(y: Any, lengths: Sequence[tuple[int, int]], argument: str = "y") 
         rows = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
         if (np.diff(rows, axis=0) <= 0).any():
             raise InvalidInput(
-                f"{argument}[{k}] has pairs that cross, or an item in two of them: an alignment goes forward on both sides."
+                f"{argument}[{k}] has pairs that cross, or an item in two of them: an alignment goes forward on "
+                "both sides."
             )
         found.append(rows)
     return found
