@@ -94,7 +94,7 @@ void Assignment::transfer() {
 bool Assignment::bid() {
     std::vector<std::uint32_t> left;
     std::size_t next = 0, tries = 0;
-    const std::size_t n = waiting_.size(), most = 2 * n_columns_ + 8;
+    const std::size_t n = waiting_.size();
     while (next < n) {
         check_();
         const std::uint32_t i = waiting_[next];
@@ -141,8 +141,9 @@ bool Assignment::bid() {
         column_of[i] = first_column;
         if (driven == kNone) continue;
         column_of[driven] = kNone;
-        // Driven out by a higher price, a row bids again at once; not for ever, where rounding keeps prices down.
-        if (moves && tries < most * n)
+        // Driven out by a higher price, a row bids again at once. Not for ever: where many rows want the same columns,
+        // prices rise by little, and paths are shorter.
+        if (moves && tries < n_columns_)
             waiting_[--next] = driven;
         else
             left.push_back(driven);
