@@ -20,6 +20,8 @@
 | loopy graph | nine grey levels of the pixels of the digits, seen with noise, 8 x 8; searched by TRW-S | accuracy |
 | strips | which cells of noisy pictures are inside of discs? Five rows: all answers are exact | cells found |
 | grid | the same, 48 rows: best labels by a minimum cut, so weights of pairs must not be negative | cells found |
+| matching | which of eight words eight misspellings mean; a class in Python, by `tw.Matching` | pairs found |
+| alignment | which letter of a misspelling stands for which of the word; `tw.Aligner` | F1 of pairs |
 
 Parameters are the learners' own defaults; a cell stops after the epoch in which its time is up (marked *). Where there
 is no score, a footnote has the sentence with which the learner was refused.
@@ -336,6 +338,41 @@ class Rules(tw.Structure):
         return found
 
 
+class WordPairs(tw.Structure):
+    """Which word is meant by which misspelling. A part is a pair of both; features are what their letters share."""
+
+    names = ("common letters", "common pairs", "same first", "same last", "length")
+    n_features = len(names)
+
+    def parts(self, x: tuple[list[str], list[str]]) -> tuple[list[int], list[int], FloatArray]:
+        rows = np.array([self.values(wrong, right) for wrong in x[0] for right in x[1]])
+        places = [list(np.flatnonzero(row)) for row in rows]
+        starts = np.cumsum([0, *map(len, places)]).tolist()
+        return starts, [int(i) for own in places for i in own], rows[rows != 0]
+
+    @staticmethod
+    def values(wrong: str, right: str) -> list[float]:
+        """Return the features of a pair."""
+        pairs = [{word[i : i + 2] for i in range(len(word) - 1)} for word in (wrong, right)]
+        common = [len(set(wrong) & set(right)) / len(set(wrong) | set(right))]
+        common.append(len(pairs[0] & pairs[1]) / max(1, len(pairs[0] | pairs[1])))
+        return [*common, wrong[0] == right[0], wrong[-1] == right[-1], abs(len(wrong) - len(right))]
+
+    def decode(self, scores: FloatArray, x: Any) -> list[int]:  # type: ignore[override]
+        n = len(x[1])
+        return [i * n + j for i, j in tw.Matching(scores.reshape(-1, n)).argmax().pairs.tolist()]
+
+    def marginals(self, scores: FloatArray, x: Any) -> tuple[float, FloatArray]:  # type: ignore[override]
+        found = tw.Matching(scores.reshape(-1, len(x[1]))).sums()
+        return found.log_partition, found.marginals.ravel()
+
+    def parts_of(self, x: Any, y: tuple[int, ...]) -> list[int]:
+        return [i * len(x[1]) + j for i, j in enumerate(y)]
+
+    def output_of(self, x: Any, numbers: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(n % len(x[1]) for n in sorted(numbers))
+
+
 def main(arguments: list[str]) -> int:
     """Print the table; the exit code is 1 if a cell is empty for no reason."""
     warnings.simplefilter("ignore", tw.ConvergenceWarning)
@@ -359,6 +396,8 @@ def main(arguments: list[str]) -> int:
         "loopy graph": loopy_graph(),
         "strips": pictures(rows=5, columns=40, features="maps", associative=False),
         "grid": pictures(rows=48, columns=48, features="maps", neighbours=8),
+        "matching": matching(),
+        "alignment": alignment(),
     }
     began = time.perf_counter()
     rows, notes, failed = [], dict[str, int](), False
@@ -565,6 +604,52 @@ def _with_one_name(lines: list[list[str]], labels: list[list[str]]) -> tuple[lis
             X.append(words)
             Y.append((start, start + 1 + row.count("I-NAME")))
     return X, Y
+
+
+def matching() -> Callable[[Any], Cell]:
+    """Eight misspellings and eight words, shuffled."""
+    rng = np.random.default_rng(0)
+
+    def drawn(n: int) -> tuple[list[Any], list[tuple[int, ...]]]:
+        X, y = [], []
+        for _ in range(n):
+            (wrong, words, _), order = _misspelt(rng, 8), rng.permutation(8)
+            X.append((wrong, [words[j] for j in order]))
+            y.append(tuple(int(j) for j in np.argsort(order)))
+        return X, y
+
+    def found(gold: Sequence[tuple[int, ...]], guess: Sequence[tuple[int, ...]]) -> float:
+        return float(np.mean(np.array(gold) == np.array(guess)))
+
+    (X, Y), (X_test, Y_test) = drawn(60), drawn(60)
+    return lambda learner: _cell(tw.StructuredPredictor(WordPairs(), learner, scoring=found), X, Y, X_test, Y_test)
+
+
+def alignment() -> Callable[[Any], Cell]:
+    """Misspellings beside their words."""
+    rng = np.random.default_rng(0)
+    (wrong, words, pairs), (wrong_test, words_test, pairs_test) = _misspelt(rng, 200), _misspelt(rng, 100)
+    X, X_test = (list(zip(*both, strict=True)) for both in ((wrong, words), (wrong_test, words_test)))
+    return lambda learner: _cell(tw.Aligner(learner), X, pairs, X_test, pairs_test)
+
+
+def _misspelt(rng: np.random.Generator, n: int) -> tuple[list[str], list[str], list[list[Span]]]:
+    """Words of ingredient lines with letters left out, doubled or mistaken, and which letter stands for which."""
+    mistaken = dict(zip("aeioucs", "eaeuosc", strict=True))
+    lines = tw.corpora.ingredients().X_train
+    vocabulary = sorted({word.lower() for line in lines for word in line if len(word) > 4 and word.isalpha()})
+    wrong, pairs = [], []
+    words = [vocabulary[i] for i in rng.choice(len(vocabulary), n, replace=False)]
+    for word in words:
+        letters, own = "", []
+        for j, (letter, luck) in enumerate(zip(word, rng.random(len(word)), strict=True)):
+            if luck < 0.12 and j:
+                continue
+            own.append((len(letters), j))
+            letters += (mistaken.get(letter, letter) if luck < 0.35 else letter) * (2 if luck > 0.9 else 1)
+        wrong.append(letters)
+        pairs.append(own)
+    return wrong, words, pairs
 
 
 def _cell(model: Any, X: Any, y: Any, X_test: Any, y_test: Any) -> Cell:

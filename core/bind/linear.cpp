@@ -8,6 +8,7 @@
 
 #include "../chain/structure.hpp"
 #include "../linear/oracle.hpp"
+#include "../matching/bethe.hpp"
 #include "../structures/families.hpp"
 #include "../structures/ngrams.hpp"
 #include "graph_arguments.hpp"
@@ -161,6 +162,9 @@ void bind_structure(nb::module_& m) {
             "outputs: core/structures/families.hpp. `method`: auto, exact, bp, trw, ad3, cut or ilp.")
         .def_static("spanning_tree", &spanning_tree_structure,
                     "Spanning trees of undirected graphs; see core/structures/spanning_tree.cpp.")
+        .def_static("matching", &matching_structure, "Bipartite matchings; see core/structures/matching.cpp.")
+        .def_static("alignment", &alignment_structure, nb::arg("affine") = false, nb::arg("free_ends") = false,
+                    "Monotone alignments of two sequences; see core/structures/alignment.cpp.")
         .def_static(
             "grammar",
             [](std::size_t n_symbols, std::size_t n_inner, std::size_t n_terminals, std::size_t n_codes,
@@ -223,6 +227,9 @@ void bind_structure(nb::module_& m) {
             },
             nb::arg("shape"), nb::arg("scores"), nb::arg("allowed") = nb::none(),
             "The best output, its score, its gap, and the shares of all parts where it is relaxed; or None.")
+        .def(
+            "has_sums", [](const DerivationStructure& self, const Numbers& shape) { return self.sums(view(shape)); },
+            nb::arg("shape"), "Whether sums over all outputs of a shape are within reach.")
         .def(
             "blocks",
             [](const DerivationStructure& self, const Numbers& shape) {
@@ -397,6 +404,32 @@ void bind_dependency_sites(nb::module_& m) {
         nb::arg("shape"), "Grandparent, head and modifier of every site.");
 }
 
+void bind_bethe(nb::module_& m) {
+    m.def(
+        "bethe_matching",
+        [](const Numbers& shape, const Vector& scores, std::size_t iterations, double tolerance) -> nb::object {
+            const matching::Sizes sizes(view(shape));
+            require(scores.size() == sizes.n_pairs() + (sizes.open ? sizes.n + sizes.m : 0),
+                    "there must be one score for each part");
+            require_scores(scores, "scores hold a NaN, +inf or a value beyond 1e300");
+            std::vector<double> beliefs(scores.size());
+            matching::BetheSums found;
+            bool possible;
+            {
+                const Unlocked unlocked;
+                matching::Problem problem(sizes, {{scores.data(), scores.size()}, {}});
+                possible = problem.solve();
+                if (possible) found = matching::bethe(problem, iterations, tolerance, beliefs);
+            }
+            if (!possible) return nb::none();
+            return nb::make_tuple(found.log_partition, to_numpy(beliefs, {beliefs.size()}), found.converged,
+                                  found.iterations);
+        },
+        nb::arg("shape"), nb::arg("scores"), nb::arg("iterations"), nb::arg("tolerance"),
+        "Sums over matchings as Bethe approximates them: log partition, beliefs by part, whether they converged, and "
+        "after how many iterations; None where there is no matching.");
+}
+
 void bind_ngrams(nb::module_& m) {
     nb::class_<NGrams>(m, "NGrams", "The automaton of a chain of higher order; see core/structures/ngrams.hpp.")
         .def_static(
@@ -530,6 +563,7 @@ linear::Combinations combinations_named(const std::string& name) {
 void bind_linear(nb::module_& m) {
     bind_structure(m);
     bind_dependency_sites(m);
+    bind_bethe(m);
     bind_ngrams(m);
     nb::class_<linear::LinearOracle, Oracle>(
         m, "LinearOracle", "Any structure as learners see it: channels of attributes feed its blocks.")

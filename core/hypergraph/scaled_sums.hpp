@@ -115,10 +115,12 @@ private:
     static double power_of_two(std::int64_t n) {  // up to 1023; what is too small to matter is zero
         return n < -1000 ? 0.0 : std::bit_cast<double>(static_cast<std::uint64_t>(n + 1023) << 52);
     }
-    static Number normal(const Number& x) {
+    static Number normal(const Number& x) {  // by the bits of the number, which is positive and not subnormal
         if (x.fraction == 0.0) return {0.0, 0};
-        const int n = std::ilogb(x.fraction);
-        return {std::ldexp(x.fraction, -n), x.exponent + n};
+        const auto bits = std::bit_cast<std::uint64_t>(x.fraction);
+        const std::uint64_t one = std::uint64_t{1023} << 52, digits = (std::uint64_t{1} << 52) - 1;
+        return {std::bit_cast<double>((bits & digits) | one),
+                x.exponent + static_cast<std::int64_t>(bits >> 52) - 1023};
     }
 
     std::vector<double> masked_, fraction_, probability_;

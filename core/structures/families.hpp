@@ -51,6 +51,13 @@ std::unique_ptr<DerivationStructure> arborescence_structure(std::size_t n_labels
 // Spanning trees of undirected graphs.
 std::unique_ptr<DerivationStructure> spanning_tree_structure();
 
+// Bipartite matchings (matching.cpp says what their shapes are).
+std::unique_ptr<DerivationStructure> matching_structure();
+
+// Monotone alignments of two sequences (alignment.cpp). Affine: runs of gaps have scores for where they begin. Free
+// ends: what is before the first pair and after the last scores nothing.
+std::unique_ptr<DerivationStructure> alignment_structure(bool affine, bool free_ends);
+
 // Labelled bracketings: trees of constituents over the words of a sentence, scored by span and label.
 std::unique_ptr<DerivationStructure> bracketing_structure(std::size_t n_labels);
 

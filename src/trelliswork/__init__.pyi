@@ -11,6 +11,7 @@ from trelliswork.errors import UncalibratedScores as UncalibratedScores
 from trelliswork.errors import UnknownAttributes as UnknownAttributes
 from trelliswork.errors import UnknownParameter as UnknownParameter
 from trelliswork.errors import Unsatisfiable as Unsatisfiable
+from trelliswork.estimators.aligner import Aligner as Aligner
 from trelliswork.estimators.committee.committee import Committee as Committee
 from trelliswork.estimators.constituency_parser import ConstituencyParser as ConstituencyParser
 from trelliswork.estimators.dependency_parser import DependencyParser as DependencyParser
@@ -47,6 +48,7 @@ from trelliswork.models.confidence import Confidence as Confidence
 from trelliswork.models.confidence import confidence as confidence
 from trelliswork.structures import factors as factors
 from trelliswork.structures import semirings as semirings
+from trelliswork.structures.alignment import Alignment as Alignment
 from trelliswork.structures.automaton import Automaton as Automaton
 from trelliswork.structures.automaton import AutomatonChain as AutomatonChain
 from trelliswork.structures.batch import ChainBatch as ChainBatch
@@ -60,9 +62,11 @@ from trelliswork.structures.expectation import ExpectationPass as ExpectationPas
 from trelliswork.structures.factor_graph import FactorGraph as FactorGraph
 from trelliswork.structures.grammar import Parses as Parses
 from trelliswork.structures.grid import Grid as Grid
+from trelliswork.structures.matching import Matching as Matching
 from trelliswork.structures.ngram import NGramChain as NGramChain
 from trelliswork.structures.parts import Batch as Batch
 from trelliswork.structures.program import Program as Program
+from trelliswork.structures.results import AlignedPairs as AlignedPairs
 from trelliswork.structures.results import Brackets as Brackets
 from trelliswork.structures.results import Expectations as Expectations
 from trelliswork.structures.results import Forward as Forward
@@ -72,6 +76,8 @@ from trelliswork.structures.results import GraphLabeling as GraphLabeling
 from trelliswork.structures.results import GridLabeling as GridLabeling
 from trelliswork.structures.results import Labeling as Labeling
 from trelliswork.structures.results import PartialGrid as PartialGrid
+from trelliswork.structures.results import MatchedPairs as MatchedPairs
+from trelliswork.structures.results import MatchingSums as MatchingSums
 from trelliswork.structures.results import Segmentation as Segmentation
 from trelliswork.structures.results import SpanningEdges as SpanningEdges
 from trelliswork.structures.results import Tree as Tree
@@ -83,4 +89,5 @@ from trelliswork.structures.spanning import SpanningTree as SpanningTree
 from trelliswork.training import active as active
 
 __all__ = ["AROW", "Automaton", "AutomatonChain", "Batch", "Bracketing", "Brackets", "CRF", "Chain", "ChainBatch", "Committee", "Confidence", "ConstituencyParser", "Constituent", "ConvergenceWarning", "CuttingPlane", "DependencyParser", "DependencyTree", "DualCoordinate", "ExpectationPass", "Expectations", "ExponentiatedGradient", "FactorGraph", "Forward", "ForwardBackward", "FrankWolfe", "Grammar", "GraphBeliefs", "GraphInput", "GraphLabeler", "GraphLabeling", "Grid", "GridLabeling", "HMM", "ImageSegmenter", "InvalidInput", "InvalidModel", "LaRank", "Labeling", "MEMM", "MIRA", "MulticlassClassifier", "MulticlassPerceptron", "NGramChain", "Parses", "PartialGrid", "PassiveAggressive", "Pegasos", "Perceptron", "Program", "SDM", "SchemeConstraints", "SegmentChain", "SegmentLabeler", "Segmentation", "Semiring", "SequenceLabeler", "SpanningEdges", "SpanningTree", "Structure", "StructuredPredictor", "Subgradient", "Templates", "Tree", "TrellisworkError", "UncalibratedScores", "UnknownAttributes", "UnknownParameter", "Unsatisfiable", "active", "beam_search", "confidence", "corpora", "evaluation", "factors", "forward", "forward_backward", "load", "models", "oracle", "plots", "scheme_constraints", "semirings"]
+__all__ = ["AROW", "AlignedPairs", "Aligner", "Alignment", "Automaton", "AutomatonChain", "Batch", "Bracketing", "Brackets", "CRF", "Chain", "ChainBatch", "Committee", "Confidence", "ConstituencyParser", "Constituent", "ConvergenceWarning", "CuttingPlane", "DependencyParser", "DependencyTree", "DualCoordinate", "ExpectationPass", "Expectations", "ExponentiatedGradient", "Forward", "ForwardBackward", "FrankWolfe", "Grammar", "HMM", "InvalidInput", "InvalidModel", "LaRank", "Labeling", "MEMM", "MIRA", "MatchedPairs", "Matching", "MatchingSums", "MulticlassClassifier", "MulticlassPerceptron", "NGramChain", "Parses", "PassiveAggressive", "Pegasos", "Perceptron", "Program", "SDM", "SchemeConstraints", "SegmentChain", "SegmentLabeler", "Segmentation", "Semiring", "SequenceLabeler", "SpanningEdges", "SpanningTree", "Structure", "StructuredPredictor", "Subgradient", "Templates", "Tree", "TrellisworkError", "UncalibratedScores", "UnknownAttributes", "UnknownParameter", "Unsatisfiable", "active", "beam_search", "confidence", "corpora", "evaluation", "forward", "forward_backward", "load", "models", "oracle", "plots", "scheme_constraints", "semirings"]
 __version__: str

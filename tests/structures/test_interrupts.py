@@ -94,3 +94,21 @@ def test_trees_of_the_second_order_and_long_lists_of_trees():
     short = tw.DependencyTree(rng.normal(size=(41, 41)))
     assert_interruptible(lambda: short.kbest(10**6))
     assert_interruptible(lambda: short.sample(10**6, random_state=0))
+
+
+@pytest.mark.parametrize("question", ["argmax", "max_marginals"])
+def test_large_matchings(question):
+    steps = np.arange(1500.0)  # every row wants the same columns
+    assert_interruptible(getattr(tw.Matching(-np.outer(steps, steps)), question))
+
+
+def test_sums_and_long_lists_of_matchings():
+    rng = np.random.default_rng(0)
+    assert_interruptible(tw.Matching(rng.normal(size=(20, 40)), 0.0, 0.0).marginals)
+    assert_interruptible(lambda: tw.Matching(np.zeros((30, 30))).kbest(10**7), after=0.3)
+    assert_interruptible(tw.Matching(rng.normal(size=(2000, 2000)) * 5, approximate="bethe").sums)
+
+
+@pytest.mark.parametrize("question", ["log_partition", "marginals", "max_marginals"])
+def test_long_alignments(question):
+    assert_interruptible(getattr(tw.Alignment(np.zeros((2000, 2000))), question), after=0.1)

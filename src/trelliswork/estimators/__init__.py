@@ -4,6 +4,7 @@ from trelliswork.lazy import attach
 
 # Module -> the public names that it defines, loaded when first used.
 _HOMES = {
+    "estimators.aligner": ("Aligner",),
     "estimators.committee.committee": ("Committee",),
     "estimators.constituency_parser": ("ConstituencyParser",),
     "estimators.dependency_parser": ("DependencyParser",),

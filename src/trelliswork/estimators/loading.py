@@ -10,6 +10,7 @@ from trelliswork.models.registry import register, restored
 __all__ = ["load", "restored"]
 
 for _kind, _home in {
+    "aligner": "aligner:Aligner",
     "sequence-labeler": "sequence_labeler:SequenceLabeler",
     "segment-labeler": "segment_labeler:SegmentLabeler",
     "constituency-parser": "constituency_parser:ConstituencyParser",
@@ -25,7 +26,9 @@ for _kind, _home in {
     register(_kind, f"trelliswork.estimators.{_home}")
 
 
-def load(path: Any, mmap: bool = True, *, structure: Any = None, segment_features: Any = None) -> Any:
+def load(
+    path: Any, mmap: bool = True, *, structure: Any = None, segment_features: Any = None, features: Any = None
+) -> Any:
     """Return the model in a file, ready to predict.
 
     Parameters
@@ -40,6 +43,8 @@ def load(path: Any, mmap: bool = True, *, structure: Any = None, segment_feature
         What a `StructuredPredictor` was trained with: it is code, which no model file holds.
     segment_features : callable, optional
         Likewise what a `SegmentLabeler` was trained with.
+    features : callable, optional
+        Likewise what an `Aligner` was trained with.
 
     Returns
     -------
@@ -61,4 +66,5 @@ def load(path: Any, mmap: bool = True, *, structure: Any = None, segment_feature
     ['D', 'N']
     """
     data, name = models.contents(path, mmap)
-    return restored(*models.loads(data, name), name, structure=structure, segment_features=segment_features)
+    given = {"structure": structure, "segment_features": segment_features, "features": features}
+    return restored(*models.loads(data, name), name, **given)

@@ -2,6 +2,7 @@
 
 from trelliswork.plots.graphs import factor_graph
 from trelliswork.plots.grids import label_pictures
+from trelliswork.plots.pairs import pairs
 from trelliswork.plots.score_curves import Curve, score_curves
 from trelliswork.plots.trees import arcs, arcs_svg, tree, tree_svg
 from trelliswork.plots.trellis import trellis
@@ -14,6 +15,7 @@ __all__ = [
     "decoding_cost",
     "factor_graph",
     "label_pictures",
+    "pairs",
     "score_curves",
     "tree",
     "tree_svg",

@@ -61,6 +61,31 @@ def as_scores(name: str, values: Any, shape: tuple[int | None, ...] | None = Non
     return array
 
 
+def as_side(name: str, values: Any, size: int) -> FloatArray:
+    """Return scores of the items of one side: one for each, or one number for all; writeable."""
+    array = as_numbers(name, values)
+    if array.shape not in ((), (size,)):
+        raise InvalidInput(f"{name} must be a number or have shape ({size},), found {array.shape}.")
+    full = np.array(np.broadcast_to(array, (size,)))
+    require_scores(name, full)
+    return full
+
+
+def as_pairs(name: str, pairs: Any, shape: tuple[int, ...], meaning: str) -> npt.NDArray[np.int64]:
+    """Return pairs (i, j) as rows, in the order in which they are given; ``meaning`` of i and j is for messages."""
+    given = list(pairs) if is_list(pairs) or isinstance(pairs, (set, frozenset)) else pairs
+    array = as_array(name, given)
+    if array.size == 0 and array.ndim > 0:
+        return np.zeros((0, 2), dtype=np.int64)
+    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
+        raise InvalidInput(f"{name} must be pairs (i, j) of {meaning}, found {given!r}.")
+    wrong = (array < 0).any(axis=1) | (array[:, 0] >= shape[0]) | (array[:, 1] >= shape[1])
+    if wrong.any():
+        i, j = array[wrong][0].tolist()
+        raise InvalidInput(f"{name} has the pair ({i}, {j}), but there are {shape[0]} and {shape[1]} to choose from.")
+    return array.astype(np.int64)
+
+
 def require_scores(name: str, array: FloatArray) -> None:
     """Raise unless every score is -inf or finite and at most 1e300 in magnitude."""
     flat = _core.first_invalid(array)

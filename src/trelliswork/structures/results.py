@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from trelliswork.errors import InvalidInput
 from trelliswork.structures.constituents import Constituent
 
 __all__ = [
+    "AlignedPairs",
     "Brackets",
     "Expectations",
     "Forward",
@@ -18,6 +21,8 @@ __all__ = [
     "GraphLabeling",
     "GridLabeling",
     "Labeling",
+    "MatchedPairs",
+    "MatchingSums",
     "Parse",
     "PartialGrid",
     "Segmentation",
@@ -174,6 +179,92 @@ class GraphBeliefs(NamedTuple):
     is_bound: bool
     iterations: int
     state: Any = None
+
+
+class MatchedPairs(NamedTuple):
+    """The pairs of a matching as rows (i, j), by i, and the score; whether it is proved to be the best, and the gap.
+
+    Examples
+    --------
+    >>> MatchedPairs(np.array([[0, 1], [1, 0]], dtype=np.int32), 3.0).exact
+    True
+    """
+
+    pairs: npt.NDArray[np.int32]
+    score: float
+    exact: bool = True
+    gap: float = 0.0
+
+
+class MatchingSums(NamedTuple):
+    """Sums over all matchings: probabilities of pairs, (n, m), and of what is unmatched; whether they are exact.
+
+    Examples
+    --------
+    >>> MatchingSums(0.7, np.full((2, 2), 0.5), np.zeros(2), np.zeros(2), True, True).exact
+    True
+    """
+
+    log_partition: float
+    marginals: npt.NDArray[np.float64]
+    left: npt.NDArray[np.float64]
+    right: npt.NDArray[np.float64]
+    exact: bool
+    converged: bool
+
+
+class AlignedPairs(NamedTuple):
+    """The pairs of an alignment as rows (i, j), both rising, the score, and the two lengths.
+
+    Examples
+    --------
+    >>> found = AlignedPairs(np.array([[0, 0], [2, 1]], dtype=np.int32), 1.5, (3, 2))
+    >>> found.operations
+    [('pair', 0, 0), ('delete', 1, None), ('pair', 2, 1)]
+    >>> print(found.text("cat", "ct"))
+    cat
+    c-t
+    """
+
+    pairs: npt.NDArray[np.int32]
+    score: float
+    lengths: tuple[int, int]
+    exact: bool = True
+    gap: float = 0.0
+
+    @property
+    def operations(self) -> list[tuple[str, int | None, int | None]]:
+        """What happens from left to right: ("pair", i, j), ("delete", i, None) or ("insert", None, j)."""
+        found: list[tuple[str, int | None, int | None]] = []
+        i = j = 0
+        for a, b in [*self.pairs.tolist(), self.lengths]:
+            found += [("delete", k, None) for k in range(i, a)]
+            found += [("insert", None, k) for k in range(j, b)]
+            i, j = a + 1, b + 1
+            if (a, b) != tuple(self.lengths):
+                found.append(("pair", a, b))
+        return found
+
+    def text(self, source: Sequence[Any], target: Sequence[Any], gap: str = "-") -> str:
+        """Return both sequences, one below the other, with gaps; items of several characters are set apart.
+
+        Parameters
+        ----------
+        source, target : sequences
+            What was aligned: strings, or lists of tokens.
+        gap : str
+            What stands for nothing.
+        """
+        if (len(source), len(target)) != tuple(self.lengths):
+            raise InvalidInput(
+                f"source and target have {len(source)} and {len(target)} items, the alignment is of {self.lengths}."
+            )
+        above = [gap if i is None else str(source[i]) for _, i, _ in self.operations]
+        below = [gap if j is None else str(target[j]) for _, _, j in self.operations]
+        widths = [max(len(a), len(b)) for a, b in zip(above, below, strict=True)]
+        between = "" if isinstance(source, str) and isinstance(target, str) else " "
+        rows = [between.join(x.ljust(n) for x, n in zip(row, widths, strict=True)).rstrip() for row in (above, below)]
+        return "\n".join(rows)
 
 
 class Parse(NamedTuple):

@@ -1,0 +1,158 @@
+"""What is seen of two sequences that are aligned: attributes of every pair of items, and of every item alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from trelliswork.errors import InvalidInput, shown
+
+__all__ = ["PairAttributes", "describe_arrays", "describe_by", "describe_tokens"]
+
+_BINS = (0.02, 0.1, 0.25, 0.5)  # of how far apart two places are, as shares of the lengths
+
+
+class PairAttributes(NamedTuple):
+    """Attributes of pairs, row by row, of source items alone, and of target items alone."""
+
+    pairs: list[Any]  # n m of them
+    deletions: list[Any]
+    insertions: list[Any]
+
+
+def describe_tokens(source: Sequence[Any], target: Sequence[Any]) -> PairAttributes:
+    """Return what is seen of two sequences of characters or words; of items with attributes, which both have.
+
+    Of a pair: whether both are the same, or would be without capitals; both, where they are not; their classes; whether
+    their neighbours are the same, or theirs crosswise; the same beginnings and ends of words; how far apart the places
+    are. Of an item alone: itself, its class, itself with the one before, and whether the two are the same.
+
+    Examples
+    --------
+    >>> found = describe_tokens("ab", "b")
+    >>> found.pairs[1]
+    ['same', 'consonant>consonant', 'same after', 'far 2']
+    >>> found.deletions[0]
+    ['alone', '=a', 'vowel', ' a']
+    """
+    sides: list[list[str]] = [list(source), list(target)]
+    if not all(isinstance(word, str) for side in sides for word in side):
+        return _of_attributes(source, target)
+    a: list[Any] = [None, *sides[0], None]
+    b: list[Any] = [None, *sides[1], None]
+    classes = [[_class(word) for word in side] for side in sides]
+    pairs = []
+    for i, (x, of_x) in enumerate(zip(sides[0], classes[0], strict=True), 1):
+        for j, (y, of_y) in enumerate(zip(sides[1], classes[1], strict=True), 1):
+            found = ["same" if x == y else "same letters" if x.lower() == y.lower() else f"{x}>{y}", f"{of_x}>{of_y}"]
+            if x != y:
+                found.append("other")
+            if a[i - 1] == b[j - 1]:
+                found.append("same before")
+            if a[i + 1] == b[j + 1]:
+                found.append("same after")
+            if x != y and (x == b[j + 1] or y == a[i + 1]):
+                found.append("crosswise")
+            if len(x) > 3 and len(y) > 3 and x != y:
+                found += ["same beginning"] * (x[:3] == y[:3]) + ["same end"] * (x[-3:] == y[-3:])
+            found.append(_far(i - 1, j - 1, len(sides[0]), len(sides[1])))
+            pairs.append(found)
+    alone = [
+        [
+            ["alone", f"={word}", kind, f"{'' if at == 0 else words[at - 1]} {word}"]
+            + ["doubled"] * (at > 0 and words[at - 1] == word)
+            for at, (word, kind) in enumerate(zip(words, kinds, strict=True))
+        ]
+        for words, kinds in zip(sides, classes, strict=True)
+    ]
+    return PairAttributes(pairs, *alone)
+
+
+def describe_arrays(x: Any, place: str = "x") -> PairAttributes:
+    """Return the attributes of arrays: (n, m, d) of pairs, or that with (n, d) and (m, d) of items alone."""
+    given = x if isinstance(x, (tuple, list)) else (x,)
+    arrays = [np.asarray(part) for part in given]
+    if len(arrays) not in (1, 3) or arrays[0].ndim != 3:
+        raise InvalidInput(f"{place} must be an array (n, m, d), or three: (n, m, d), (n, d) and (m, d).")
+    n, m, _ = arrays[0].shape
+    pairs = [_named(row) for row in arrays[0].reshape(n * m, -1)] if n * m else []
+    sides: list[list[Any]] = [[["alone"]] * n, [["alone"]] * m]
+    for at, (rows, size) in enumerate(zip(arrays[1:], (n, m), strict=False)):
+        if rows.ndim != 2 or len(rows) != size:
+            raise InvalidInput(f"{place} has an array of shape {rows.shape} for {size} items alone.")
+        sides[at] = [{"alone": 1.0} | _named(row) for row in rows]
+    return PairAttributes(pairs, *sides)
+
+
+def describe_by(features: Callable[[Any, Any], Any], source: Any, target: Any, place: str = "x") -> PairAttributes:
+    """Return what a function of the user's says: attributes of pairs, and those of items alone where it says them.
+
+    The function returns pairs, or (pairs, deletions, insertions). Pairs are n lists of m items, each a list of strings
+    or a dict, or an array (n, m, d).
+    """
+    found = features(source, target)
+    given = found if isinstance(found, tuple) else (found,)
+    if isinstance(given[0], np.ndarray):
+        described = describe_arrays(given, place)
+    else:
+        if len(given) not in (1, 3):
+            raise InvalidInput(f"features of {place} returned {len(given)} things; expected pairs, or also both gaps.")
+        sides = given[1:] or ([["alone"]] * len(source), [["alone"]] * len(target))
+        rows = [list(row) for row in given[0]]
+        if any(len(row) != len(target) for row in rows):
+            raise InvalidInput(f"features of {place} returned rows of pairs that are not as long as the target.")
+        described = PairAttributes([item for row in rows for item in row], *(list(side) for side in sides))
+    sizes = [len(part) for part in described]
+    if sizes != [len(source) * len(target), len(source), len(target)]:
+        raise InvalidInput(
+            f"features of {place} returned attributes of {sizes[0]} pairs, {sizes[1]} deletions and {sizes[2]} "
+            f"insertions, but the lengths are {len(source)} and {len(target)}."
+        )
+    return described
+
+
+def _class(word: str) -> str:
+    if len(word) == 1 and word.isalpha():
+        return "vowel" if word.lower() in "aeiouyàáâãäåæèéêëìíîïòóôõöøùúûüý" else "consonant"
+    if word.isdigit():
+        return "digits"
+    if word.isalpha():
+        return "capitals" if word.isupper() else "title" if word[0].isupper() else "letters"
+    return "space" if word.isspace() else "other sign"
+
+
+def _far(i: int, j: int, n: int, m: int) -> str:
+    apart = abs((i + 0.5) / n - (j + 0.5) / m)
+    return f"far {sum(apart > limit for limit in _BINS)}"
+
+
+def _named(row: Any) -> dict[str, float]:
+    return {f"x[{k}]": float(value) for k, value in enumerate(np.asarray(row).ravel().tolist()) if value != 0}
+
+
+def _of_attributes(source: Sequence[Any], target: Sequence[Any]) -> PairAttributes:
+    ours, theirs = ([_as_dict(item) for item in side] for side in (source, target))
+    pairs = []
+    for i, x in enumerate(ours):
+        for j, y in enumerate(theirs):
+            both = {f"both {name}": min(x[name], y[name]) for name in x if name in y}
+            either = {f"only {name}": 1.0 for name in sorted(x.keys() ^ y.keys())}
+            pairs.append({"pair": 1.0, _far(i, j, len(ours), len(theirs)): 1.0} | both | either)
+    return PairAttributes(pairs, *([{"alone": 1.0} | item for item in side] for side in (ours, theirs)))
+
+
+def _as_dict(item: Any) -> dict[str, float]:
+    """Return attributes as names with numbers: of a string itself, of a list of strings all of them, of a dict."""
+    if isinstance(item, str):
+        return {item: 1.0}
+    if isinstance(item, Mapping):
+        found = {}
+        for name, value in item.items():
+            number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            found[str(name) if number or value is True else f"{name}={value}"] = float(value) if number else 1.0
+        return found
+    if isinstance(item, (list, tuple, set, frozenset)) and all(isinstance(name, str) for name in item):
+        return dict.fromkeys(item, 1.0)
+    raise InvalidInput(f"an item to align is {shown(item)}; expected a string, a list of strings or a dict.")

@@ -1,0 +1,304 @@
+"""Monotone alignments of two sequences, from scores of pairs and gaps, with the questions of a `Chain`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from trelliswork import _core
+from trelliswork.errors import InvalidInput, Unsatisfiable
+from trelliswork.structures import checks
+from trelliswork.structures.checks import FloatArray
+from trelliswork.structures.parts import Numbers, PartScores
+from trelliswork.structures.results import AlignedPairs
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["Alignment", "alignment_structure"]
+
+_STRUCTURES: dict[tuple[bool, bool], _core.PartStructure] = {}
+
+
+def alignment_structure(affine: bool, free_ends: bool) -> _core.PartStructure:
+    """Return the structure; there is one of each kind."""
+    if (affine, free_ends) not in _STRUCTURES:
+        _STRUCTURES[affine, free_ends] = _core.PartStructure.alignment(affine, free_ends)
+    return _STRUCTURES[affine, free_ends]
+
+
+class Alignment(PartScores[AlignedPairs]):
+    """Monotone alignments: pairs (i, j) of two sequences that do not cross, and gaps, whose scores are added.
+
+    Scores are maximised; for an edit distance, give costs with the other sign. ``-inf`` forbids.
+
+    Parameters
+    ----------
+    pairs : (n, m) array-like
+        What source item i beside target item j scores, whether they are equal (a match) or not (a substitution).
+    deletions : (n,) array-like or number
+        What a source item alone scores.
+    insertions : (m,) array-like or number
+        What a target item alone scores.
+    deletion_opens, insertion_opens : (n,) and (m,) array-like or number, optional
+        What a run of deletions, or of insertions, scores in addition, by the item that it begins with: affine gaps
+        (Gotoh 1982).
+    free_ends : bool
+        Whether what stands before the first pair and after the last scores nothing: local alignment (Smith & Waterman
+        1981).
+
+    Attributes
+    ----------
+    lengths : (int, int)
+        How long the two sequences are.
+
+    Notes
+    -----
+    An alignment is its set of pairs: between two pairs, deletions are taken before insertions, so nothing is counted
+    twice, and there are (n + m over n) of them. Every answer is exact. The best one costs O(n m) time and n m bytes
+    beside the scores; sums and the others O(n m) time and about 100 n m bytes.
+
+    Equal scores: seen from the end, a pair is preferred to a deletion, and a deletion to an insertion.
+
+    Examples
+    --------
+    The edit distance of Levenshtein (1966):
+
+    >>> source, target = "kitten", "sitting"
+    >>> unequal = [[float(a != b) for b in target] for a in source]
+    >>> alignment = Alignment(-np.array(unequal), deletions=-1, insertions=-1)
+    >>> best = alignment.argmax()
+    >>> best.score
+    -3.0
+    >>> print(best.text(source, target))
+    kitten-
+    sitting
+    >>> round(np.exp(alignment.log_count()))  # 13 over 6
+    1716
+    >>> alignment.marginals()[0].round(2).tolist()  # of k
+    [0.55, 0.11, 0.03, 0.01, 0.0, 0.0, 0.0]
+    """
+
+    _output_name = "alignment"
+
+    def __init__(
+        self,
+        pairs: npt.ArrayLike,
+        deletions: npt.ArrayLike | float = 0.0,
+        insertions: npt.ArrayLike | float = 0.0,
+        deletion_opens: npt.ArrayLike | float | None = None,
+        insertion_opens: npt.ArrayLike | float | None = None,
+        *,
+        free_ends: bool = False,
+    ) -> None:
+        array = checks.as_numbers("pairs", pairs)
+        if array.ndim != 2:
+            raise InvalidInput(f"pairs must have shape (n, m), one score for each pair; found {array.shape}.")
+        n, m = array.shape
+        if 3 * (n + 1) * (m + 1) >= 2**32 - 1:
+            raise InvalidInput(
+                f"pairs has shape {array.shape}: alignments of that length take {n * m / 1e9:.0f} GB for the best "
+                f"and {100 * n * m / 1e9:.0f} GB for sums. Align pieces."
+            )
+        checks.require_scores("pairs", array)
+        given: list[tuple[str, Any, int]] = [("deletions", deletions, n), ("insertions", insertions, m)]
+        affine = deletion_opens is not None or insertion_opens is not None
+        if affine:
+            given += [("deletion_opens", deletion_opens, n), ("insertion_opens", insertion_opens, m)]
+        sides = [checks.as_side(name, 0.0 if values is None else values, size) for name, values, size in given]
+        self._set((n, m), np.concatenate([array.reshape(-1), *sides]), affine, checks.as_flag("free_ends", free_ends))
+
+    def _set(self, lengths: tuple[int, int], scores: FloatArray, affine: bool, free_ends: bool) -> None:
+        self.lengths, self.affine, self.free_ends = lengths, affine, free_ends
+        scores.flags.writeable = False
+        super().__init__(alignment_structure(affine, free_ends), lengths, scores)
+
+    def _changed(self, scores: FloatArray) -> Self:
+        other = type(self).__new__(type(self))
+        other._set(self.lengths, scores, self.affine, self.free_ends)
+        return other
+
+    def __repr__(self) -> str:
+        kinds = [", affine gaps"] * self.affine + [", free ends"] * self.free_ends
+        return f"Alignment({self.lengths[0]} x {self.lengths[1]}{''.join(kinds)})"
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self.lengths, self._scores, self.affine, self.free_ends
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self._set(*state)
+
+    # ---- questions -----------------------------------------------------------------------------------------------
+
+    def marginals(self) -> FloatArray:
+        """Return the probability of every pair, (n, m); those of items alone are in `gap_marginals`."""
+        return self._shaped(self._expected(), np.add, 0.0)
+
+    def gap_marginals(self) -> tuple[FloatArray, FloatArray]:
+        """Return the probability that each source item, and each target item, stands alone.
+
+        With free ends, only between two pairs.
+
+        Examples
+        --------
+        >>> [side.round(2).tolist() for side in Alignment([[1.0, 0.0]]).gap_marginals()]
+        [[0.21], [0.42, 0.79]]
+        """
+        (n, m), parts = self.lengths, self._expected()
+        return parts[n * m : n * m + n], parts[n * m + n : n * m + n + m]
+
+    def max_marginals(self) -> FloatArray:
+        """Return the best score of an alignment with each pair, (n, m); -inf where there is none."""
+        return self._shaped(self._structure.max_marginals(self._shape, self._scores), np.maximum, -np.inf)
+
+    def sample(self, n: int = 1, random_state: Any = None, replace: bool = True) -> list[AlignedPairs]:
+        """Draw ``n`` alignments from the distribution; see `Chain.sample`.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        random_state : int or Generator, optional
+            Where the randomness comes from.
+        replace : bool
+            False: no alignment is drawn twice, and fewer than ``n`` are returned where there are fewer.
+        """
+        return [self._sampled(output) for output in self._drawn(n, random_state, replace)]
+
+    def score(self, output: Any) -> float:
+        """Return the score of an alignment, -inf if it is forbidden or its pairs cross.
+
+        Parameters
+        ----------
+        output : AlignedPairs, or list of (i, j)
+            Its pairs, in any order.
+        """
+        return super().score(output)
+
+    def augmented(self, gold: Any, cost: str | npt.ArrayLike = "hamming", scale: float = 1.0) -> Self:
+        """Return the same with ``scale`` times the cost of every pair against ``gold`` added; see `Chain.augmented`.
+
+        Parameters
+        ----------
+        gold : AlignedPairs, or list of (i, j)
+            The right alignment.
+        cost : "hamming" or (n, m) array
+            One for every pair that gold does not have, and a half for every end of a pair of gold that stands alone; or
+            the cost of every pair, which is charged whatever gold is.
+        scale : float
+            The factor of the cost.
+        """
+        (n, m), charged = self.lengths, np.zeros(len(self._scores))
+        right = self._as_pairs(gold, "gold")
+        if self.score(right) == -np.inf and not (np.diff(right, axis=0) > 0).all():
+            raise InvalidInput("gold must be an alignment: its pairs must rise on both sides.")
+        if isinstance(cost, str):
+            if cost != "hamming":
+                raise InvalidInput(f'cost must be "hamming" or an array of shape {(n, m)}, found {cost!r}.')
+            table = np.ones((n, m))
+            table[right[:, 0], right[:, 1]] = 0.0
+            charged[n * m + right[:, 0]] = charged[n * m + n + right[:, 1]] = 0.5
+        else:
+            table = checks.as_scores("cost", cost, (n, m))
+            if not np.isfinite(table).all() or (table < 0).any():
+                raise InvalidInput("cost must hold finite numbers from 0.")
+        charged[: n * m] = table.reshape(-1)
+        return self._changed(self._scores + checks.as_scale(scale) * charged)
+
+    def constrained(
+        self,
+        forced: Iterable[Any] | None = None,
+        forbidden: Iterable[Any] | None = None,
+        allowed: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Return the same with pairs that every alignment must have, and pairs that none may have.
+
+        Parameters
+        ----------
+        forced, forbidden : list of (i, j), optional
+            Pairs. With free ends none can be forced.
+        allowed : (n, m) array of bool, optional
+            Which pairs may occur; a band around the diagonal, say.
+
+        Examples
+        --------
+        >>> Alignment([[1.0, 2.0], [0.0, 0.0]]).constrained(forced=[(1, 1)]).argmax().pairs.tolist()
+        [[0, 0], [1, 1]]
+        """
+        (n, m), scores = self.lengths, self._scores.copy()
+        pairs = scores[: n * m].reshape(n, m)
+        if allowed is not None:
+            pairs[~checks.as_mask("allowed", allowed, (n, m))] = -np.inf
+        if forbidden is not None:
+            at = self._as_pairs(forbidden, "forbidden")
+            pairs[at[:, 0], at[:, 1]] = -np.inf
+        for i, j in [] if forced is None else self._as_pairs(forced, "forced").tolist():
+            if self.free_ends:
+                raise InvalidInput("no pair can be forced where ends are free: an alignment may leave everything out.")
+            kept = pairs[i, j]
+            pairs[i], pairs[:, j] = -np.inf, -np.inf
+            pairs[i, j] = kept
+            scores[n * m + i] = scores[n * m + n + j] = -np.inf
+        limited = self._changed(scores)
+        limited.argmax()  # refuses what is impossible
+        return limited
+
+    def plot(
+        self,
+        source: Sequence[Any] | None = None,
+        target: Sequence[Any] | None = None,
+        marginals: bool = False,
+        ax: Axes | None = None,
+        **options: Any,
+    ) -> Axes:
+        """Draw scores of pairs, or probabilities, as a picture with the best alignment marked.
+
+        Parameters
+        ----------
+        source, target : sequences, optional
+            What stands beside rows and columns.
+        marginals : bool
+            Whether to draw `marginals` in place of scores.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw.
+        **options
+            For `matplotlib.axes.Axes.imshow`.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from trelliswork.plots.pairs import pairs
+
+        table = self.marginals() if marginals else self._shaped(self._scores, np.add, 0.0)
+        return pairs(table, self.argmax().pairs, source, target, ax=ax, **options)
+
+    # ---- helpers -------------------------------------------------------------------------------------------------
+
+    def _shaped(self, parts: FloatArray, join: np.ufunc, nothing: float) -> FloatArray:
+        n, m = self.lengths
+        return parts[: n * m].reshape(n, m)
+
+    def _sampled(self, output: Numbers) -> Any:
+        return self._answer(output, self.score(output.reshape(-1, 2)))
+
+    def _answer(self, output: Numbers, score: float) -> AlignedPairs:
+        return AlignedPairs(output.reshape(-1, 2).astype(np.int32), score, self.lengths)
+
+    def _as_pairs(self, pairs: Any, name: str) -> npt.NDArray[np.int64]:
+        given = pairs.pairs if isinstance(pairs, AlignedPairs) else pairs
+        array = checks.as_pairs(name, given, self.lengths, "a source and a target item")
+        return array[np.lexsort((array[:, 1], array[:, 0]))]
+
+    def _output(self, output: Any) -> Numbers:
+        return self._as_pairs(output, "output").astype(np.uint32).reshape(-1)
+
+    def _refuse_impossible(self) -> NoReturn:
+        place = self._structure.dead_end(self._shape, self._scores)
+        raise Unsatisfiable(
+            f"every alignment is forbidden: none gets past source item {place}. Look at the -inf scores of its pairs, "
+            "and of deletions and insertions there."
+        )

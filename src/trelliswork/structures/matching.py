@@ -1,0 +1,391 @@
+"""Bipartite matchings, from scores of pairs, with the questions of a `Chain`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NoReturn, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from trelliswork import _core
+from trelliswork.errors import InvalidInput, Unsatisfiable
+from trelliswork.structures import checks
+from trelliswork.structures.checks import FloatArray
+from trelliswork.structures.parts import Numbers, PartScores
+from trelliswork.structures.results import MatchedPairs, MatchingSums
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["Matching"]
+
+_STRUCTURE = _core.PartStructure.matching()
+_ITERATIONS, _TOLERANCE = 10_000, 1e-10  # of belief propagation
+
+
+class Matching(PartScores[MatchedPairs]):
+    """Matchings of two sides: pairs (i, j), no row i and no column j in two of them, whose scores are added.
+
+    Scores are maximised; for costs, give them with the other sign. ``-inf`` forbids a pair.
+
+    Parameters
+    ----------
+    scores : (n, m) array-like
+        Scores of all pairs.
+    unmatched_left, unmatched_right : (n,) and (m,) array-like or number, optional
+        What a row, or a column, scores that is in no pair; ``-inf``: it must be in one. Without both, a matching has as
+        many pairs as the smaller side. With one of them any number of pairs may be, and the other side scores 0.
+    approximate : "bethe", optional
+        What stands for sums over all matchings (log partition, marginals, probabilities, entropy) where these are too
+        many to be summed exactly. By default such questions are refused.
+
+    Attributes
+    ----------
+    scores : (n, m) array
+        Scores of pairs.
+    unmatched_left, unmatched_right : arrays, or None
+        Those of what is unmatched.
+
+    Notes
+    -----
+    The best matching costs O(n^3) at most (Jonker & Volgenant 1987), each further one O(n^2) and usually less
+    (Murty 1968), max-marginals O(n^3). Sums are exact while the smaller side has up to 20, or 22 on both (a dynamic
+    program over its subsets, O(m n 2^n), or O(n 2^n) where all are matched): at most 512 MB. Beyond, ``bethe`` is
+    Bethe's approximation by belief propagation (Huang & Jebara 2009; Vontobel 2013): `sums` says that it is not exact.
+    Scores are kept once, 8 n m bytes: 800 MB for 10,000 rows and columns.
+
+    Equal scores: the same scores always give the same matching. Rows are decided in their order, and each first takes
+    the lowest of equal columns, but a later row may move it on.
+
+    Examples
+    --------
+    >>> matching = Matching([[4, 1, 0], [3, 3, 1]])
+    >>> best = matching.argmax()
+    >>> best.pairs.tolist(), best.score
+    ([[0, 0], [1, 1]], 7.0)
+    >>> [(other.pairs.tolist(), other.score) for other in matching.kbest(3)[1:]]
+    [([[0, 0], [1, 2]], 5.0), ([[0, 1], [1, 0]], 4.0)]
+    >>> matching.marginals().round(2).tolist()
+    [[0.92, 0.05, 0.03], [0.06, 0.83, 0.12]]
+
+    Who is better left alone:
+
+    >>> Matching([[4, 2], [3, -2]], unmatched_left=0, unmatched_right=0).argmax().pairs.tolist()
+    [[0, 1], [1, 0]]
+    >>> Matching([[4, 1], [1, -2]], unmatched_left=0, unmatched_right=0).argmax().pairs.tolist()
+    [[0, 0]]
+    """
+
+    _output_name = "matching"
+
+    def __init__(
+        self,
+        scores: npt.ArrayLike,
+        unmatched_left: npt.ArrayLike | float | None = None,
+        unmatched_right: npt.ArrayLike | float | None = None,
+        *,
+        approximate: str | None = None,
+    ) -> None:
+        if approximate not in (None, "bethe"):
+            raise InvalidInput(f'approximate must be "bethe" or None, found {approximate!r}.')
+        array = checks.as_numbers("scores", scores)
+        if array.ndim != 2:
+            raise InvalidInput(f"scores must have shape (n, m), one for each pair; found {array.shape}.")
+        n, m = array.shape
+        if n * m + n + m >= 2**32 - 1:
+            raise InvalidInput(
+                f"scores has shape {array.shape}: {8 * n * m / 1e9:.0f} GB, more than a matching can have."
+            )
+        checks.require_scores("scores", array)
+        left = right = None
+        if unmatched_left is not None or unmatched_right is not None:
+            left = checks.as_side("unmatched_left", 0.0 if unmatched_left is None else unmatched_left, n)
+            right = checks.as_side("unmatched_right", 0.0 if unmatched_right is None else unmatched_right, m)
+        self._set(array, left, right, approximate)
+
+    def _set(
+        self, scores: FloatArray, left: FloatArray | None, right: FloatArray | None, approximate: str | None
+    ) -> None:
+        self.scores, self.unmatched_left, self.unmatched_right, self.approximate = scores, left, right, approximate
+        for array in (scores, left, right):
+            if array is not None:
+                array.flags.writeable = False
+        if left is None or right is None:
+            super().__init__(_STRUCTURE, scores.shape, scores.reshape(-1))
+        else:
+            super().__init__(_STRUCTURE, (*scores.shape, 1), np.concatenate([scores.reshape(-1), left, right]))
+
+    def __repr__(self) -> str:
+        n, m = self.scores.shape
+        return f"Matching({n} x {m}{'' if self.unmatched_left is None else ', with unmatched'})"
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self.scores, self.unmatched_left, self.unmatched_right, self.approximate
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self._set(*state)
+
+    # ---- sums ----------------------------------------------------------------------------------------------------
+
+    @property
+    def sums_are_exact(self) -> bool:
+        """Whether sums over all matchings of this size are within reach."""
+        return bool(self._structure.has_sums(self._shape))
+
+    def sums(self, method: str | None = None) -> MatchingSums:
+        """Return the log partition and the probability of every part, and whether they are exact.
+
+        Parameters
+        ----------
+        method : {"exact", "bethe"}, optional
+            How. By default exactly where that is within reach, and as ``approximate`` says elsewhere.
+
+        Examples
+        --------
+        >>> small = Matching([[1.0, 0.0], [0.0, 0.5]], unmatched_left=0.0)
+        >>> exact, bethe = small.sums(), small.sums("bethe")
+        >>> round(exact.log_partition, 3), round(bethe.log_partition, 3)
+        (2.553, 2.525)
+        >>> exact.exact, bethe.exact, bethe.converged
+        (True, False, True)
+        >>> exact.left.round(2).tolist()
+        [0.28, 0.37]
+        """
+        if method not in (None, "exact", "bethe"):
+            raise InvalidInput(f'method must be "exact", "bethe" or None, found {method!r}.')
+        if method == "bethe" or (method is None and not self.sums_are_exact and self.approximate == "bethe"):
+            found: Any = _core.bethe_matching(self._shape, self._scores, _ITERATIONS, _TOLERANCE)
+            if found is None:
+                self._refuse_impossible()
+            log_partition, parts, converged, _ = found
+        else:
+            self._require_reach()
+            log_partition, parts = self._structure.sums(self._shape, self._scores)
+            converged = True
+            if log_partition == -np.inf:
+                self._refuse_impossible()
+        pairs, left, right = self._split(parts)
+        if left is None or right is None:  # what the pairs leave
+            left, right = (np.maximum(1.0 - pairs.sum(axis=axis), 0.0) for axis in (1, 0))
+            (left if len(left) <= len(right) else right)[:] = 0.0
+            if len(left) == len(right):
+                right[:] = 0.0
+        return MatchingSums(
+            float(log_partition), pairs, left, right, method != "bethe" and self.sums_are_exact, bool(converged)
+        )
+
+    def log_partition(self) -> float:
+        """Return the log of the sum of exp(score) over all matchings; -inf when all are forbidden.
+
+        Exact where that is within reach; see `sums`. Otherwise Bethe's with ``approximate="bethe"``, or refused.
+        """
+        if self.sums_are_exact:
+            return super().log_partition()
+        if self.approximate is None:
+            self._require_reach()
+        return self.sums().log_partition
+
+    def marginals(self) -> FloatArray:
+        """Return the probability of every pair, (n, m); those of what is unmatched are in `sums`."""
+        return self.sums().marginals
+
+    def entropy(self) -> float:
+        """Return the entropy of the distribution, in nats."""
+        if self.sums_are_exact:
+            return super().entropy()
+        expected = self._expected()
+        used = expected > 0.0
+        return max(float(self.log_partition() - expected[used] @ self._scores[used]), 0.0)
+
+    def _expected(self) -> FloatArray:
+        found = self.sums()
+        if self.unmatched_left is None:
+            return found.marginals.reshape(-1)
+        return np.concatenate([found.marginals.reshape(-1), found.left, found.right])
+
+    def _log_count(self) -> float:
+        self._require_reach()
+        return super()._log_count()
+
+    def _require_reach(self) -> None:
+        if not self.sums_are_exact:
+            n, m = self.scores.shape
+            raise InvalidInput(
+                f"there are too many matchings of {n} and {m} to be summed exactly: the smaller side may have 20. "
+                'Give approximate="bethe" for Bethe\'s approximation of log_partition, marginals, log_prob, entropy; '
+                "argmax, kbest and max_marginals are exact for any size."
+            )
+
+    # ---- other questions -----------------------------------------------------------------------------------------
+
+    def kbest(self, k: int, method: str = "astar") -> list[MatchedPairs]:
+        """Return the ``k`` best matchings, distinct and best first; as many as there are, up to ``k``.
+
+        Parameters
+        ----------
+        k : int
+            How many are wanted.
+        method : {"astar", "viterbi"}
+            As for `Chain.kbest`; there is one way here (Murty 1968).
+        """
+        return super().kbest(k, method)
+
+    def max_marginals(self) -> FloatArray:
+        """Return the best score of a matching with each pair, (n, m); -inf where there is none. Any size."""
+        return self._shaped(self._structure.max_marginals(self._shape, self._scores), np.maximum, -np.inf)
+
+    def sample(self, n: int = 1, random_state: Any = None, replace: bool = True) -> list[MatchedPairs]:
+        """Draw ``n`` matchings from the distribution; see `Chain.sample`.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        random_state : int or Generator, optional
+            Where the randomness comes from.
+        replace : bool
+            False: no matching is drawn twice, and fewer than ``n`` are returned where there are fewer.
+        """
+        self._require_reach()
+        return [self._sampled(output) for output in self._drawn(n, random_state, replace)]
+
+    def score(self, output: Any) -> float:
+        """Return the score of a matching, -inf if it is forbidden or not a matching.
+
+        Parameters
+        ----------
+        output : MatchedPairs, or list of (i, j)
+            Its pairs, in any order.
+        """
+        return super().score(output)
+
+    def augmented(self, gold: Any, cost: str | npt.ArrayLike = "hamming", scale: float = 1.0) -> Self:
+        """Return the same with ``scale`` times the cost of every pair against ``gold`` added; see `Chain.augmented`.
+
+        Parameters
+        ----------
+        gold : MatchedPairs, or list of (i, j)
+            The right matching.
+        cost : "hamming" or (n, m) array
+            One for every pair that gold does not have, and a half for every end of a pair of gold that is unmatched; or
+            the cost of every pair, which is charged whatever gold is.
+        scale : float
+            The factor of the cost.
+        """
+        try:
+            right = self._structure.parts_of(self._shape, self._output(gold, "gold"))
+        except InvalidInput:
+            raise
+        except ValueError as error:
+            raise InvalidInput(f"gold must be a matching: {error}.") from None
+        n, m = self.scores.shape
+        charged = np.zeros(len(self._scores))
+        if isinstance(cost, str):
+            if cost != "hamming":
+                raise InvalidInput(f'cost must be "hamming" or an array of shape {(n, m)}, found {cost!r}.')
+            charged[: n * m], charged[n * m :] = 1.0, 0.5
+            charged[right] = 0.0
+        else:
+            array = checks.as_scores("cost", cost, (n, m))
+            if not np.isfinite(array).all() or (array < 0).any():
+                raise InvalidInput("cost must hold finite numbers from 0.")
+            charged[: n * m] = array.reshape(-1)
+        return self._changed(self._scores + checks.as_scale(scale) * charged)
+
+    def constrained(
+        self,
+        forced: Iterable[Any] | None = None,
+        forbidden: Iterable[Any] | None = None,
+        allowed: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Return the same with pairs that every matching must have, and pairs that none may have.
+
+        Parameters
+        ----------
+        forced, forbidden : list of (i, j), optional
+            Pairs.
+        allowed : (n, m) array of bool, optional
+            Which pairs may occur.
+
+        Examples
+        --------
+        >>> Matching([[4, 1, 0], [3, 3, 1]]).constrained(forced=[(1, 0)]).argmax().pairs.tolist()
+        [[0, 1], [1, 0]]
+        """
+        pairs, left, right = (None if part is None else part.copy() for part in self._split(self._scores))
+        assert pairs is not None
+        if allowed is not None:
+            pairs[~checks.as_mask("allowed", allowed, pairs.shape)] = -np.inf
+        if forbidden is not None:
+            at = self._as_pairs(forbidden, "forbidden")
+            pairs[at[:, 0], at[:, 1]] = -np.inf
+        for i, j in [] if forced is None else self._as_pairs(forced, "forced").tolist():
+            kept = pairs[i, j]
+            pairs[i], pairs[:, j] = -np.inf, -np.inf
+            pairs[i, j] = kept
+            if left is not None and right is not None:  # without, the end on the smaller side has to be matched anyway
+                left[i] = right[j] = -np.inf
+        limited = type(self).__new__(type(self))
+        limited._set(pairs, left, right, self.approximate)
+        limited.argmax()  # refuses what is impossible
+        return limited
+
+    def plot(self, marginals: bool = False, ax: Axes | None = None, **options: Any) -> Axes:
+        """Draw scores, or probabilities, as a picture with the best matching marked.
+
+        Parameters
+        ----------
+        marginals : bool
+            Whether to draw `marginals` in place of scores.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw.
+        **options
+            For `matplotlib.axes.Axes.imshow`.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from trelliswork.plots.pairs import pairs
+
+        return pairs(self.marginals() if marginals else self.scores, self.argmax().pairs, ax=ax, **options)
+
+    # ---- helpers -------------------------------------------------------------------------------------------------
+
+    def _changed(self, parts: FloatArray) -> Self:
+        other = type(self).__new__(type(self))
+        other._set(*self._split(parts), self.approximate)
+        return other
+
+    def _split(self, parts: FloatArray) -> tuple[FloatArray, FloatArray | None, FloatArray | None]:
+        """Return numbers of pairs, (n, m), and of what is unmatched on both sides."""
+        n, m = self.scores.shape
+        pairs = parts[: n * m].reshape(n, m)
+        if self.unmatched_left is None:
+            return pairs, None, None
+        return pairs, parts[n * m : n * m + n], parts[n * m + n :]
+
+    def _shaped(self, parts: FloatArray, join: np.ufunc, nothing: float) -> FloatArray:
+        return self._split(parts)[0]
+
+    def _sampled(self, output: Numbers) -> Any:
+        return self._answer(output, self.score(output.reshape(-1, 2)))
+
+    def _answer(self, output: Numbers, score: float) -> MatchedPairs:
+        return MatchedPairs(output.reshape(-1, 2).astype(np.int32), score)
+
+    def _as_pairs(self, pairs: Any, name: str) -> npt.NDArray[np.int64]:
+        given = pairs.pairs if isinstance(pairs, MatchedPairs) else pairs
+        return checks.as_pairs(name, given, self.scores.shape, "a row and a column")
+
+    def _output(self, output: Any, name: str = "output") -> Numbers:
+        return self._as_pairs(output, name).astype(np.uint32).reshape(-1)
+
+    def _refuse_impossible(self) -> NoReturn:
+        place, n = self._structure.dead_end(self._shape, self._scores), len(self.scores)
+        name = f"row {place}" if place < n else f"column {place - n}"
+        raise Unsatisfiable(
+            f"every matching is forbidden: {name} cannot be matched beside the others. Look at its -inf scores, or let "
+            "it be unmatched: unmatched_left and unmatched_right say what that scores."
+        )
