@@ -300,7 +300,7 @@ def test_the_lagrangian_way_keeps_the_time_limit_and_says_how_far_it_came():
     """Equal scores and rows that no multiplier separates: it would branch for ages."""
     rng = np.random.default_rng(3)
     made = tw.Chain(rng.normal(size=(60, 2)), np.zeros((2, 2)))
-    program = made.program().subject_to(rng.integers(1000, 9999, (4, 60, 2)), upper=330_000 - 60_000)
+    program = made.program().subject_to(rng.integers(1000, 9999, (4, 60, 2)), upper=320_000)
     try:
         found = program.argmax(time_limit=0.3, method="lagrangian")
     except TrellisworkError as error:

@@ -182,11 +182,13 @@ def of_hyperedges(
         counts = np.rint(by_part @ z).astype(np.int64)
         return from_parts(np.repeat(np.arange(len(scores)), counts).astype(np.uint32))
 
+    empty = (firsts < 0) & ~own & ~below  # a word without modifiers on a side, say: an output may have it on both
+
     return Formulation(
         objective,
         np.zeros(n),
-        np.ones(n),
-        np.ones(n, dtype=np.bool_),
+        np.where(empty, np.inf, 1.0),
+        ~empty,
         (Rows(flows, wanted, wanted),),
         _chosen(by_part, indicators),
         by_part[:n_identifying],
