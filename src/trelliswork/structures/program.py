@@ -659,8 +659,8 @@ def _irreducible(numbers: Iterable[int], feasible: Callable[[list[int]], bool | 
 
 def _too_late(deadline: Deadline) -> TrellisworkError:
     return TrellisworkError(
-        f"No solution was found within the time limit of {deadline.seconds:g} s. Give it more time, or relax what it is "
-        "subject to."
+        f"No solution was found within the time limit of {deadline.seconds:g} s. Give it more time, or relax some "
+        "constraint."
     )
 
 
