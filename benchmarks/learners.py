@@ -342,6 +342,7 @@ def main(arguments: list[str]) -> int:
         "order 3": lines(tw.SequenceLabeler, order=3),
         "segments": lines(tw.SegmentLabeler, tw.Templates.segment_words()),
         "automaton": lines(tw.SequenceLabeler, constraints="BIO", automaton=named, automaton_weights="arcs"),
+        "counted chain": lines(tw.SequenceLabeler, at_most={"B-NAME": most_names()}),
         "enumerated": enumerated(),
         "parts": parts(),
         "dependency": dependency(),
@@ -397,6 +398,11 @@ def named(labels: list[str]) -> tw.Automaton:
     """Return the automaton that knows whether the name has come; any label may come at any time."""
     arcs = [(seen, label, seen or label == "B-NAME") for seen in (False, True) for label in labels]
     return tw.Automaton(labels, arcs)
+
+
+def most_names() -> int:
+    """As many names as a line to learn from has at most."""
+    return max(row.count("B-NAME") for row in tw.corpora.ingredients().y_train)
 
 
 def enumerated() -> Callable[[Any], Cell]:
