@@ -1,8 +1,9 @@
 """The program of every structure: its best and k best are the structure's own, and with constraints the filtered list.
 
-The judge is the list of all outputs, which other tests hold to brute force; indicators of outputs are written anew here.
+The judge is the list of all outputs, which other tests hold to brute force; indicators of outputs are written anew.
 """
 
+import contextlib
 import itertools
 import math
 import pickle
@@ -70,10 +71,8 @@ def brackets(rng):
     n = rng.integers(1, 5)
     made = tw.Bracketing(scores(rng, n, n + 1, 2))
     if rng.random() < 0.3 and n > 2 and (made.spans[0, 2] > -INF).any() and made.log_partition() > -INF:
-        try:
+        with contextlib.suppress(Unsatisfiable):
             made = made.constrained(forced=[(0, 2)])
-        except Unsatisfiable:
-            pass
     return made
 
 
@@ -301,18 +300,11 @@ def test_the_lagrangian_way_keeps_the_time_limit_and_says_how_far_it_came():
     rng = np.random.default_rng(3)
     made = tw.Chain(rng.normal(size=(60, 2)), np.zeros((2, 2)))
     program = made.program().subject_to(rng.integers(1000, 9999, (4, 60, 2)), upper=320_000)
-    try:
-        found = program.argmax(time_limit=0.3, method="lagrangian")
-    except TrellisworkError as error:
-        assert "time limit" in str(error) or "Use method" in str(error)
-    else:
-        assert found.gap >= 0.0
-    bound = program.relaxed().bound
+    found = program.argmax(time_limit=0.3, method="lagrangian")
     sure = program.argmax(time_limit=20.0)
-    assert sure.score <= bound + 1e-6
-    if "found" in locals():
-        assert found.score <= sure.score + sure.gap + 1e-9
-        assert sure.score <= found.score + found.gap + 1e-9
+    assert sure.score <= program.relaxed().bound + 1e-6
+    assert found.score <= sure.score + sure.gap + 1e-9
+    assert sure.score <= found.score + found.gap + 1e-9
 
 
 # k best of programs of one's own.
@@ -348,8 +340,8 @@ def test_the_message_names_constraints_that_clash_and_no_others():
     with pytest.raises(Unsatisfiable) as raised:
         program.argmax()
     assert str(raised.value) == (
-        "No solution is left by constraint 4 of the 5 that were added, at_least(label=2, n=2), together with constraint "
-        "2, at_least(label=0, n=3). With any of them left out there is one: relax one."
+        "No solution is left by constraint 4 of the 5 that were added, at_least(label=2, n=2), together with "
+        "constraint 2, at_least(label=0, n=3). With any of them left out there is one: relax one."
     )
     with pytest.raises(Unsatisfiable, match=r"constraint 4 of the 5.*together with constraint 2"):
         program.argmax(method="highs")
@@ -421,5 +413,5 @@ def test_a_program_that_is_too_large_is_refused_with_its_size_and_still_solved()
     assert best.exact
     assert (best.labels == 3).sum() <= 1
     tall = tw.DependencyTree(rng.normal(size=(251, 251)))
-    with pytest.raises(InvalidInput, match="too large: its linear program has [0-9]+ variables"):
+    with pytest.raises(InvalidInput, match=r"too large: its linear program has [0-9]+ variables"):
         tall.program().argmax(method="highs")

@@ -219,11 +219,6 @@ class Bracketing(PartScores[Brackets]):
     def _sampled(self, output: Numbers) -> list[tuple[int, int, int]]:
         return _rows(output)
 
-    def _indicators(self) -> npt.NDArray[np.int64]:
-        return table_of_spans(np.arange(len(self._scores), dtype=np.float64), *self.spans.shape[::2], -1.0).astype(
-            np.int64
-        )
-
     def _table(self, by_part: FloatArray, nothing: float) -> FloatArray:
         return table_of_spans(by_part, self.n_words, self.n_labels, nothing)
 

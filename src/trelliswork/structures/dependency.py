@@ -376,7 +376,8 @@ class DependencyTree(PartScores[Tree]):
         return arcs[:, :, 0] if self.n_labels == 1 else np.asarray(join.reduce(arcs, axis=2))
 
     def _indicators(self) -> npt.NDArray[np.int64]:
-        parts = super()._indicators().reshape(*self.arcs.shape, self.n_labels)
+        shape = (*self.arcs.shape, self.n_labels)
+        parts = np.arange(self.arcs.size * self.n_labels, dtype=np.int64).reshape(shape)
         return parts[:, :, 0] if self.labels is None else parts
 
     def _formulation(self) -> Formulation:

@@ -25,10 +25,13 @@ __all__ = [
     "MOST_VARIABLES",
     "Formulation",
     "Rows",
+    "Tables",
     "Trees",
     "equal",
     "of_chain",
     "of_hyperedges",
+    "of_matching",
+    "of_tables",
     "of_trees",
     "picking",
 ]
@@ -282,6 +285,135 @@ def _tree_cuts(trees: Trees, values: FloatArray) -> list[Rows]:
         row = picking(np.zeros(len(entering), dtype=np.int64), entering, (1, len(values)))
         found.append(Rows(row, np.ones(1), np.full(1, np.inf)))
     return found
+
+
+# ---- graphs and matchings ----------------------------------------------------------------------------------------
+
+
+class Tables(NamedTuple):
+    """Variables with labels, tables of scores over some of them, and what is said of labels in logic."""
+
+    n_labels: Ints
+    unary: FloatArray  # of all labels, variable after variable
+    tables: Sequence[tuple[Sequence[int], FloatArray]]  # variables, and scores with an axis for each
+    logic: Sequence[tuple[Ints, float, float]] = ()  # rows (variable, label): at least and at most so many are true
+    # Whole structures: their formulation, and rows (indicator, variable, label) of what is the same.
+    structures: Sequence[tuple[Formulation, Ints]] = ()
+
+
+def of_tables(graph: Tables, indicators: Ints, read: Callable[[Ints], Any]) -> Formulation:
+    """Return labels of variables that are whole, and shares of the entries of tables that agree with them.
+
+    Without whole variables this is the local polytope (Wainwright and Jordan 2008, section 8.4).
+
+    Parameters
+    ----------
+    graph : Tables
+    indicators : int array
+        The label, by its number among all labels, that each indicator stands for; -1 for none.
+    read : callable
+        Makes an answer from the label of each variable.
+    """
+    from scipy import sparse
+
+    starts = np.concatenate([[0], np.cumsum(graph.n_labels)]).astype(np.int64)
+    n_unary = int(starts[-1])
+    sizes = [scores.size for _, scores in graph.tables]
+    inner = [form.objective.size for form, _ in graph.structures]
+    n = n_unary + sum(sizes) + sum(inner)
+    require_size("this graph", n)
+    owner = np.repeat(np.arange(len(graph.n_labels)), graph.n_labels)
+    rows, columns, values = [], [], []
+    n_rows, at = 0, n_unary
+    for variables, scores in graph.tables:  # summed over the others, a table is what the variable has
+        places = np.indices(scores.shape).reshape(scores.ndim, -1)
+        for axis, variable in enumerate(variables):
+            k = scores.shape[axis]
+            rows += [n_rows + places[axis], n_rows + np.arange(k)]
+            columns += [at + np.arange(scores.size), starts[variable] + np.arange(k)]
+            values += [np.ones(scores.size), -np.ones(k)]
+            n_rows += k
+        at += scores.size
+    made = [equal(picking(owner, np.arange(n_unary), (len(graph.n_labels), n)), 1.0)]
+    if n_rows:
+        cells = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
+        made.append(equal(sparse.csr_array(cells, shape=(n_rows, n)), 0.0))
+    for literals, least, most in graph.logic:
+        places = starts[literals[:, 0]] + literals[:, 1] if len(literals) else np.zeros(0, dtype=np.int64)
+        row = picking(np.zeros(len(places), dtype=np.int64), places, (1, n))
+        made.append(Rows(row, np.array([least]), np.array([most])))
+    cuts: list[Callable[[FloatArray], list[Rows]]] = []
+    for (form, shared), size in zip(graph.structures, inner, strict=True):
+        inside = picking(np.arange(size), at + np.arange(size), (size, n))
+        made += [part._replace(matrix=part.matrix @ inside) for part in form.rows]
+        own = form.indicators[shared[:, 0]] @ inside
+        of_graph = picking(np.arange(len(shared)), starts[shared[:, 1]] + shared[:, 2], (len(shared), n))
+        made.append(equal(own - of_graph, 0.0))
+        if form.cuts is not None:
+            cuts.append(_shifted(form.cuts, at, size, inside))
+        at += size
+    scores = np.concatenate([graph.unary, *(table.ravel() for _, table in graph.tables)])
+    forbidden = scores == -np.inf
+    forms = [form for form, _ in graph.structures]
+    there = np.flatnonzero(indicators.ravel() >= 0)
+    unary = picking(np.arange(n_unary), np.arange(n_unary), (n_unary, n))
+
+    def label_of_each(z: FloatArray) -> Any:
+        shares = np.split(z[:n_unary], starts[1:-1]) if len(graph.n_labels) else []
+        return read(np.array([share.argmax() for share in shares], dtype=np.int64))
+
+    return Formulation(
+        np.concatenate([np.where(forbidden, 0.0, scores), *(form.objective for form in forms)]),
+        np.concatenate([np.zeros(len(scores)), *(form.lower for form in forms)]),
+        np.concatenate([np.where(forbidden, 0.0, 1.0), *(form.upper for form in forms)]),
+        np.concatenate([np.arange(len(scores)) < n_unary, *(form.integer for form in forms)]),
+        tuple(made),
+        picking(there, indicators.ravel()[there], (indicators.size, n)),
+        unary,
+        label_of_each,
+        (lambda z: [row for cut in cuts for row in cut(z)]) if cuts else None,
+    )
+
+
+def _shifted(
+    cuts: Callable[[FloatArray], list[Rows]], at: int, size: int, inside: Any
+) -> Callable[[FloatArray], list[Rows]]:
+    """Cuts of a structure whose variables are some of many."""
+    return lambda z: [row._replace(matrix=row.matrix @ inside) for row in cuts(z[at : at + size])]
+
+
+def of_matching(
+    scores: FloatArray, shape: tuple[int, int], unmatched: bool, from_parts: Callable[[npt.NDArray[np.uint32]], Any]
+) -> Formulation:
+    """Return pairs of rows and columns, each in one at most; those that are unmatched are parts too, where they may be.
+
+    The corners of this polytope are whole (Birkhoff 1946).
+    """
+    n_left, n_right = shape
+    size, n = n_left * n_right, len(scores)
+    require_size("this matching", n)
+    left, right = np.divmod(np.arange(size), max(n_right, 1))
+    alone = np.arange(size, n)
+    of_left, of_right = left, right
+    columns = np.arange(size)
+    rows = []
+    for side, count, first in ((of_left, n_left, size), (of_right, n_right, size + n_left)):
+        own = alone[(alone >= first) & (alone < first + count)]
+        matrix = picking(np.concatenate([side, own - first]), np.concatenate([columns, own]), (count, n))
+        must = unmatched or count == min(shape)
+        rows.append(Rows(matrix, np.full(count, 1.0 if must else 0.0), np.ones(count)))
+    forbidden = scores == -np.inf
+    pairs = picking(columns, columns, (size, n))
+    return Formulation(
+        np.where(forbidden, 0.0, scores),
+        np.zeros(n),
+        np.where(forbidden, 0.0, 1.0),
+        np.ones(n, dtype=np.bool_),
+        tuple(rows),
+        pairs,
+        pairs,
+        lambda z: from_parts(np.flatnonzero(np.rint(z)).astype(np.uint32)),
+    )
 
 
 # ---- helpers -----------------------------------------------------------------------------------------------------

@@ -281,9 +281,6 @@ class Parses(PartScores[Parse]):
         spans = added if self.spans is None else self.spans + added
         return type(self)(self.grammar, self.words, self._leaves, spans)
 
-    def _indicators(self) -> npt.NDArray[np.int64]:
-        return self._table(np.arange(len(self._scores), dtype=np.float64), -1.0).astype(np.int64)
-
     def _n_identifying(self) -> int:
         return self._n_spans * len(self.grammar.symbols) + self.words.size  # spans and words
 

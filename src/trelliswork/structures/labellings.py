@@ -125,9 +125,6 @@ class LabellingScores(PartScores[Labeling]):
         scores = np.concatenate([self.unary.ravel(), steps.ravel()])
         return structure.marginals(self._shape, scores)[self.unary.size :].reshape(steps.shape)
 
-    def _indicators(self) -> npt.NDArray[np.int64]:
-        return super()._indicators().reshape(self.unary.shape)
-
     def _shaped(self, parts: FloatArray, join: np.ufunc, nothing: float) -> FloatArray:
         return parts[: self.unary.size].reshape(self.unary.shape)
 

@@ -178,7 +178,8 @@ class PartScores(BareScores[Answer]):
         """Lay numbers of parts out as `marginals` are, joining those that share a place."""
 
     def _indicators(self) -> npt.NDArray[np.int64]:
-        return np.arange(self._n_identifying(), dtype=np.int64)
+        numbers = np.arange(len(self._scores), dtype=np.float64)
+        return np.asarray(self._shaped(numbers, np.maximum, -1.0)).astype(np.int64)
 
     def _n_identifying(self) -> int:
         """Return how many of the first parts tell outputs apart: those of the first block, as a rule."""

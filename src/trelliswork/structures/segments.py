@@ -138,7 +138,7 @@ class SegmentChain(PartScores[Segmentation]):
         return out
 
     def _indicators(self) -> npt.NDArray[np.int64]:
-        return super()._indicators().reshape(self.segment_scores.shape)
+        return np.arange(self.segment_scores.size, dtype=np.int64).reshape(self.segment_scores.shape)
 
     def segment_probability(self, start: int, stop: int, label: int) -> float:
         """Return the probability that positions ``start .. stop - 1`` are one segment of ``label``."""
