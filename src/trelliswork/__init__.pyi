@@ -62,7 +62,9 @@ from trelliswork.structures.results import Expectations as Expectations
 from trelliswork.structures.results import Forward as Forward
 from trelliswork.structures.results import ForwardBackward as ForwardBackward
 from trelliswork.structures.results import Labeling as Labeling
+from trelliswork.structures.results import Relaxation as Relaxation
 from trelliswork.structures.results import Segmentation as Segmentation
+from trelliswork.structures.results import Solution as Solution
 from trelliswork.structures.results import SpanningEdges as SpanningEdges
 from trelliswork.structures.results import Tree as Tree
 from trelliswork.structures.segments import SegmentChain as SegmentChain
@@ -72,5 +74,5 @@ from trelliswork.structures.semirings import forward_backward as forward_backwar
 from trelliswork.structures.spanning import SpanningTree as SpanningTree
 from trelliswork.training import active as active
 
-__all__ = ["AROW", "Automaton", "AutomatonChain", "Batch", "Bracketing", "Brackets", "CRF", "Chain", "ChainBatch", "Committee", "Confidence", "ConstituencyParser", "Constituent", "ConvergenceWarning", "CuttingPlane", "DependencyParser", "DependencyTree", "DualCoordinate", "ExpectationPass", "Expectations", "ExponentiatedGradient", "Forward", "ForwardBackward", "FrankWolfe", "Grammar", "HMM", "InvalidInput", "InvalidModel", "LaRank", "Labeling", "MEMM", "MIRA", "MulticlassClassifier", "MulticlassPerceptron", "NGramChain", "Parses", "PassiveAggressive", "Pegasos", "Perceptron", "Program", "SDM", "SchemeConstraints", "SegmentChain", "SegmentLabeler", "Segmentation", "Semiring", "SequenceLabeler", "SpanningEdges", "SpanningTree", "Structure", "StructuredPredictor", "Subgradient", "Templates", "Tree", "TrellisworkError", "UncalibratedScores", "UnknownAttributes", "UnknownParameter", "Unsatisfiable", "active", "beam_search", "confidence", "corpora", "evaluation", "forward", "forward_backward", "load", "models", "oracle", "plots", "scheme_constraints", "semirings"]
+__all__ = ["AROW", "Automaton", "AutomatonChain", "Batch", "Bracketing", "Brackets", "CRF", "Chain", "ChainBatch", "Committee", "Confidence", "ConstituencyParser", "Constituent", "ConvergenceWarning", "CuttingPlane", "DependencyParser", "DependencyTree", "DualCoordinate", "ExpectationPass", "Expectations", "ExponentiatedGradient", "Forward", "ForwardBackward", "FrankWolfe", "Grammar", "HMM", "InvalidInput", "InvalidModel", "LaRank", "Labeling", "MEMM", "MIRA", "MulticlassClassifier", "MulticlassPerceptron", "NGramChain", "Parses", "PassiveAggressive", "Pegasos", "Perceptron", "Program", "Relaxation", "SDM", "SchemeConstraints", "SegmentChain", "SegmentLabeler", "Segmentation", "Semiring", "SequenceLabeler", "Solution", "SpanningEdges", "SpanningTree", "Structure", "StructuredPredictor", "Subgradient", "Templates", "Tree", "TrellisworkError", "UncalibratedScores", "UnknownAttributes", "UnknownParameter", "Unsatisfiable", "active", "beam_search", "confidence", "corpora", "evaluation", "forward", "forward_backward", "load", "models", "oracle", "plots", "scheme_constraints", "semirings"]
 __version__: str

@@ -155,7 +155,7 @@ def of_hyperedges(
         Makes an answer from the parts of an output.
     """
     try:
-        found = structure.hyperedges(shape, scores, MOST_VARIABLES)
+        found: Any = structure.hyperedges(shape, scores, MOST_VARIABLES)
     except ValueError as error:
         raise InvalidInput(
             f"the structure is too large: {error}. Constraints can be kept with method='lagrangian'."
@@ -326,18 +326,18 @@ def of_tables(graph: Tables, indicators: Ints, read: Callable[[Ints], Any]) -> F
     rows, columns, values = [], [], []
     n_rows, at = 0, n_unary
     for variables, scores in graph.tables:  # summed over the others, a table is what the variable has
-        places = np.indices(scores.shape).reshape(scores.ndim, -1)
+        cells = np.indices(scores.shape).reshape(scores.ndim, -1)
         for axis, variable in enumerate(variables):
             k = scores.shape[axis]
-            rows += [n_rows + places[axis], n_rows + np.arange(k)]
+            rows += [n_rows + cells[axis], n_rows + np.arange(k)]
             columns += [at + np.arange(scores.size), starts[variable] + np.arange(k)]
             values += [np.ones(scores.size), -np.ones(k)]
             n_rows += k
         at += scores.size
     made = [equal(picking(owner, np.arange(n_unary), (len(graph.n_labels), n)), 1.0)]
     if n_rows:
-        cells = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
-        made.append(equal(sparse.csr_array(cells, shape=(n_rows, n)), 0.0))
+        entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
+        made.append(equal(sparse.csr_array(entries, shape=(n_rows, n)), 0.0))
     for literals, least, most in graph.logic:
         places = starts[literals[:, 0]] + literals[:, 1] if len(literals) else np.zeros(0, dtype=np.int64)
         row = picking(np.zeros(len(places), dtype=np.int64), places, (1, n))

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Program"]
 
 _FEW_NODES = 300  # of branch and bound, before HiGHS is asked
+_MOST_TO_EXPLAIN = 30.0  # seconds to look for constraints that clash, where no limit was given
 
 
 class Program:
@@ -318,7 +319,7 @@ class Program:
         deadline, source = Deadline(time_limit), self._source
         found = self._solved(self._over_variables(), deadline, relaxed=True)
         if found.values is None:
-            self._refuse(found, deadline)
+            raise self._no_solution(found, deadline)
         values = found.values if source.form.indicators is None else source.form.indicators @ found.values
         return Relaxation(values.reshape(self.shape), found.bound)
 
@@ -363,13 +364,13 @@ class Program:
 
     def _by_highs(self, k: int, deadline: Deadline) -> list[Any]:
         rows = self._over_variables()
-        identity = self._identity() if k > 1 else None
+        identity: Any = self._identity() if k > 1 else None
         found: list[Any] = []
         while len(found) < k:
             solved = self._solved(rows, deadline)
             if solved.values is None:
                 if not found:
-                    self._refuse(solved, deadline)
+                    raise self._no_solution(solved, deadline)
                 if solved.status == INFEASIBLE:
                     break
                 found[-1] = proved(found[-1], math.inf)
@@ -430,24 +431,24 @@ class Program:
             return Solved(None, LIMIT, math.inf, "Time limit reached.")
         return solve(source.form, rows, deadline, source.cuts, objective, relaxed)
 
-    def _refuse(self, solved: Solved, deadline: Deadline) -> None:
-        """Say why there is no solution."""
+    def _no_solution(self, solved: Solved, deadline: Deadline) -> TrellisworkError:
+        """Return the error that says why."""
         form = self._source.form
         if solved.status == INFEASIBLE:
-            raise Unsatisfiable(self._why_unsatisfiable(deadline))
+            return Unsatisfiable(self._why_unsatisfiable(deadline))
         if solved.status == LIMIT:
-            raise _too_late(deadline)
+            return _too_late(deadline)
         nothing = self._solved(self._over_variables(), deadline, objective=np.zeros(form.objective.size))
         if nothing.status == INFEASIBLE:
-            raise Unsatisfiable(self._why_unsatisfiable(deadline))
+            return Unsatisfiable(self._why_unsatisfiable(deadline))
         if nothing.status != LIMIT:
             free = (np.isinf(form.upper) & (form.objective > 0)) | (np.isinf(form.lower) & (form.objective < 0))
             places = np.argwhere(free.reshape(self.shape if form.indicators is None else -1))[:3].tolist()
-            raise TrellisworkError(
+            return TrellisworkError(
                 f"The program is unbounded: its score can grow without end. Bound the variables {places}, or add a "
                 "constraint that does."
             )
-        raise TrellisworkError(
+        return TrellisworkError(
             f"The solver stopped without the best solution: {solved.message} "
             "Give it more time, or bound the variables and use smaller coefficients."
         )
@@ -471,6 +472,7 @@ class Program:
     def _why_unsatisfiable(self, deadline: Deadline) -> str:
         """Name constraints that clash: with any one of them left out, some solution is left (a deletion filter)."""
         source, n = self._source, len(self._added)
+        deadline = Deadline(_MOST_TO_EXPLAIN) if deadline.seconds is None else deadline
         if source.structure is not None and self._feasible([], deadline) is False:
             source.structure._refuse_impossible()  # raises, and says at which position
         if source.structure is None and self._feasible([], deadline) is False:
@@ -479,6 +481,8 @@ class Program:
                 return "No solution meets the constraints that the program was made with. Check their bounds."
             which = " and ".join(f"{i} ({source.form.rows[i].said})" for i in clash)
             return f"No solution meets constraints {which} of those that the program was made with. Relax one of them."
+        if n == 0:
+            return "No solution meets the constraints that the program was made with. Check their bounds."
         first = next((i for i in range(n) if self._feasible(range(i + 1), deadline) is False), n - 1)
         before = _irreducible(range(first), lambda some: self._feasible([*some, first], deadline))
         said = f"No solution is left by constraint {first + 1} of the {n} that were added, {self._added[first].said}"
