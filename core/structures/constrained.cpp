@@ -179,7 +179,8 @@ private:
         return found;
     }
 
-    bool late() const { return std::chrono::duration<double>(Clock::now() - began_).count() > limits_.seconds; }
+    double elapsed() const { return std::chrono::duration<double>(Clock::now() - began_).count(); }
+    bool late() const { return elapsed() > limits_.seconds; }
 
     // ---- rows ----------------------------------------------------------------------------------------------------
 
@@ -384,7 +385,9 @@ private:
     bool gone_through(const Half& half, const Tight& tight, std::size_t most) {
         if (most == 0 || !structure_.lists(shape_)) return false;
         for (std::size_t n = std::min(most, std::max<std::size_t>(8, 2 * k_)); n <= most; n *= 4) {
+            const double before = elapsed();
             const std::vector<Answer> answers = list(half, 1.0, tight.multipliers, n);
+            const double took = elapsed() - before;
             double last = kLogZero, wide = 0.0;
             for (const Answer& answer : answers) {
                 const Found found = read(answer.parts);
@@ -397,6 +400,7 @@ private:
             }
             if (answers.size() < n || last <= worst_kept() + wide) return true;
             if (half.number == 0) bound_ = std::min(bound_, std::max(last + wide, worst_kept()));
+            if (elapsed() + 6.0 * took > limits_.seconds) return false;  // the next list would come too late
         }
         return false;
     }
