@@ -342,7 +342,7 @@ def main(arguments: list[str]) -> int:
         "order 3": lines(tw.SequenceLabeler, order=3),
         "segments": lines(tw.SegmentLabeler, tw.Templates.segment_words()),
         "automaton": lines(tw.SequenceLabeler, constraints="BIO", automaton=named, automaton_weights="arcs"),
-        "counted chain": lines(tw.SequenceLabeler, at_most={"B-NAME": most_names()}),
+        "constrained chain": lines(tw.SequenceLabeler, at_most={"B-NAME": most_names()}),
         "enumerated": enumerated(),
         "parts": parts(),
         "dependency": dependency(),
