@@ -384,6 +384,7 @@ def main(arguments: list[str]) -> int:
         "order 3": lines(tw.SequenceLabeler, order=3),
         "segments": lines(tw.SegmentLabeler, tw.Templates.segment_words()),
         "automaton": lines(tw.SequenceLabeler, constraints="BIO", automaton=named, automaton_weights="arcs"),
+        "constrained chain": lines(tw.SequenceLabeler, at_most={"B-NAME": most_names()}),
         "enumerated": enumerated(),
         "parts": parts(),
         "dependency": dependency(),
@@ -451,6 +452,11 @@ def pictures(rows: int, columns: int, **options: Any) -> Callable[[Any], Cell]:
     """Noisy discs: 30 pictures to learn from, 30 to be scored."""
     X, Y = discs(60, rows, columns)
     return lambda learner: _cell(tw.ImageSegmenter(learner, **options), X[:30], Y[:30], X[30:], Y[30:])
+
+
+def most_names() -> int:
+    """As many names as a line to learn from has at most."""
+    return max(row.count("B-NAME") for row in tw.corpora.ingredients().y_train)
 
 
 def enumerated() -> Callable[[Any], Cell]:

@@ -3,12 +3,14 @@
 #include <nanobind/stl/unique_ptr.h>
 
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <random>
 
 #include "../chain/structure.hpp"
 #include "../linear/oracle.hpp"
 #include "../matching/bethe.hpp"
+#include "../structures/constrained.hpp"
 #include "../structures/families.hpp"
 #include "../structures/ngrams.hpp"
 #include "graph_arguments.hpp"
@@ -61,6 +63,70 @@ PartScores scores_of(const DerivationStructure& self, const Numbers& shape, cons
     require_scores(scores, "scores hold a NaN, +inf or a value beyond 1e300");
     require(!allowed || allowed->size() == n, "allowed must have one entry for each part");
     return {{scores.data(), n}, allowed ? std::span(allowed->data(), n) : std::span<const std::uint8_t>()};
+}
+
+// Rows of constraints on parts, as the arrays of a CSR matrix.
+std::vector<PartsRow> part_rows(const Indices& indptr, const Indices& parts, const Vector& coefficients,
+                                const Vector& lower, const Vector& upper, std::size_t n_parts) {
+    const std::size_t n = lower.size();
+    require(indptr.size() == n + 1 && upper.size() == n, "rows and their sides do not fit each other");
+    require(parts.size() == coefficients.size() && indptr.data()[0] == 0 &&
+                indptr.data()[n] == static_cast<std::int64_t>(parts.size()),
+            "rows of constraints do not fit their parts");
+    std::vector<PartsRow> out;
+    for (std::size_t r = 0; r < n; ++r) {
+        PartsRow row{{}, {}, lower.data()[r], upper.data()[r]};
+        require(indptr.data()[r] <= indptr.data()[r + 1], "rows of constraints must follow one another");
+        require(!std::isnan(row.lower) && !std::isnan(row.upper) && row.lower <= row.upper,
+                "the sides of a constraint must leave something between them");
+        for (std::int64_t i = indptr.data()[r]; i < indptr.data()[r + 1]; ++i) {
+            require(parts.data()[i] >= 0 && static_cast<std::size_t>(parts.data()[i]) < n_parts,
+                    "a part of a constraint is out of range");
+            require(std::isfinite(coefficients.data()[i]), "coefficients of a constraint must be finite");
+            row.parts.push_back(static_cast<Part>(parts.data()[i]));
+            row.coefficients.push_back(coefficients.data()[i]);
+        }
+        out.push_back(std::move(row));
+    }
+    return out;
+}
+
+nb::object hyperedges(const DerivationStructure& self, const Numbers& shape, const Vector& scores, std::size_t most) {
+    const PartScores given = scores_of(self, shape, scores, {});
+    Hyperedges found;
+    bool there;
+    {
+        const Unlocked unlocked;
+        there = self.hyperedges(view(shape), given, most, found);
+    }
+    if (!there) return nb::none();
+    const auto array = [](const std::vector<std::uint32_t>& numbers) {
+        std::vector<std::int64_t> out;
+        out.reserve(numbers.size());
+        for (const std::uint32_t x : numbers) out.push_back(x == Hyperedges::kNoTail ? -1 : std::int64_t{x});
+        return to_numpy(out, {out.size()});
+    };
+    return nb::make_tuple(array(found.node_parts), array(found.heads), array(found.first_tails),
+                          array(found.second_tails), array(found.parts));
+}
+
+nb::tuple best_within(const DerivationStructure& self, const Numbers& shape, const Vector& scores,
+                      const nb::tuple& rows, const Vector& lower, const Vector& upper, std::size_t k, std::size_t nodes,
+                      std::size_t most_listed, double seconds) {
+    const PartScores given = scores_of(self, shape, scores, {});
+    const std::vector<PartsRow> all = part_rows(nb::cast<Indices>(rows[0]), nb::cast<Indices>(rows[1]),
+                                                nb::cast<Vector>(rows[2]), lower, upper, given.scores.size());
+    require(!std::isnan(seconds), "seconds must be a number");
+    ConstrainedBest found;
+    {
+        const Unlocked unlocked;
+        const auto space = self.workspace();
+        found = constrained_best(self, view(shape), given, all, k, {nodes, most_listed, seconds}, *space);
+    }
+    nb::list out;
+    for (const Answer& answer : found.answers)
+        out.append(nb::make_tuple(to_numpy(answer.parts, {answer.parts.size()}), answer.score, answer.gap));
+    return nb::make_tuple(out, found.proved, found.out_of_time, found.bound, found.questions);
 }
 
 void bind_structure(nb::module_& m) {
@@ -365,6 +431,35 @@ void bind_structure(nb::module_& m) {
             },
             nb::arg("shape"), nb::arg("scores"), nb::arg("n"), nb::arg("seed"), nb::arg("distinct") = false,
             nb::arg("allowed") = nb::none())
+        .def_static(
+            "constrained",
+            [](const DerivationStructure& structure, const nb::list& rows) {
+                std::vector<CodesRow> all;
+                for (const nb::handle given : rows) {
+                    const auto row = nb::cast<nb::tuple>(given);
+                    const auto coefficients = nb::cast<Vector>(row[1]);
+                    all.push_back({nb::cast<std::size_t>(row[0]),
+                                   {coefficients.data(), coefficients.data() + coefficients.size()},
+                                   nb::cast<double>(row[2]),
+                                   nb::cast<double>(row[3])});
+                    for (const double x : all.back().coefficients)
+                        require(std::isfinite(x), "coefficients of a constraint must be finite");
+                    require(all.back().lower <= all.back().upper,
+                            "the sides of a constraint must leave something between them");
+                }
+                return constrained_structure(shared(structure), std::move(all));
+            },
+            nb::arg("structure"), nb::arg("rows"),
+            "Outputs that keep rows of (block, a coefficient for each of its codes, lower, upper); see "
+            "core/structures/constrained.hpp.")
+        .def("hyperedges", hyperedges, nb::arg("shape"), nb::arg("scores"), nb::arg("most"),
+             "Of a dynamic program, what an output may have: the part of each node, and of each edge its head, its "
+             "two tails and its part, -1 for none. Else None.")
+        .def("best_within", best_within, nb::arg("shape"), nb::arg("scores"), nb::arg("rows"), nb::arg("lower"),
+             nb::arg("upper"), nb::arg("k") = 1, nb::arg("nodes") = 20'000, nb::arg("most_listed") = 4096,
+             nb::arg("seconds") = std::numeric_limits<double>::infinity(),
+             "The best outputs that keep linear constraints on parts (the arrays of a CSR matrix): a list of parts, "
+             "score and gap; whether that is proved; whether time ran out; a bound; how many questions it took.")
         .def(
             "dead_end",
             [](const DerivationStructure& self, const Numbers& shape, const Vector& scores) {

@@ -21,6 +21,7 @@
 #include "../hypergraph/kbest.hpp"
 #include "../hypergraph/recursions.hpp"
 #include "../hypergraph/scaled_sums.hpp"
+#include "../hypergraph/written_out.hpp"
 #include "derivations.hpp"
 
 namespace tw {
@@ -125,6 +126,11 @@ public:
     void decisions(Shape shape, std::span<const Part> gold,
                    const std::function<void(const Decision&)>& visit) const override {
         if constexpr (requires { family_.decisions(shape, gold, visit); }) family_.decisions(shape, gold, visit);
+    }
+
+    bool hyperedges(Shape shape, const PartScores& scores, std::size_t most, Hyperedges& out) const override {
+        out = hypergraph::written_out(family_.program(shape), scores, most);
+        return true;
     }
 
     double entropy(Shape shape, const PartScores& scores) const override {

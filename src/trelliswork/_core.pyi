@@ -435,6 +435,22 @@ class PartStructure:
 
     def sample(self, shape: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n: int, seed: int, distinct: bool = False, allowed: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None) -> list: ...
 
+    @staticmethod
+    def constrained(structure: PartStructure, rows: list) -> PartStructure:
+        """
+        Outputs that keep rows of (block, a coefficient for each of its codes, lower, upper); see core/structures/constrained.hpp.
+        """
+
+    def hyperedges(self, shape: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], most: int) -> object:
+        """
+        Of a dynamic program, what an output may have: the part of each node, and of each edge its head, its two tails and its part, -1 for none. Else None.
+        """
+
+    def best_within(self, shape: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: tuple, lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], k: int = 1, nodes: int = 20000, most_listed: int = 4096, seconds: float = float('inf')) -> tuple:
+        """
+        The best outputs that keep linear constraints on parts (the arrays of a CSR matrix): a list of parts, score and gap; whether that is proved; whether time ran out; a bound; how many questions it took.
+        """
+
     def dead_end(self, shape: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> int:
         """The first position that no beginning of an output gets past."""
 

@@ -48,9 +48,9 @@ ALL = {**STRUCTURES, **TREES}
 class Problem:
     """Random examples of a structure: attributes of its first block's sites, and of the second block as it has them."""
 
-    def __init__(self, name, seed, n_examples=6, n_units=4):
+    def __init__(self, name, seed, n_examples=6, n_units=4, structures=ALL):
         self.name = name
-        self.structure, listing = ALL[name]
+        self.structure, listing = structures[name]
         rng = np.random.default_rng(seed)
         self.lengths = rng.integers(0, 4, n_examples)
         self.listed = [listing(int(T)) for T in self.lengths]

@@ -17,6 +17,7 @@ from trelliswork.estimators.base import store
 from trelliswork.estimators.fitted import atomic, snapshot
 from trelliswork.estimators.linear import LinearEstimator
 from trelliswork.features.inputs import Inputs, head, inputs_of
+from trelliswork.labels.counts import counts_of
 from trelliswork.labels.encoded import Gold, encoded, paired, require_paired, warn_of_unseen
 from trelliswork.labels.span_labels import SpanLabels
 from trelliswork.learners.training import FloatArray
@@ -80,6 +81,10 @@ class SequenceLabeler(LinearEstimator):
         Which label may follow which, in training and in every answer: the name of a scheme such as ``"BIO"`` or
         ``"IOBES"``; a function of a label and the next one, either of which is None at the ends of a sequence; or an
         array in the order of ``classes_``.
+    at_most, at_least : dict, optional
+        How often labels may occur in a sequence, in training and in every prediction: ``at_most={"B-NP": 3}``; a tuple
+        of labels as key counts them together. Learners that ask for best outputs only can be trained with it, since no
+        sums over such labellings are known; for those that sum, and for probabilities, count with an automaton.
     class_weight : "balanced" or dict, optional
         Weights of tokens by their label. ``"balanced"`` gives all labels the same total.
     cost : "hamming" or (K, K) array, default "hamming"
@@ -145,6 +150,12 @@ class SequenceLabeler(LinearEstimator):
     >>> tagger = tw.SequenceLabeler(automaton=one_verb).fit(X, y)
     >>> tagger.predict([["barks", "walks", "sleeps"]])
     [['D', 'N', 'V']]
+
+    Learners that look for the best labelling only may count labels without one:
+
+    >>> tagger = tw.SequenceLabeler("perceptron", at_most={"V": 1}, at_least={"N": 1}).fit(X, y)
+    >>> tagger.predict([["barks", "walks", "sleeps"]])[0].count("V")
+    1
     """
 
     kind = "sequence-labeler"
@@ -162,6 +173,8 @@ class SequenceLabeler(LinearEstimator):
     automaton: Any
     automaton_weights: str
     constraints: Any
+    at_most: Any
+    at_least: Any
     class_weight: Any
     cost: Any
     decoder: str
@@ -182,6 +195,8 @@ class SequenceLabeler(LinearEstimator):
         automaton: Any = None,
         automaton_weights: str = "none",
         constraints: Any = None,
+        at_most: Any = None,
+        at_least: Any = None,
         class_weight: Any = None,
         cost: Any = "hamming",
         decoder: str = "argmax",
@@ -309,6 +324,10 @@ class SequenceLabeler(LinearEstimator):
         checks.as_cost(cost, len(model.labels))
         automaton = model.automaton.rule if isinstance(model, AutomatonModel) else None
         more = {"cost": cost, "scoring": saved["scoring"], "automaton": automaton}
+        for count in model.counts if isinstance(model, AutomatonModel) else ():
+            key = count.labels[0] if len(count.labels) == 1 else count.labels
+            name, n = ("at_least", count.least) if count.most is None else ("at_most", count.most)
+            more[name] = {**more.get(name, {}), key: n}
         return super()._restored_parameters(model, given) | more
 
     @classmethod
@@ -449,6 +468,9 @@ class SequenceLabeler(LinearEstimator):
         >>> tagger.predict_max_marginals([["the", "dog"]])[0].argmax(axis=1).tolist()
         [0, 1]
         """
+        self._fitted()
+        if getattr(self._model, "counts", None):
+            self._require_probabilities()  # refuses
         return self._ask(X, lambda batch: batch.max_marginals(), allowed, fixed, bias)
 
     @snapshot
@@ -540,6 +562,8 @@ class SequenceLabeler(LinearEstimator):
         (True, True)
         """
         self._fitted()
+        if getattr(self._model, "counts", None):
+            self._require_probabilities()  # refuses
         model, gold = self._model.at_temperature(None), encoded(y, "y", self._model.labels)
         warn_of_unseen(gold.names[len(model.labels) :], "y")
         n_jobs, K = checks.as_jobs(self.n_jobs), len(model.labels)
@@ -634,6 +658,7 @@ class SequenceLabeler(LinearEstimator):
         _, source = self._one(x)
         if self._model.structure is not None:
             other = f"of order {self.order}" if self.automaton is None else "has an automaton"
+            other = "counts labels" if self._counts else other
             raise InvalidInput(
                 f"a Chain is of order 1, and this model {other}. Its questions are predict_kbest, "
                 "predict_marginals, predict_max_marginals and log_prob."
@@ -665,11 +690,26 @@ class SequenceLabeler(LinearEstimator):
             raise InvalidInput(
                 f"automaton_weights is {self.automaton_weights!r}, but there is no automaton to have any."
             )
+        if self._counts and self.decoder == "mbr":
+            raise InvalidInput("decoder='mbr' needs probabilities, which are not known with at_most or at_least.")
+
+    @property
+    def _counts(self) -> list[Any]:
+        """How often labels may occur."""
+        return counts_of(self.at_most, self.at_least)
+
+    def _require_probabilities(self) -> None:
+        if getattr(self._model, "counts", None):
+            raise InvalidInput(
+                "this model was trained with at_most or at_least: sums over all labellings, and so probabilities and "
+                "marginals, are not known. Use predict, or count with an automaton."
+            )
+        super()._require_probabilities()
 
     @property
     def _is_chain(self) -> bool:
         """Whether labels depend on the one before and on no other, which has kernels of its own."""
-        return self.order == 1 and self.automaton is None
+        return self.order == 1 and self.automaton is None and not self._counts
 
     def _names(self, labels: npt.NDArray[Any]) -> list[str]:
         names: list[str] = self.classes_[labels].tolist()

@@ -60,6 +60,8 @@ OF_THE_LABELER = [
     "automaton",
     "automaton_weights",
     "constraints",
+    "at_most",
+    "at_least",
     "class_weight",
     "cost",
     "decoder",

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trelliswork import _core, models
+from trelliswork.labels.counts import LabelCount, counting
 from trelliswork.models.part_batch import PartBatch
 from trelliswork.models.parts import PartsModel
 from trelliswork.structures.automaton import Automaton
@@ -222,7 +223,9 @@ class AutomatonModel(PartsModel):
         self.automaton = LabelAutomaton.read(self.tensors, self.settings)
         self.order = self.automaton.order
         self._tied = not self.local and not {"pair", "ngram"} & set(self.channels)  # arcs: the same at every token
-        return self.automaton.structure(self._tied), self.automaton.channels(self.channels)
+        self.counts = [LabelCount.read(given) for given in self.settings["structure"].get("counts", [])]
+        structure = counting(self.automaton.structure(self._tied), self.counts, self.settings["labels"])
+        return structure, self.automaton.channels(self.channels)
 
     @property
     def n_attributes(self) -> int:

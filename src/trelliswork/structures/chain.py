@@ -7,11 +7,13 @@ are those of Mančev's thesis (2015) unless another source is named.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from trelliswork import _core
 from trelliswork.errors import InvalidInput
 from trelliswork.structures import checks
 from trelliswork.structures.batch import ChainBatch
@@ -21,6 +23,8 @@ from trelliswork.structures.results import Expectations, Labeling
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from trelliswork.structures.formulations import Formulation
 
 __all__ = ["Chain"]
 
@@ -404,3 +408,36 @@ class Chain(BareScores[Labeling]):
 
     def _refuse_impossible(self) -> None:
         self._batch._refuse_impossible()
+
+    def _indicators(self) -> npt.NDArray[np.int64]:
+        return np.arange(self.unary.size, dtype=np.int64).reshape(self.unary.shape)
+
+    def _formulation(self) -> Formulation:
+        from trelliswork.structures.formulations import of_chain
+
+        return of_chain(self)
+
+    def _as_parts(self) -> tuple[_core.PartStructure, npt.NDArray[np.uint32], FloatArray]:
+        structure = _structure(self.n_labels, self.transitions.ndim == 2)
+        scores = np.concatenate([self._with_ends().ravel(), self.transitions.ravel()])
+        return structure, np.array([self.n_positions], dtype=np.uint32), scores
+
+    def _from_parts(self, parts: npt.NDArray[np.uint32]) -> Labeling:
+        return self._from_labels((np.sort(parts)[: self.n_positions] % self.n_labels).astype(np.int32))
+
+    def _from_labels(self, labels: LabelArray) -> Labeling:
+        return Labeling(labels, self.score(labels))
+
+    def _with_ends(self) -> FloatArray:
+        """Return the scores of labels with those of the first and of the last one added."""
+        unary = self.unary.copy()
+        if self.n_positions:
+            unary[0] += self.start
+            unary[-1] += self.end
+        return unary
+
+
+@lru_cache(maxsize=64)
+def _structure(n_labels: int, tied: bool) -> _core.PartStructure:
+    """Return the one structure of its kind."""
+    return _core.PartStructure.chain(n_labels, tied, kernels=True)

@@ -19,6 +19,8 @@ from trelliswork.structures.results import Tree
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from trelliswork.structures.formulations import Formulation
+
 __all__ = ["DependencyTree"]
 
 
@@ -372,6 +374,30 @@ class DependencyTree(PartScores[Tree]):
     def _shaped(self, parts: FloatArray, join: np.ufunc, nothing: float) -> FloatArray:
         arcs = self._arcs_of(parts)
         return arcs[:, :, 0] if self.n_labels == 1 else np.asarray(join.reduce(arcs, axis=2))
+
+    def _indicators(self) -> npt.NDArray[np.int64]:
+        shape = (*self.arcs.shape, self.n_labels)
+        parts = np.arange(self.arcs.size * self.n_labels, dtype=np.int64).reshape(shape)
+        return parts[:, :, 0] if self.labels is None else parts
+
+    def _formulation(self) -> Formulation:
+        if self.projective:
+            return super()._formulation()
+        from trelliswork.structures.formulations import Trees, equal, of_trees, picking
+
+        n, n_labels, size = len(self.arcs), self.n_labels, len(self._scores)
+        heads, modifiers, _ = np.unravel_index(np.arange(size), (n, n, n_labels))
+        used = np.flatnonzero((modifiers != 0) & (modifiers != heads))
+        by_part = picking(used, np.arange(len(used)), (size, len(used)))
+        from_root = np.flatnonzero(heads[used] == 0)
+        root = picking(np.zeros(len(from_root), dtype=np.int64), from_root, (1, len(used)))
+
+        def read(z: FloatArray) -> Tree:
+            return self._from_parts(np.flatnonzero(np.rint(by_part @ z)).astype(np.uint32))
+
+        rows = (equal(root, 1.0),) if self.single_root and n > 1 else ()
+        arcs = heads[used].astype(np.int64), modifiers[used].astype(np.int64), self._scores[used]
+        return of_trees(Trees(n, *arcs, rows, by_part, by_part, read))
 
     def _sampled(self, output: Numbers) -> Tree:
         return self._answer(output, self._total(output))

@@ -281,6 +281,9 @@ class Parses(PartScores[Parse]):
         spans = added if self.spans is None else self.spans + added
         return type(self)(self.grammar, self.words, self._leaves, spans)
 
+    def _n_identifying(self) -> int:
+        return self._n_spans * len(self.grammar.symbols) + self.words.size  # spans and words
+
     def _shaped(self, parts: FloatArray, join: np.ufunc, nothing: float) -> FloatArray:
         return self._table(parts, nothing)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, ClassVar, Generic, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,10 @@ from trelliswork import _core
 from trelliswork.errors import InvalidInput, Unsatisfiable
 from trelliswork.structures import checks
 from trelliswork.structures.checks import FloatArray
+
+if TYPE_CHECKING:
+    from trelliswork.structures.formulations import Formulation
+    from trelliswork.structures.program import Program
 
 __all__ = ["BareScores", "Batch", "PartScores"]
 
@@ -49,6 +53,39 @@ class BareScores(ABC, Generic[Answer]):
     @abstractmethod
     def _refuse_impossible(self) -> Any:
         """Say that every output is forbidden, and where to look."""
+
+    @abstractmethod
+    def _indicators(self) -> npt.NDArray[np.int64]:
+        """Return the part that each indicator of the program stands for; -1 for none, -2 for what all outputs have."""
+
+    @abstractmethod
+    def _formulation(self) -> Formulation:
+        """Return variables and linear rows whose best solution is the best output."""
+
+    def _as_parts(self) -> tuple[_core.PartStructure, Numbers, FloatArray] | None:
+        """Return the structure, shape and scores of the core, which `_from_parts` reads; None where it has none."""
+        return None
+
+    def _from_parts(self, parts: Numbers) -> Answer:
+        """Make an answer from the parts of an output."""
+        raise NotImplementedError
+
+    def program(self) -> Program:
+        """Return the integer program whose best solution is the best output, to add constraints to.
+
+        The coefficients of constraints have the shape of the marginals; of segments, that of ``segment_scores``; of
+        labelled arcs, (n + 1, n + 1, L).
+
+        Examples
+        --------
+        >>> from trelliswork import Chain
+        >>> chain = Chain([[0.0, 1.0], [0.0, 3.0], [0.0, 2.0]], [[0.0, 0.0], [0.0, 0.0]])
+        >>> chain.program().at_most(label=1, n=2).argmax().labels.tolist()
+        [0, 1, 1]
+        """
+        from trelliswork.structures.program import Program
+
+        return Program._of(self)
 
     def log_count(self) -> float:
         """Return the log of the number of outputs that are not forbidden; -inf when all are.
@@ -139,6 +176,31 @@ class PartScores(BareScores[Answer]):
     @abstractmethod
     def _shaped(self, parts: FloatArray, join: np.ufunc, nothing: float) -> FloatArray:
         """Lay numbers of parts out as `marginals` are, joining those that share a place."""
+
+    def _indicators(self) -> npt.NDArray[np.int64]:
+        numbers = np.arange(len(self._scores), dtype=np.float64)
+        return np.asarray(self._shaped(numbers, np.maximum, -1.0)).astype(np.int64)
+
+    def _n_identifying(self) -> int:
+        """Return how many of the first parts tell outputs apart: those of the first block, as a rule."""
+        _, n_sites, n_codes = self._structure.blocks(self._shape)[0]
+        return int(n_sites * n_codes)
+
+    def _as_parts(self) -> tuple[_core.PartStructure, Numbers, FloatArray] | None:
+        return self._structure, self._shape, self._scores
+
+    def _from_parts(self, parts: Numbers) -> Answer:
+        output = self._structure.output_of(self._shape, np.sort(parts))
+        return self._answer(output, float(self._scores[parts].sum()))
+
+    def _formulation(self) -> Formulation:
+        from trelliswork.structures.formulations import of_hyperedges
+
+        given = (self._structure, self._shape, self._scores, self._indicators(), self._n_identifying())
+        found = of_hyperedges(*given, self._from_parts)
+        if found is None:
+            raise InvalidInput(f"{self!r} has no linear program.")
+        return found
 
     def argmax(self) -> Answer:
         """Return the best output and its score; see `Chain.argmax`."""

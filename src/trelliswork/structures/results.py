@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,9 +26,12 @@ __all__ = [
     "MatchingSums",
     "Parse",
     "PartialGrid",
+    "Relaxation",
     "Segmentation",
+    "Solution",
     "SpanningEdges",
     "Tree",
+    "proved",
 ]
 
 
@@ -304,3 +308,60 @@ class Expectations(NamedTuple):
     labels: npt.NDArray[np.float64]
     transitions: npt.NDArray[np.float64]
     attributes: npt.NDArray[np.float64]
+
+
+class Solution(NamedTuple):
+    """The best values of the variables of a program, in the shape of its objective, and their score.
+
+    ``exact``: whether they are proved to be the best. ``gap``: no solution is better by more.
+
+    Examples
+    --------
+    >>> Solution(np.array([1.0, 0.0]), 2.5).score
+    2.5
+    """
+
+    values: npt.NDArray[np.float64]
+    score: float
+    exact: bool = True
+    gap: float = 0.0
+
+
+class Relaxation(NamedTuple):
+    """What the indicators of a program are where they need not be whole, and a bound on the score of every solution.
+
+    Examples
+    --------
+    >>> Relaxation(np.array([0.5, 0.5]), 3.0).bound
+    3.0
+    """
+
+    values: npt.NDArray[np.float64]
+    bound: float
+
+
+def proved(answer: Any, gap: float) -> Any:
+    """Return an answer that also has ``exact`` and ``gap``; it stays equal to what it was, and unpacks as it did.
+
+    Examples
+    --------
+    >>> best = proved(Labeling(np.array([0], dtype=np.int32), 3.0), 0.5)
+    >>> best.exact, best.gap, isinstance(best, Labeling), len(best)
+    (False, 0.5, True, 2)
+    """
+    if "gap" in getattr(answer, "_fields", ()):
+        return answer._replace(exact=gap == 0.0, gap=gap)
+    if not isinstance(answer, tuple) or not hasattr(answer, "_fields"):
+        return answer
+    kind = type(answer)
+    made = _with_proof(kind.__bases__[0] if hasattr(kind, "exact") else kind)(*answer)
+    made.exact, made.gap = gap == 0.0, gap
+    return made
+
+
+@lru_cache(maxsize=64)
+def _with_proof(kind: Any) -> Any:
+    def reduce(self: Any) -> Any:
+        return proved, (kind(*self), self.gap)
+
+    return type(kind.__name__, (kind,), {"exact": True, "gap": 0.0, "__reduce__": reduce, "__doc__": kind.__doc__})

@@ -137,6 +137,9 @@ class SegmentChain(PartScores[Segmentation]):
             join(out[n:], longer[: self.n_positions - n, n], out=out[n:])
         return out
 
+    def _indicators(self) -> npt.NDArray[np.int64]:
+        return np.arange(self.segment_scores.size, dtype=np.int64).reshape(self.segment_scores.shape)
+
     def segment_probability(self, start: int, stop: int, label: int) -> float:
         """Return the probability that positions ``start .. stop - 1`` are one segment of ``label``."""
         (segment,) = self._checked_segments([(start, stop, label)], partial=True)

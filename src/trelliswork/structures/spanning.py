@@ -18,6 +18,8 @@ from trelliswork.structures.results import SpanningEdges
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from trelliswork.structures.formulations import Formulation
+
 __all__ = ["SpanningTree"]
 
 EdgeArray = npt.NDArray[np.int32]
@@ -309,6 +311,30 @@ class SpanningTree(PartScores[SpanningEdges]):
             return SpanningEdges(self.ends[self._sites[output]], score)
         numbers = np.sort(np.concatenate([np.flatnonzero(self._forced), self._sites[output]]))
         return SpanningEdges(self.ends[numbers], score + float(self.scores[self._forced].sum()))
+
+    def _indicators(self) -> npt.NDArray[np.int64]:
+        parts = np.full(len(self.ends), -1.0)
+        parts[self._sites], parts[self._forced] = np.arange(len(self._sites)), -2.0
+        return self._as_matrix(parts, -1.0).astype(np.int64)
+
+    def _formulation(self) -> Formulation:
+        """Trees below node 0: each edge is an arc in one of both directions."""
+        from trelliswork.structures.formulations import Trees, equal, of_trees, picking
+
+        m, n = len(self.ends), self.n_nodes
+        tails, heads = np.concatenate([self.ends, self.ends[:, ::-1]]).T.astype(np.int64)
+        used = np.flatnonzero(heads != 0)
+        by_edge = picking(used % m if m else used, np.arange(len(used)), (m, len(used)))
+        both = [*(self.ends.astype(np.int64) @ [n, 1]), *(self.ends.astype(np.int64) @ [1, n])]
+        by_place = picking(both, np.tile(np.arange(m), 2), (n * n, m)) @ by_edge
+
+        def read(z: FloatArray) -> SpanningEdges:
+            numbers = np.flatnonzero(np.rint(by_edge @ z))
+            return SpanningEdges(self.ends[numbers], float(self.scores[numbers].sum()))
+
+        rows = (equal(by_edge[np.flatnonzero(self._forced)], 1.0),)
+        scores = np.concatenate([self.scores, self.scores])[used]
+        return of_trees(Trees(n, tails[used], heads[used], scores, rows, by_place, by_edge, read))
 
     def _output(self, output: Any) -> Numbers:
         return self._numbers(output).astype(np.uint32)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from trelliswork import _core
 from trelliswork.errors import InvalidInput
 from trelliswork.labels.constraints import automaton_of, require_accepted
+from trelliswork.labels.counts import counting, counts_of, require_counts
 from trelliswork.models.automata import AutomatonModel, LabelAutomaton
 from trelliswork.models.trained import TrainedModel
 from trelliswork.structures import checks
@@ -31,7 +32,7 @@ class AutomatonExamples(SequenceExamples):
 
     def _model_of(self, weights: FloatArray, settings: dict[str, Any]) -> AutomatonModel:
         described = {
-            "structure": self._automaton.as_settings(self._estimator.histories),
+            "structure": self._automaton.as_settings(self._estimator.histories) | self._counted(),
             "blocks": {"labels": len(self.classes), "arcs": len(self._automaton.arcs)},
             "channels": {
                 name: {"block": "labels" if block == 0 else "arcs", "sites": sites}
@@ -42,10 +43,15 @@ class AutomatonExamples(SequenceExamples):
         tensors |= allowed_tensors(self._constraints)
         return AutomatonModel(tensors, settings | described)
 
+    def _counted(self) -> dict[str, Any]:
+        """What the settings of the file say of how often labels occur."""
+        counts = counts_of(self._estimator.at_most, self._estimator.at_least)
+        return {"counts": [[list(count.labels), count.least, count.most] for count in counts]} if counts else {}
+
     def _taken_over(self, earlier: TrainedModel) -> Any:
         if self._keep_all:
             raise InvalidInput(
-                "partial_fit is for order=1 without an automaton. Otherwise, use fit with warm_start=True."
+                "partial_fit is for order=1 without an automaton or counts. Otherwise, use fit with warm_start=True."
             )
         if not isinstance(earlier, AutomatonModel) or earlier.automaton.order != self._estimator.order:
             raise InvalidInput("warm_start goes on from a model of the same order. Fit a new labeler.")
@@ -96,7 +102,9 @@ class AutomatonExamples(SequenceExamples):
                 self._channels, [examples], labeler.min_count, merged, self.learner.by_member
             )
             cost = checks.as_cost(labeler.cost, len(self.classes)) if self.learner.costs else None
-            structure = self._automaton.structure(tied=len(attributes) == 1)
+            counts = counts_of(labeler.at_most, labeler.at_least)
+            require_counts(self._gold.renumbered(order), counts, self.classes)
+            structure = counting(self._automaton.structure(tied=len(attributes) == 1), counts, self.classes)
             return self._parts.label_oracle(structure, examples, order, cost, combinations)
         except ValueError as error:
             if said := re.fullmatch(r"example (\d+): no output is allowed", str(error)):
@@ -116,6 +124,8 @@ class AutomatonExamples(SequenceExamples):
 
     def _run_settings(self) -> dict[str, Any]:
         rule, found = self._automaton.rule, super()._run_settings()
+        if counted := self._counted():
+            found |= counted
         if rule is not None:
             found["automaton"] = [
                 self._estimator.automaton_weights,

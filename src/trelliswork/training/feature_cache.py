@@ -66,8 +66,7 @@ class FeatureCache:
     @staticmethod
     def possible(labeler: SequenceLabeler) -> bool:
         """Whether runs do what `fit` and `predict` of a labeler would."""
-        plain = labeler.decoder == "argmax" and labeler.order == 1 and labeler.automaton is None
-        return plain and labeler.patience is None and not labeler.warm_start
+        return labeler._is_chain and labeler.decoder == "argmax" and labeler.patience is None and not labeler.warm_start
 
     def serves(self, estimator: Any) -> bool:
         """Whether an estimator is a labeler that sees in a token what was extracted here."""
