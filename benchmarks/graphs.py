@@ -136,14 +136,16 @@ def sums() -> None:
 
 
 def growth() -> None:
-    """Time of ten iterations at four sizes: it should grow as the number of cells."""
+    """Time of the processor for ten iterations at four sizes: it should grow as the number of cells."""
     rows = []
     for side in (32, 64, 128, 256):
         graph = _graph(side, 5, False)
-        best, _ = _timed(lambda g=graph: g.argmax(method="trw", iterations=10, tolerance=0.0))
-        total, _ = _timed(lambda g=graph: g.beliefs("bp", iterations=10, tolerance=0.0))
+        best, _ = _timed(lambda g=graph: g.argmax(method="trw", iterations=10, tolerance=0.0), clock=time.process_time)
+        total, _ = _timed(lambda g=graph: g.beliefs("bp", iterations=10, tolerance=0.0), clock=time.process_time)
         rows.append([f"{side}x{side}", f"{1e3 * best:.1f}", f"{1e9 * best / side**2:.0f}", f"{1e3 * total:.1f}"])
-    print_table("Ten iterations", ["grid", "argmax(trw) ms", "ns a cell", "beliefs(bp) ms"], rows)
+    print_table(
+        "Ten iterations, time of the processor", ["grid", "argmax(trw) ms", "ns a cell", "beliefs(bp) ms"], rows
+    )
 
 
 def _graph(side: int, n_labels: int, potts: bool) -> tw.FactorGraph:
@@ -157,13 +159,13 @@ def _graph(side: int, n_labels: int, potts: bool) -> tw.FactorGraph:
     return tw.FactorGraph(unary, edges, tables)
 
 
-def _timed(call: Any, rounds: int = 3) -> tuple[float, Any]:
+def _timed(call: Any, rounds: int = 3, clock: Any = time.perf_counter) -> tuple[float, Any]:
     """Return the least of a few times, and what the call gave."""
     times: list[float] = []
     while len(times) < rounds and sum(times) < 5.0:
-        began = time.perf_counter()
+        began = clock()
         found = call()
-        times.append(time.perf_counter() - began)
+        times.append(clock() - began)
     return min(times), found
 
 
