@@ -56,7 +56,7 @@ def grids() -> None:
     for side, n_labels, potts, peer, status in GRIDS:
         graph = _graph(side, n_labels, potts)
         for method in ("auto", "trw", "ad3"):
-            seconds, found = _timed(lambda g=graph, m=method: g.argmax(method=m, time_limit=20.0))  # type: ignore[misc]
+            seconds, found = _timed(lambda g=graph, m=method: g.argmax(method=m, time_limit=20.0))
             rows.append(
                 [
                     f"{side}x{side}",
@@ -65,7 +65,7 @@ def grids() -> None:
                     method,
                     f"{found.score:.3f}",
                     f"{found.score + found.gap:.3f}",
-                    "exact" if found.exact else f"{100 * found.gap / abs(found.score):.2f}%",
+                    "exact" if found.exact else f"{100 * found.gap / abs(found.score):.2g}%",
                     f"{1e3 * seconds:.1f}",
                     "-" if peer is None else f"{peer:.1f}",
                     status,
@@ -80,7 +80,7 @@ def one_percent() -> None:
     rows = []
     graph = _graph(50, 5, False)
     for limit in (0.1, 0.2, 0.5, 1.0, 2.0, 5.0):
-        seconds, found = _timed(lambda s=limit: graph.argmax(time_limit=s), rounds=1)  # type: ignore[misc]
+        seconds, found = _timed(lambda s=limit: graph.argmax(time_limit=s), rounds=1)
         gap = 100 * found.gap / found.score
         rows.append([limit, f"{seconds:.2f}", f"{found.score:.2f}", f"{found.score + found.gap:.2f}", f"{gap:.2f}%"])
     print_table("50 x 50, 5 labels, random, under a time limit", ["limit s", "took s", "score", "bound", "gap"], rows)
@@ -91,7 +91,7 @@ def small_grids() -> None:
     rows = []
     for side, n_labels in ((4, 3), (5, 5), (8, 3), (8, 5)):
         graph = _graph(side, n_labels, False)
-        seconds, found = _timed(lambda g=graph: g.argmax(method="trw", prove=True))  # type: ignore[misc]
+        seconds, found = _timed(lambda g=graph: g.argmax(method="trw", prove=True))
         began = time.perf_counter()
         score = _by_highs(graph)
         peer = time.perf_counter() - began
@@ -118,7 +118,7 @@ def sums() -> None:
         exact = graph.log_partition() if side <= 5 else float("nan")
         pgmax = _by_pgmax(graph)
         for method in ("bp", "trw"):
-            seconds, found = _timed(lambda g=graph, m=method: g.beliefs(m))  # type: ignore[misc]
+            seconds, found = _timed(lambda g=graph, m=method: g.beliefs(m))
             rows.append(
                 [
                     f"{side}x{side}",
@@ -136,14 +136,16 @@ def sums() -> None:
 
 
 def growth() -> None:
-    """Time of ten iterations at four sizes: it should grow as the number of cells."""
+    """Time of the processor for ten iterations at four sizes: it should grow as the number of cells."""
     rows = []
     for side in (32, 64, 128, 256):
         graph = _graph(side, 5, False)
-        best, _ = _timed(lambda g=graph: g.argmax(method="trw", iterations=10, tolerance=0.0))  # type: ignore[misc]
-        total, _ = _timed(lambda g=graph: g.beliefs("bp", iterations=10, tolerance=0.0))  # type: ignore[misc]
+        best, _ = _timed(lambda g=graph: g.argmax(method="trw", iterations=10, tolerance=0.0), clock=time.process_time)
+        total, _ = _timed(lambda g=graph: g.beliefs("bp", iterations=10, tolerance=0.0), clock=time.process_time)
         rows.append([f"{side}x{side}", f"{1e3 * best:.1f}", f"{1e9 * best / side**2:.0f}", f"{1e3 * total:.1f}"])
-    print_table("Ten iterations", ["grid", "argmax(trw) ms", "ns a cell", "beliefs(bp) ms"], rows)
+    print_table(
+        "Ten iterations, time of the processor", ["grid", "argmax(trw) ms", "ns a cell", "beliefs(bp) ms"], rows
+    )
 
 
 def _graph(side: int, n_labels: int, potts: bool) -> tw.FactorGraph:
@@ -157,13 +159,13 @@ def _graph(side: int, n_labels: int, potts: bool) -> tw.FactorGraph:
     return tw.FactorGraph(unary, edges, tables)
 
 
-def _timed(call: Any, rounds: int = 3) -> tuple[float, Any]:
+def _timed(call: Any, rounds: int = 3, clock: Any = time.perf_counter) -> tuple[float, Any]:
     """Return the least of a few times, and what the call gave."""
     times: list[float] = []
     while len(times) < rounds and sum(times) < 5.0:
-        began = time.perf_counter()
+        began = clock()
         found = call()
-        times.append(time.perf_counter() - began)
+        times.append(clock() - began)
     return min(times), found
 
 

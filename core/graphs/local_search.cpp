@@ -1,6 +1,7 @@
 #include "local_search.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -232,20 +233,26 @@ void improve(const Layout& layout, Labelling& labelling) {
     if (any) labelling.score = layout.score(labelling.labels);
 }
 
-void improve_by_forests(const Layout& layout, Labelling& labelling, std::size_t patience, const Deadline& deadline) {
+void improve_by_forests(const Layout& layout, Labelling& labelling, std::size_t most, const Deadline& deadline) {
+    constexpr std::size_t kPatience = 30;
+    constexpr double kLeastGain = 1e-5;  // of the score, in that many forests
     if (labelling.labels.empty()) return;
     Forests forests(layout, 20061);
     Labelling tried = labelling;
-    for (std::size_t failed = 0; failed < patience && !deadline.passed();) {
+    double before = labelling.score;
+    std::size_t without_gain = 0;
+    for (std::size_t i = 0; i < most && without_gain < kPatience && !deadline.passed(); ++i) {
         check_interrupt();
         forests.move(tried.labels);
         tried.score = layout.score(tried.labels);
-        const bool better = tried.score > labelling.score + layout.slack();
-        failed = better ? 0 : failed + 1;
-        if (better)
+        if (tried.score > labelling.score + layout.slack())
             labelling = tried;
         else if (tried.score < labelling.score)
             tried = labelling;
+        ++without_gain;
+        if (labelling.score - before <= kLeastGain * std::abs(before)) continue;
+        before = labelling.score;
+        without_gain = 0;
     }
 }
 

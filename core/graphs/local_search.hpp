@@ -23,7 +23,7 @@ struct Labelling {
 // stay, here and below.
 void improve(const Layout& layout, Labelling& labelling);
 
-// Forests at random until `patience` of them in a row did not help, or the deadline.
-void improve_by_forests(const Layout& layout, Labelling& labelling, std::size_t patience, const Deadline& deadline);
+// Forests at random, `most` of them, until thirty in a row gained next to nothing, or the deadline.
+void improve_by_forests(const Layout& layout, Labelling& labelling, std::size_t most, const Deadline& deadline);
 
 }  // namespace tw::graphs

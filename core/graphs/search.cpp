@@ -16,7 +16,6 @@ namespace {
 
 using Method = Search::Method;
 
-constexpr std::size_t kPatience = 30;        // forests in a row that do not help
 constexpr double kWorthAnotherPass = 0.002;  // of the gap, in five passes each way: less is left to other methods
 constexpr double kSmallGap = 1e-3;           // of the score
 constexpr double kWork = 1e8;                // sums that branching may take where it was not asked for
@@ -57,7 +56,7 @@ public:
                 throw std::invalid_argument("cuts and programs are not searches by messages: ask them directly");
         }
         if (how_.method != Method::kAuto && !done() && !layout_.has_structures)
-            improve_by_forests(layout_, best_, kPatience, deadline_);
+            improve_by_forests(layout_, best_, how_.iterations, deadline_);
         if (how_.relaxed && shares_.empty() && !done()) decomposed(true);
         if (how_.branch && !done()) split(std::numeric_limits<std::size_t>::max());
         return found();
@@ -77,11 +76,11 @@ private:
         const double work = static_cast<double>(layout_.n_given * layout_.most_labels);
         const std::size_t affordable = 10 + static_cast<std::size_t>(kWork / std::max(work, 1.0));
         const bool small = bound_ - best_.score < kSmallGap * std::abs(best_.score);
-        if (!small) improve_by_forests(layout_, best_, kPatience, deadline_);
+        if (!small) improve_by_forests(layout_, best_, how_.iterations, deadline_);
         if (how_.branch) return;
         split(affordable);
         if (done() || layout_.n_variables() <= kBlock || deadline_.passed()) return;
-        if (small) improve_by_forests(layout_, best_, kPatience, deadline_);
+        if (small) improve_by_forests(layout_, best_, how_.iterations, deadline_);
         if (how_.seconds == 0.0 && layout_.n_variables() > kMostInBlocks) return;
         bound_ = std::min(bound_, bound_by_blocks(layout_, dual_, best_, kBlock, kBlockPasses, deadline_));
         if (!done()) improve_by_blocks(layout_, best_, kBlock, kBlockPasses, deadline_);
