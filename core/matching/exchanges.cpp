@@ -307,12 +307,12 @@ std::vector<std::vector<std::uint32_t>> k_best(const Problem& problem, std::size
     if (k == 0) return out;
     std::vector<Solution> found;
     // Only few pairs are in good matchings: these first, more where they turn out to be too few.
-    auto rank = static_cast<std::size_t>(static_cast<double>(problem.n_rows) * (2.0 + 0.6 * std::log2(k)));
+    auto rank = static_cast<std::size_t>(static_cast<double>(problem.n_rows) * (1.5 + 0.5 * std::log2(k)));
     while (true) {
         found.clear();
         const NearPairs near(problem, loss_of_rank(problem, rank));
         if (Search(problem, near, k).run(found)) break;
-        rank *= 4;
+        rank = 2 * rank + 1;
     }
     for (Solution& solution : found) out.push_back(std::move(solution.column_of));
     return out;

@@ -229,7 +229,16 @@ class Matching(PartScores[MatchedPairs]):
         method : {"astar", "viterbi"}
             As for `Chain.kbest`; there is one way here (Murty 1968).
         """
-        return super().kbest(k, method)
+        k = checks.as_count("k", k)
+        checks.as_method(method)
+        found = self._structure.best(self._shape, self._scores, min(k, 2**62))
+        if not found:
+            self._refuse_impossible()
+        if self.unmatched_left is not None:
+            return [self._answer(self._structure.output_of(self._shape, parts), score) for parts, score in found]
+        numbers = np.stack([parts for parts, _ in found])  # all of one length: all at once
+        pairs = np.stack(np.divmod(numbers, np.uint32(max(self.scores.shape[1], 1))), axis=-1).astype(np.int32)
+        return [MatchedPairs(own, score) for own, (_, score) in zip(pairs, found, strict=True)]
 
     def max_marginals(self) -> FloatArray:
         """Return the best score of a matching with each pair, (n, m); -inf where there is none. Any size."""
