@@ -14,6 +14,7 @@ ORDER = [
     "online",
     "learners",
     "trees",
+    "factor_graphs",
     "roofline",
     "kbest",
     "masks",
