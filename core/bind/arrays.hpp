@@ -82,7 +82,6 @@ void bind_user(nb::module_& m);          // structures written in Python
 void bind_arcs(nb::module_& m);          // attributes of arcs made when they are asked for: parsers
 void bind_part_models(nb::module_& m);   // models of any structure, from examples to answers
 void bind_tagging(nb::module_& m);       // a trained model at work
-void bind_graph_search(nb::module_& m);  // searches of loopy factor graphs
 void bind_grids(nb::module_& m);         // cuts on grids of cells
 
 }  // namespace tw::bind

@@ -1,6 +1,7 @@
 // Factor graphs on bare scores: one graph as a structure of parts, and searches of it.
 #include <memory>
 
+#include "../graphs/projections.hpp"
 #include "../graphs/search.hpp"
 #include "../structures/factor_graph.hpp"
 #include "arrays.hpp"
@@ -186,6 +187,15 @@ void bind_factor_graph(nb::module_& m) {
             nb::arg("scores"), nb::arg("method"), nb::arg("iterations"), nb::arg("tolerance"), nb::arg("damping"),
             nb::arg("seconds"), nb::arg("state"),
             "log Z, beliefs of parts, whether messages converged, whether log Z is an upper bound, iterations.");
+
+    m.def(
+        "project_to_counts",
+        [](Output point, std::size_t least, std::size_t most) {
+            require(least <= most && most <= point.size(), "counts must be between 0 and the number of coordinates");
+            graphs::project_to_counts({point.data(), point.size()}, least, most);
+        },
+        nb::arg("point"), nb::arg("least"), nb::arg("most"),
+        "Move a point to the nearest one in [0, 1]^n whose sum is from `least` to `most`.");
 }
 
 }  // namespace tw::bind

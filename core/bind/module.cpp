@@ -26,7 +26,6 @@ NB_MODULE(_core, m) {
     tw::bind::bind_part_models(m);
     tw::bind::bind_arcs(m);
     tw::bind::bind_tagging(m);
-    tw::bind::bind_graph_search(m);
     tw::bind::bind_grids(m);
 
     m.def("kernels", [] { return std::string(tw::kernels().name); }, "Instruction set of the kernels in use.");

@@ -216,7 +216,8 @@ private:
         found.labels = labels_;
         found.score = graph_.score(labels_);
         found.bound = std::max(bound, found.score);
-        if (found.bound - found.score <= 1e-12 * (1.0 + std::abs(found.score))) found.bound = found.score;
+        if (found.score > -kInfinite && found.bound - found.score <= 1e-12 * (1.0 + std::abs(found.score)))
+            found.bound = found.score;
         found.converged = converged_;
         found.iterations = n_rounds_;
         if (found.score == -kInfinite) found.labels.clear();

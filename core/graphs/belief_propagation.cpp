@@ -22,6 +22,7 @@ public:
         : layout_(layout),
           sums_(sums),
           damping_(layout.all_acyclic() ? 0.0 : damping),
+          limit_(4.0 * layout.scale + 1000.0),
           to_variable(layout.n_given, 0.0),
           to_factor(layout.n_given, 0.0),
           total_(layout.unary),
@@ -131,9 +132,10 @@ private:
                 old[x] = kLogZero;
                 continue;
             }
-            const double now = (1.0 - damping_) * (message[x] - top) + damping_ * old[x];
-            change_ = std::max(change_, std::abs(message[x] - top - old[x]));
-            old[x] = now;
+            // On strong cycles messages may grow without end; none that is right says more than all scores together.
+            const double heard = std::max(message[x] - top, -limit_);
+            change_ = std::max(change_, std::abs(heard - old[x]));
+            old[x] = (1.0 - damping_) * heard + damping_ * old[x];
         }
     }
 
@@ -243,7 +245,7 @@ private:
 
     const Layout& layout_;
     const bool sums_;
-    const double damping_;
+    const double damping_, limit_;
 
 public:
     std::vector<double> to_variable;

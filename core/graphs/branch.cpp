@@ -358,22 +358,105 @@ Joined solve_pieces(const Layout& layout, LabelsLeft labels_left, Labelling& bes
     return {bound, passes - left};
 }
 
-// The variables nearest to one, up to a number of them; those that have a block already are not taken.
-std::vector<std::uint32_t> block_around(const Layout& layout, std::uint32_t seed, std::size_t size,
-                                        std::span<const std::uint32_t> block_of) {
-    std::vector<std::uint32_t> block{seed};
-    std::vector<std::uint8_t> seen(layout.n_variables(), 0);
-    seen[seed] = 1;
-    for (std::size_t i = 0; i < block.size() && block.size() < size; ++i)
-        for (const std::uint32_t s : layout.slots_at(block[i]))
-            for (const Slot& slot : layout.slots_of_factor(layout.factors[layout.slots[s].factor])) {
-                if (seen[slot.variable] || block.size() >= size) continue;
-                if (!block_of.empty() && block_of[slot.variable] != kFree) continue;
-                seen[slot.variable] = 1;
-                block.push_back(slot.variable);
+// Blocks of variables that are near each other, and the graphs they are.
+class Blocks {
+public:
+    explicit Blocks(const Layout& layout)
+        : layout_(layout), number_(layout.n_variables(), kFree), seen_(layout.factors.size(), 0) {}
+
+    // The variables nearest to one, up to a number of them; those that have a block already are not taken.
+    std::vector<std::uint32_t> around(std::uint32_t seed, std::size_t size, std::span<const std::uint32_t> block_of) {
+        std::vector<std::uint32_t> block{seed};
+        number_[seed] = 0;
+        for (std::size_t i = 0; i < block.size() && block.size() < size; ++i)
+            for (const std::uint32_t s : layout_.slots_at(block[i]))
+                for (const Slot& slot : layout_.slots_of_factor(layout_.factors[layout_.slots[s].factor])) {
+                    const std::uint32_t v = slot.variable;
+                    if (number_[v] != kFree || block.size() >= size) continue;
+                    if (!block_of.empty() && block_of[v] != kFree) continue;
+                    number_[v] = 0;
+                    block.push_back(v);
+                }
+        for (const std::uint32_t v : block) number_[v] = kFree;
+        return block;
+    }
+
+    // The block with the factors that are in it alone, and with these scores of its labels.
+    Piece alone(std::span<const std::uint32_t> block, std::span<const double> unary) { return piece(block, unary, {}); }
+
+    // The block given the labels of all other variables.
+    Piece among(std::span<const std::uint32_t> block, std::span<const std::uint32_t> labels) {
+        return piece(block, layout_.unary, labels);
+    }
+
+private:
+    Piece piece(std::span<const std::uint32_t> block, std::span<const double> unary,
+                std::span<const std::uint32_t> others) {
+        Piece out;
+        for (const std::uint32_t v : block) {
+            number_[v] = static_cast<std::uint32_t>(out.graph.n_labels.size());
+            out.graph.n_labels.push_back(layout_.graph.n_labels[v]);
+            out.graph.unary_at.push_back(out.scores.size());
+            const auto own = unary.subspan(layout_.label_at[v], layout_.n_labels(v));
+            out.scores.insert(out.scores.end(), own.begin(), own.end());
+        }
+        ++round_;
+        for (const std::uint32_t v : block)
+            for (const std::uint32_t s : layout_.slots_at(v)) {
+                const std::uint32_t f = layout_.slots[s].factor;
+                if (seen_[f] != round_) put(layout_.factors[f], others, out);
+                seen_[f] = round_;
             }
-    return block;
-}
+        out.graph.n_scores = out.scores.size();
+        for (const std::uint32_t v : block) number_[v] = kFree;
+        return out;
+    }
+
+    void put(const LaidFactor& f, std::span<const std::uint32_t> others, Piece& out) const {
+        const auto mine = layout_.slots_of_factor(f);
+        std::vector<std::uint32_t> sizes(mine.size()), fixed(mine.size(), kFree);
+        Factor factor;
+        std::size_t already = 0;
+        for (std::size_t i = 0; i < mine.size(); ++i) {
+            const std::uint32_t v = mine[i].variable;
+            sizes[i] = layout_.graph.n_labels[v];
+            if (number_[v] != kFree) {
+                factor.variables.push_back(number_[v]);
+            } else if (others.empty()) {
+                return;  // between blocks
+            } else {
+                fixed[i] = others[v];
+                already += f.form == Form::kCount && layout_.counts[mine[i].at + others[v]];
+            }
+        }
+        if (f.form == Form::kCount) return put_count(f, already, out);
+        factor.at = out.scores.size();
+        Labellings all(std::move(sizes), std::move(fixed));
+        do {
+            std::size_t entry = 0;
+            for (std::size_t i = 0; i < mine.size(); ++i)
+                entry = entry * layout_.n_labels(mine[i].variable) + all.labels()[i];
+            out.scores.push_back(f.table[entry]);
+        } while (all.next());
+        out.graph.factors.push_back(std::move(factor));
+    }
+
+    void put_count(const LaidFactor& f, std::size_t already, Piece& out) const {
+        Factor factor;
+        for (const Literal& literal : f.source->literals)
+            if (number_[literal.variable] != kFree)
+                factor.literals.push_back({number_[literal.variable], literal.label});
+        if (f.source->kind == Factor::Kind::kOr && already > 0) return;
+        factor.kind = already > 0 ? Factor::Kind::kAtMost : f.source->kind;
+        factor.most = f.most - std::min(already, f.most);
+        out.graph.factors.push_back(std::move(factor));
+    }
+
+    const Layout& layout_;
+    std::vector<std::uint32_t> number_;  // of variables, in the block at hand
+    std::vector<std::uint32_t> seen_;    // of factors: in which round
+    std::uint32_t round_ = 0;
+};
 
 }  // namespace
 
@@ -391,84 +474,68 @@ void improve_by_blocks(const Layout& layout, Labelling& best, std::size_t size, 
                        const Deadline& deadline) {
     const std::size_t n = layout.n_variables();
     if (best.labels.empty() || n == 0) return;
-    // Blocks around each variable in turn, a step apart so that every one is in several.
+    Blocks blocks(layout);
+    // Blocks around variables in turn, a step apart, so that every one is in several.
     std::size_t unchanged = 0;
     const std::size_t step = std::max<std::size_t>(1, size / 3), n_blocks = (n + step - 1) / step;
     for (std::size_t i = 0; unchanged < n_blocks && i < 4 * n_blocks && !deadline.passed(); ++i) {
-        const std::vector<std::uint32_t> block = block_around(layout, layout.order[(i * step) % n], size, {});
-        LabelsLeft left(n);
-        for (std::uint32_t v = 0; v < n; ++v) left[v] = {best.labels[v]};
-        for (const std::uint32_t v : block) {
-            left[v].clear();
-            for (std::uint32_t x = 0; x < layout.n_labels(v); ++x)
-                if (layout.unary[layout.label_at[v] + x] != kLogZero) left[v].push_back(x);
-        }
-        const double before = best.score;
-        solve_pieces(layout, std::move(left), best, passes, deadline);
-        unchanged = best.score > before + layout.slack() ? 0 : unchanged + 1;
+        const std::vector<std::uint32_t> block = blocks.around(layout.order[(i * step) % n], size, {});
+        const Piece piece = blocks.among(block, best.labels);
+        const Layout part(piece.graph, piece.scores);
+        Labelling found;
+        for (const std::uint32_t v : block) found.labels.push_back(best.labels[v]);
+        found.score = part.score(found.labels);
+        const double before = found.score;
+        Tree(part, found, passes, deadline).run();
+        ++unchanged;
+        if (!(found.score > before + layout.slack())) continue;
+        unchanged = 0;
+        for (std::size_t k = 0; k < block.size(); ++k) best.labels[block[k]] = found.labels[k];
     }
+    best.score = layout.score(best.labels);
 }
 
 double bound_by_blocks(const Layout& layout, const Reweighted& dual, const Labelling& best, std::size_t size,
                        std::size_t passes, const Deadline& deadline) {
-    const std::size_t n = layout.n_variables();
-    std::vector<std::uint32_t> block_of(n, kFree);
-    std::vector<std::vector<std::uint32_t>> blocks;
+    Blocks blocks(layout);
+    std::vector<std::uint32_t> block_of(layout.n_variables(), kFree);
+    std::vector<std::vector<std::uint32_t>> members;
     for (const std::uint32_t seed : layout.order) {
         if (block_of[seed] != kFree) continue;
-        blocks.push_back(block_around(layout, seed, size, block_of));
-        for (const std::uint32_t v : blocks.back()) block_of[v] = static_cast<std::uint32_t>(blocks.size() - 1);
+        members.push_back(blocks.around(seed, size, block_of));
+        for (const std::uint32_t v : members.back()) block_of[v] = static_cast<std::uint32_t>(members.size() - 1);
     }
     // Factors between blocks are worth their best with what they were given; the blocks have the rest.
-    double bound = layout.constant;
-    std::vector<std::vector<std::uint32_t>> inside(blocks.size());
+    CompensatedSum bound;
+    bound.add(layout.constant);
     std::vector<double> unary = dual.unary;
-    for (std::uint32_t i = 0; i < layout.factors.size(); ++i) {
-        const LaidFactor& f = layout.factors[i];
+    for (const LaidFactor& f : layout.factors) {
         const auto mine = layout.slots_of_factor(f);
         const std::uint32_t home = block_of[mine[0].variable];
-        if (std::ranges::all_of(mine, [&](const Slot& slot) { return block_of[slot.variable] == home; })) {
-            inside[home].push_back(i);
-            continue;
-        }
-        bound += layout.best_of(f, dual.given.data());
+        if (std::ranges::all_of(mine, [&](const Slot& slot) { return block_of[slot.variable] == home; })) continue;
+        const double most = layout.best_of(f, dual.given.data());
+        if (most == kLogZero) return kLogZero;
+        bound.add(most);
         for (const Slot& slot : mine) {
-            double* const mine_left = unary.data() + layout.label_at[slot.variable];
+            double* const own = unary.data() + layout.label_at[slot.variable];
             for (std::size_t x = 0; x < layout.n_labels(slot.variable); ++x)
-                if (mine_left[x] != kLogZero) mine_left[x] -= dual.given[slot.at + x];
+                if (own[x] != kLogZero) own[x] -= dual.given[slot.at + x];
         }
     }
-    for (std::size_t b = 0; b < blocks.size(); ++b) {
-        Piece piece;
-        std::vector<std::uint32_t> number(n, kFree);
-        for (const std::uint32_t v : blocks[b]) {
-            number[v] = static_cast<std::uint32_t>(piece.graph.n_labels.size());
-            piece.graph.n_labels.push_back(layout.graph.n_labels[v]);
-            piece.graph.unary_at.push_back(piece.scores.size());
-            piece.scores.insert(piece.scores.end(), unary.begin() + static_cast<std::ptrdiff_t>(layout.label_at[v]),
-                                unary.begin() + static_cast<std::ptrdiff_t>(layout.label_at[v + 1]));
-        }
-        for (const std::uint32_t i : inside[b]) {
-            const LaidFactor& f = layout.factors[i];
-            Factor factor = *f.source;
-            for (std::uint32_t& v : factor.variables) v = number[v];
-            for (Literal& literal : factor.literals) literal.variable = number[literal.variable];
-            factor.at = piece.scores.size();
-            if (f.table != nullptr) piece.scores.insert(piece.scores.end(), f.table, f.table + f.entries);
-            piece.graph.factors.push_back(std::move(factor));
-        }
-        piece.graph.n_scores = piece.scores.size();
+    for (const std::vector<std::uint32_t>& block : members) {
+        const Piece piece = blocks.alone(block, unary);
         const Layout part(piece.graph, piece.scores);
         Labelling found;
         if (!best.labels.empty()) {
-            for (const std::uint32_t v : blocks[b]) found.labels.push_back(best.labels[v]);
+            for (const std::uint32_t v : block) found.labels.push_back(best.labels[v]);
             found.score = part.score(found.labels);
             if (found.score == kLogZero) found.labels.clear();
         }
-        bound += Tree(part, found, deadline.passed() ? 1 : passes, deadline).run();
-        if (bound == kLogZero) break;
+        const double most = Tree(part, found, deadline.passed() ? 1 : passes, deadline).run();
+        if (most == kLogZero) return kLogZero;
+        bound.add(most);
     }
-    return bound;
+    return bound.value();
 }
 
 }  // namespace tw::graphs

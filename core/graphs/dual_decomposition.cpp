@@ -18,6 +18,9 @@ struct Member {
     Parts parts = {};                   // of structures
 };
 
+// Shares of forbidden entries that are left out; where there would be more, there are no shares.
+constexpr double kMostForbidden = 1e-4;
+
 // Solves a small system in place, with pivots; false where it is singular.
 bool solve(std::vector<double>& a, std::vector<double>& b, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) {
@@ -357,13 +360,17 @@ bool Decomposition::table_shares(const LaidFactor& f, const std::vector<Member>&
     for (std::size_t i = 0; i < mine.size(); ++i) n[i] = layout_.graph.n_labels[mine[i].variable];
     Labellings all(std::move(n), std::vector<std::uint32_t>(mine.size(), kFree));
     std::size_t entry = 0;
+    double forbidden = 0.0;
     do {
         double more = total;
         for (std::size_t i = 0; i < mine.size(); ++i) more *= missing[i][all.labels()[i]] / total;
-        if (more > 0.0 && f.table[entry] == kLogZero) return false;
-        out[entry++] += more;
+        if (f.table[entry] == kLogZero)
+            forbidden += more;
+        else
+            out[entry] += more;
+        ++entry;
     } while (all.next());
-    return true;
+    return forbidden <= kMostForbidden;
 }
 
 std::vector<double> Decomposition::by_part() const {

@@ -91,6 +91,7 @@ Elimination::Elimination(const Graph& graph, Limits limits)
         for (std::size_t j = begin; j < scopes.ends[i]; ++j) entries *= n_labels_[scopes.variables[j]];
         limits.table = std::max(limits.table, 4.0 * entries);
     }
+    limits.table = std::min(limits.table, 4294967295.0);  // strides have 32 bits
     limits.messages = std::max(limits.messages, 4.0 * static_cast<double>(n_scores_));
     limits.entries = std::max(limits.entries, 16.0 * static_cast<double>(n_scores_));
     const Order order = elimination_order(n_labels_, scopes, limits);

@@ -37,7 +37,8 @@ public:
     }
 
     std::size_t degree(std::uint32_t v) const { return degree_[v]; }
-    std::int64_t weight(std::uint32_t v) const { return weight_[v]; }  // logarithm of the entries of its table
+    std::int64_t weight(std::uint32_t v) const { return weight_[v]; }    // logarithm of the entries of its table
+    const Neighbours& list(std::uint32_t v) const { return lists_[v]; }  // those that are gone among them
     bool gone(std::uint32_t v) const { return gone_[v]; }
     bool has_cycle() const {
         std::size_t n = 0;
@@ -107,6 +108,39 @@ private:
     std::vector<std::int64_t> own_, weight_;  // logarithms in 2^-20 bits: whole numbers, so nothing drifts
 };
 
+// The turn of each variable when every component is swept breadth first from a far end of it; neighbours of few come
+// first.
+std::vector<std::uint32_t> sweep(const Connections& connections, std::size_t n) {
+    constexpr std::uint32_t kNone = ~std::uint32_t{0};
+    std::vector<std::uint32_t> turn(n, kNone), seen(n, kNone), queue;
+    Neighbours near;
+    std::uint32_t round = 0;
+    // Visits what is connected with v, in the order of `queue`.
+    const auto visit = [&](std::uint32_t v, bool by_degree) {
+        queue.assign(1, v);
+        seen[v] = ++round;
+        for (std::size_t i = 0; i < queue.size(); ++i) {
+            near.clear();
+            for (const std::uint32_t u : connections.list(queue[i]))
+                if (seen[u] != round) {
+                    seen[u] = round;
+                    near.push_back(u);
+                }
+            if (by_degree) std::ranges::stable_sort(near, {}, [&](std::uint32_t u) { return connections.degree(u); });
+            queue.insert(queue.end(), near.begin(), near.end());
+        }
+    };
+    std::uint32_t next = 0;
+    for (std::uint32_t v = 0; v < n; ++v) {
+        if (turn[v] != kNone) continue;
+        visit(v, false);
+        visit(queue.back(), false);
+        visit(queue.back(), true);
+        for (const std::uint32_t u : queue) turn[u] = next++;
+    }
+    return turn;
+}
+
 // rank(v): what the next variable has the least of. all: whether it may change for neighbours of neighbours too.
 template <class Rank>
 Order greedy(std::span<const std::uint32_t> n_labels, Connections connections, const Limits& limits, bool all,
@@ -157,14 +191,22 @@ Order greedy(std::span<const std::uint32_t> n_labels, Connections connections, c
 Order elimination_order(std::span<const std::uint32_t> n_labels, const Scopes& scopes, const Limits& limits) {
     constexpr std::size_t kMany = 20'000;  // variables: min-fill looks at more than their number
     const Connections connections(n_labels, scopes);
-    Order by_weight =
+    Order best =
         greedy(n_labels, connections, limits, false, [](const Connections& c, std::uint32_t v) { return c.weight(v); });
-    if (n_labels.size() > kMany || !connections.has_cycle()) return by_weight;
-    Order by_fill = greedy(n_labels, connections, limits, true, [](Connections& c, std::uint32_t v) {
-        return std::pair<std::size_t, std::int64_t>(c.fill(v), c.weight(v));
-    });
-    if (by_fill.narrow != by_weight.narrow) return by_fill.narrow ? by_fill : by_weight;
-    return by_fill.width.entries < by_weight.width.entries ? by_fill : by_weight;
+    if (!connections.has_cycle()) return best;
+    const auto other = [&](bool all, const auto& rank) {
+        Limits below = limits;
+        if (best.narrow) below.entries = std::min(limits.entries, best.width.entries);
+        Order found = greedy(n_labels, connections, below, all, rank);
+        if (found.narrow) best = std::move(found);
+    };
+    const std::vector<std::uint32_t> turn = sweep(connections, n_labels.size());
+    other(false, [&](const Connections&, std::uint32_t v) { return turn[v]; });
+    if (n_labels.size() <= kMany)
+        other(true, [](Connections& c, std::uint32_t v) {
+            return std::pair<std::size_t, std::int64_t>(c.fill(v), c.weight(v));
+        });
+    return best;
 }
 
 }  // namespace tw::graphs

@@ -1,8 +1,10 @@
 // In which order to eliminate the variables of a graph, and what that joins.
 //
-// Greedy: next comes the variable whose table is smallest (its labels times those of its neighbours), or, as a second
-// try where the graph has cycles, the one that connects the fewest neighbours anew (min-fill; Koller & Friedman 2009,
-// sec. 9.4.3). Equal ones: the lowest number. Trees take linear time whatever their degrees.
+// Greedy: next comes the variable whose table is smallest (its labels times those of its neighbours). Where the graph
+// has cycles, other orders are tried too, and the one with the smallest tables in all is taken: the variable that
+// connects the fewest neighbours anew (min-fill; Koller & Friedman 2009, sec. 9.4.3), and a sweep from one end to the
+// other, which is what grids want (Cuthill & McKee 1969). Equal ones: the lowest number. Trees take linear time
+// whatever their degrees.
 #pragma once
 
 #include <cstddef>

@@ -73,6 +73,20 @@ public:
         exponentiate(size);
     }
 
+    // Shifts of another search; what they add up to is taken out, so that they are shifts here too.
+    void start_from(std::span<const double> others) {
+        if (others.size() != shifts.size()) return;
+        for (std::size_t i = 0; i < shifts.size(); ++i) shifts[i] = std::isfinite(others[i]) ? others[i] : 0.0;
+        for (std::uint32_t v = 0; v < layout_.n_variables(); ++v)
+            for (std::size_t x = 0; x < layout_.n_labels(v); ++x) {
+                double sum = 0.0;
+                for (const std::uint32_t s : layout_.slots_at(v))
+                    if (!layout_.slots[s].first) sum += shifts[layout_.slots[s].at + x];
+                for (const std::uint32_t s : layout_.slots_at(v))
+                    if (!layout_.slots[s].first) shifts[layout_.slots[s].at + x] -= share_[v] * sum;
+            }
+    }
+
     // The bound with the shifts as they are; -inf where nothing is allowed.
     double upwards() {
         InterruptCheck check;
@@ -392,7 +406,7 @@ Beliefs reweighted_sums(const Layout& layout, const Search& how, SearchState* wa
     Beliefs out;
     out.bound = true;
     Buckets buckets(layout);
-    if (warm != nullptr && warm->shifts.size() == layout.n_given) buckets.shifts = warm->shifts;
+    if (warm != nullptr) buckets.start_from(warm->shifts);
     double step = 0.5;
     out.log_z = buckets.upwards();
     if (out.log_z == kLogZero) {

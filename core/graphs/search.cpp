@@ -21,6 +21,7 @@ constexpr double kWorthAnotherPass = 0.002;  // of the gap, in five passes each 
 constexpr double kSmallGap = 1e-3;           // of the score
 constexpr double kWork = 1e8;                // sums that branching may take where it was not asked for
 constexpr std::size_t kBlock = 64, kBlockPasses = 400;
+constexpr std::size_t kMostInBlocks = 20'000;  // variables that are searched in blocks without a limit of time
 
 class Searching {
 public:
@@ -28,7 +29,9 @@ public:
         : layout_(graph, scores), how_(how), warm_(warm), deadline_(how.seconds), dual_(layout_) {
         if (warm == nullptr) return;
         dual_.start_from(warm->given);
-        if (warm->labels.size() != graph.n_variables()) return;
+        if (warm->labels.size() != graph.n_variables() ||
+            !std::ranges::equal(warm->labels, graph.n_labels, std::ranges::less{}))
+            return;
         best_.labels = warm->labels;
         best_.score = layout_.score(best_.labels);
         if (best_.score == kLogZero) best_.labels.clear();
@@ -77,10 +80,11 @@ private:
         if (!small) improve_by_forests(layout_, best_, kPatience, deadline_);
         if (how_.branch) return;
         split(affordable);
-        if (done() || layout_.n_variables() <= kBlock) return;
+        if (done() || layout_.n_variables() <= kBlock || deadline_.passed()) return;
         if (small) improve_by_forests(layout_, best_, kPatience, deadline_);
-        improve_by_blocks(layout_, best_, kBlock, kBlockPasses, deadline_);
+        if (how_.seconds == 0.0 && layout_.n_variables() > kMostInBlocks) return;
         bound_ = std::min(bound_, bound_by_blocks(layout_, dual_, best_, kBlock, kBlockPasses, deadline_));
+        if (!done()) improve_by_blocks(layout_, best_, kBlock, kBlockPasses, deadline_);
     }
 
     void passes(double least_progress) {

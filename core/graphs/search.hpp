@@ -32,8 +32,9 @@ struct SearchState {
 // Found::shares are there where Search::relaxed is set: in the local polytope, that is, those of a variable add up to
 // one and those of a table to the shares of its variables; where the search came to an integral answer they are it. The
 // iterations of dual decomposition end outside of the polytope by their tolerance and are repaired: what a table has
-// too little of is added as the product of what its variables miss. Where that would meet a forbidden entry, the shares
-// are those of the best labelling found.
+// too little of is added as the product of what its variables miss. What would meet a forbidden entry is left out;
+// where that is more than 1e-4 of a table, the shares are those of the best labelling found. Logic factors and
+// structures agree with their variables up to the tolerance.
 Found search(const Graph& graph, std::span<const double> scores, const Search& how, SearchState* warm = nullptr);
 
 // Beliefs of parts and log Z by messages: kBeliefs, or kReweighted, whose log_z is an upper bound whenever it stops.

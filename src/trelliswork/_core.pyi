@@ -532,6 +532,11 @@ class FactorGraph(PartStructure):
         log Z, beliefs of parts, whether messages converged, whether log Z is an upper bound, iterations.
         """
 
+def project_to_counts(point: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], least: int, most: int) -> None:
+    """
+    Move a point to the nearest one in [0, 1]^n whose sum is from `least` to `most`.
+    """
+
 class KeySource(Source):
     """Attributes given as arrays of keys."""
 
@@ -1015,23 +1020,6 @@ class Model:
     def tag_columns(self, data: object, extractor: Extractor, labels: Sequence[str], separator: str | None = None, comments: str | None = None, keep_docstart: bool = False, name: str = '', first_line: int = 1, output: str = 'labels', n_jobs: int = 1) -> bytes: ...
 
     def name(self, number: int, channel: str = 'token') -> object: ...
-
-class GraphSearch:
-    """
-    Searches of a factor graph; scores are those of variables, tables and structures.
-    """
-
-    def __init__(self, n_labels: Sequence[int], tables: Sequence[Sequence[int]], logic: Sequence[tuple[str, Sequence[tuple[int, int]], int]] = [], structures: Sequence[tuple[PartStructure, Sequence[int], Sequence[tuple[int, int]]]] = []) -> None: ...
-
-    def search(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], method: str = 'auto', iterations: int = 1000, tolerance: float = 1e-06, damping: float = 0.5, seconds: float = 0.0, relaxed: bool = False, branch: bool = False, warm: bool = False) -> tuple:
-        """
-        Labels, their score, the bound, shares, whether it converged, iterations. `warm`: from where the last call ended.
-        """
-
-    def beliefs(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], method: str = 'bp', iterations: int = 1000, tolerance: float = 1e-06, damping: float = 0.5, seconds: float = 0.0, warm: bool = False) -> tuple:
-        """
-        log Z, beliefs of parts, whether messages converged, whether log Z is an upper bound, iterations.
-        """
 
 class GridScores:
     """

@@ -95,7 +95,18 @@ def fit(name, n_jobs=1, data=X, **options):
     return run
 
 
+def factor_graph():
+    edges, logic = [(0, 1), (1, 2), (2, 3), (3, 0)], [tw.factors.AtMost(range(4), 2)]
+    graph = tw.FactorGraph(np.linspace(-1, 1, 8).reshape(4, 2), edges, np.eye(2), logic)
+    graph.kbest(3)
+    graph.marginals()
+    graph.max_marginals()
+    graph.sample(2, random_state=0, replace=False)
+    graph.argmax(method="trw")
+
+
 SCENARIOS = {
+    "factor graph": factor_graph,
     "load": load,
     "expand": expand,
     "tag": tag,

@@ -13,6 +13,7 @@ from reference.graphs import Labellings, random_graph
 from trelliswork import (
     Batch,
     Chain,
+    ConvergenceWarning,
     DependencyTree,
     FactorGraph,
     InvalidInput,
@@ -432,6 +433,89 @@ def test_messages_on_a_tree_are_exact():
         assert found.log_partition == pytest.approx(graph.log_partition(), abs=1e-5)
         for one, other in zip(found.marginals, graph.marginals(), strict=True):
             np.testing.assert_allclose(one, other, atol=1e-5)
+
+
+# ---- searches -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["bp", "trw", "ad3", "ilp", "cut"])
+def test_searches_lie_within_their_bounds_always(method):
+    possible, proved = 0, 0
+    for seed in range(150):
+        unary, edges, pairwise, others = random_graph(np.random.default_rng(seed), 5, 3, others=method != "cut")
+        graph, truth = FactorGraph(unary, edges, pairwise, others), Labellings(unary, edges, pairwise, others)
+        possible += len(truth) > 0
+        try:
+            found = graph.argmax(method=method)
+        except Unsatisfiable as error:
+            if len(truth) and "not known" not in str(error):
+                raise
+            continue
+        assert graph.score(found.labels) == pytest.approx(found.score)
+        assert found.score <= truth.scores[0] + 1e-9 <= found.score + found.gap + 2e-9
+        assert found.exact == (found.gap == 0.0)
+        if found.exact:
+            assert found.status == "proved"
+            assert found.score == pytest.approx(truth.scores[0])
+        proved += found.exact
+    assert proved == possible if method == "ilp" else proved > possible / 3
+
+
+def test_a_search_that_proves_is_exact_and_one_may_begin_where_another_ended():
+    rng = np.random.default_rng(0)
+    edges = list(itertools.combinations(range(9), 2))
+    unary, pairwise = rng.normal(size=(9, 3)), rng.normal(size=(36, 3, 3))
+    graph = FactorGraph(unary, edges, pairwise)
+    proved = graph.argmax(method="trw", prove=True)
+    assert proved.exact
+    assert proved.score == pytest.approx(graph.argmax().score)
+    first = graph.argmax(method="trw")
+    again = graph.with_scores(unary=unary + 0.01 * rng.normal(size=(9, 3))).argmax(method="trw", start=first)
+    assert np.isfinite(again.gap)
+    assert graph.argmax(method="trw", start=first).score >= first.score
+    beliefs = graph.beliefs("trw", iterations=200)
+    assert beliefs.is_bound
+    assert beliefs.log_partition >= graph.log_partition() - 1e-9
+    assert graph.beliefs("trw", start=beliefs).iterations <= beliefs.iterations
+    with pytest.warns(ConvergenceWarning, match="did not come to rest"):
+        graph.marginals(method="bp", iterations=1)
+
+
+def test_a_time_limit_that_elimination_would_not_keep_is_given_to_a_search():
+    rng = np.random.default_rng(0)
+    graph = FactorGraph(rng.normal(size=(150, 3)), grid_edges(10, 15), rng.normal(size=(275, 3, 3)))
+    assert graph.is_narrow()
+    assert graph.argmax().status == "exact"
+    found = graph.argmax(time_limit=1e-3)
+    assert found.status != "exact"
+    assert found.score + found.gap >= graph.argmax().score - 1e-9
+
+
+def test_graphs_that_are_too_wide_for_elimination_but_submodular_are_cut_exactly():
+    rng = np.random.default_rng(0)
+    edges = grid_edges(30, 30)
+    tables = np.eye(2) * rng.random(size=(len(edges), 1, 1))
+    graph = FactorGraph(rng.normal(size=(900, 2)), edges, tables)
+    assert not graph.is_narrow()
+    found = graph.argmax()
+    assert found.exact
+    assert found.score == pytest.approx(graph.score(found.labels))
+    assert graph.argmax(method="trw").score <= found.score + 1e-9
+
+
+def test_a_whole_structure_as_one_factor_equals_enumeration():
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        chain = Chain(rng.normal(size=(4, 2)) * 2, rng.normal(size=(2, 2)))
+        unary, table = rng.normal(size=(4, 2)), rng.normal(size=(2, 2)) * 2
+        graph = FactorGraph(unary, [(0, 3)], [table], [factors.Structure(chain, [0, 1, 2, 3])])
+        alike = FactorGraph(
+            unary + chain.unary, [(0, 3), (0, 1), (1, 2), (2, 3)], [table, *[np.array(chain.transitions)] * 3]
+        )
+        found, best = graph.argmax(), alike.argmax()
+        assert graph.score(found.labels) == pytest.approx(found.score) == alike.score(found.labels)
+        assert found.score <= best.score + 1e-9 <= found.score + found.gap + 2e-9
+        assert not found.exact or found.score == pytest.approx(best.score)
 
 
 # ---- pgmpy ------------------------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ Integers = npt.NDArray[np.int64]
 
 METHODS = ("auto", "exact", "bp", "trw", "ad3", "cut", "ilp")
 _NONE = np.empty(0, dtype=np.uint32)
+_SECONDS_PER_ENTRY = 5e-9  # of the best labelling: some nanoseconds each
 _MOST_ENTRIES = 2.0**30  # table entries that an exact answer may go through: some seconds
 
 
@@ -188,7 +189,7 @@ class FactorGraph(PartScores[GraphLabeling]):
             others search: loopy max-product messages, tree-reweighted messages with a bound, dual decomposition (which
             takes logic and whole structures as they are), minimum cuts, branch and bound.
         time_limit : float, optional
-            Seconds that a search may take.
+            Seconds that a search may take. "auto" searches also where elimination would take longer.
         iterations : int
             The most that a search makes.
         tolerance : float
@@ -221,7 +222,7 @@ class FactorGraph(PartScores[GraphLabeling]):
             raise InvalidInput(f"method must be one of {', '.join(METHODS)}; found {method!r}.")
         settings = _search_settings(time_limit, iterations, tolerance, damping)
         prove = checks.as_flag("prove", prove)
-        if method == "exact" or (method == "auto" and self.is_narrow()):
+        if method == "exact" or (method == "auto" and self.is_narrow() and self._is_quick(time_limit)):
             self._require_narrow("the best labelling")
             return super().argmax()
         state = _state_of(start)
@@ -585,6 +586,10 @@ class FactorGraph(PartScores[GraphLabeling]):
 
     def _output(self, output: npt.ArrayLike) -> Numbers:
         return self._as_labels("labels", output).astype(np.uint32)
+
+    def _is_quick(self, time_limit: float | None) -> bool:
+        """Whether elimination takes less than the limit, by far: by what its entries cost on a slow machine."""
+        return time_limit is None or self.width()[1] * _SECONDS_PER_ENTRY < time_limit
 
     def _settled(self, method: str, settings: dict[str, Any]) -> GraphBeliefs:
         found = self.beliefs(method, **settings)

@@ -19,6 +19,8 @@ from trelliswork.structures.results import GridLabeling, PartialGrid
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from trelliswork.structures.factor_graph import FactorGraph
+
 __all__ = ["Grid"]
 
 LabelGrid = npt.NDArray[np.int32]
@@ -68,16 +70,18 @@ class Grid:
 
     Notes
     -----
-    *Directions.* With 4 neighbours right (0, 1) and down (1, 0); with 8 also (1, 1) and (1, -1). In a volume (0, 0, 1),
-    (0, 1, 0), (1, 0, 0), and with 26 those of `directions`. Edges are numbered by the lower corner of the box that their
-    cells span, so an array of edges is one smaller along every axis on which the direction moves: edges to the right are
-    (H, W - 1), those down (H - 1, W), and edge (i, j) of direction (1, -1) goes from cell (i, j + 1) to (i + 1, j).
+    *Directions.* With 4 neighbours right (0, 1) and down (1, 0); with 8 also (1, 1) and (1, -1). In a volume
+    (0, 0, 1), (0, 1, 0), (1, 0, 0), and with 26 those of `directions`. Edges are numbered by the lower corner of the
+    box that their cells span, so an array of edges is one smaller along every axis on which the direction moves: those
+    to the right are (H, W - 1), those down (H - 1, W), and edge (i, j) of direction (1, -1) goes from cell (i, j + 1)
+    to (i + 1, j).
 
-    *What is exact.* Two labels are, by one maximum flow, if ``P[0, 0] + P[1, 1] >= P[0, 1] + P[1, 0]`` on every edge: the
-    pair is submodular, neighbours rather agree (Greig, Porteous and Seheult 1989). Among equally good labellings the
-    lowest is returned: a cell has label 1 only where every best labelling has it. For other pairs roof duality decides
-    some cells (`partial`), and the rest is a search with a bound. More labels are done by alpha-expansion (Boykov,
-    Veksler and Zabih 2001). Every answer says whether it was proved optimal, and how far off it may be.
+    *What is exact.* Two labels are, by one maximum flow, if ``P[0, 0] + P[1, 1] >= P[0, 1] + P[1, 0]`` on every edge:
+    the pair is submodular, neighbours rather agree (Greig, Porteous and Seheult 1989). Among equally good labellings
+    the lowest is returned: a cell has label 1 only where every best labelling has it. For other pairs roof duality
+    decides some cells (`partial`), and the rest is a search with a bound. More labels are done by alpha-expansion
+    (Boykov, Veksler and Zabih 2001). Every answer says whether it was proved optimal, and how far off it may be. Scores
+    may be as large as 1e300; sums are as exact as doubles are.
 
     A maximum flow takes O(n) memory, 8 bytes for each neighbour of a cell and 24 more, and is found by incremental
     breadth-first search (Goldberg et al. 2011), in practice in little more than linear time.
@@ -98,9 +102,7 @@ class Grid:
     (True, 12.0)
     """
 
-    def __init__(
-        self, unary: npt.ArrayLike, pairwise: Any, neighbours: int | None = None, reuse: bool = False
-    ) -> None:
+    def __init__(self, unary: npt.ArrayLike, pairwise: Any, neighbours: int | None = None, reuse: bool = False) -> None:
         given = checks.as_array("unary", unary)
         if given.ndim not in (3, 4):
             raise InvalidInput(
@@ -147,7 +149,7 @@ class Grid:
             it leaves undecided. "auto": a cut where it is exact, "qpbo" for other pairs of two labels, "expansion" for
             more labels.
         start : array of labels, optional
-            Where expansion, swap and qpbo begin: by default each cell's best unary label.
+            Where expansion, swap and qpbo begin: by default label 0 everywhere.
         rounds : int
             At most so many passes over all labels.
 
@@ -197,7 +199,8 @@ class Grid:
     def kbest(self, k: int) -> list[GridLabeling]:
         """Return the ``k`` best labellings, distinct and best first; as many as there are, up to ``k``.
 
-        For two labels with submodular pairs: each further labelling costs one cut for each cell (Lawler 1972).
+        Narrow grids are done by elimination. Others must have two labels and submodular pairs: each further labelling
+        then costs one cut for each cell (Lawler 1972).
 
         Parameters
         ----------
@@ -210,7 +213,11 @@ class Grid:
         [[[1, 1]], [[1, 0]], [[0, 0]]]
         """
         k = checks.as_count("k", k)
-        self._require_cut("kbest")
+        if self.n_labels > 2 or self._core.refused() is not None:
+            graph = self.factor_graph()
+            if not graph.is_narrow():
+                self._require_cut("kbest of a grid that is not narrow")
+            return [GridLabeling(best.labels.reshape(self.shape), best.score, True, 0.0) for best in graph.kbest(k)]
         found = _core.GridSolver().kbest(self._core, min(k, 2**62))
         if not found:
             self._refuse_impossible()
@@ -219,10 +226,104 @@ class Grid:
     def max_marginals(self) -> FloatArray:
         """Return the best score with each label at each cell, of the shape of ``unary``; -inf where there is none.
 
-        For two labels with submodular pairs: it costs one cut for each cell.
+        Narrow grids are done by elimination. Others must have two labels and submodular pairs: it then costs one cut
+        for each cell.
         """
-        self._require_cut("max_marginals")
+        if self.n_labels > 2 or self._core.refused() is not None:
+            graph = self.factor_graph()
+            if not graph.is_narrow():
+                self._require_cut("max_marginals of a grid that is not narrow")
+            return np.array(graph.max_marginals()).reshape(self.unary.shape)
         return np.asarray(_core.GridSolver().max_marginals(self._core)).reshape(self.unary.shape)
+
+    def factor_graph(self) -> FactorGraph:
+        """Return the grid as a factor graph, whose variables are the cells in C order.
+
+        It answers sums: exactly where the grid is narrow (about K ** width entries a cell), by messages otherwise.
+
+        Examples
+        --------
+        >>> graph = Grid(np.zeros((2, 3, 2)), 1.0).factor_graph()
+        >>> graph.n_variables, len(graph.edges), graph.is_narrow()
+        (6, 7, True)
+        """
+        from trelliswork.structures.factor_graph import FactorGraph
+
+        k, cells = self.n_labels, np.arange(math.prod(self.shape)).reshape(self.shape)
+        ends: list[npt.NDArray[np.intp]] = [np.empty((0, 2), dtype=np.intp)]
+        tables: list[FloatArray] = [np.empty((0, k, k))]
+        for step, (kind, scores) in zip(self.directions, self._pairs, strict=True):
+            if kind == "none":
+                continue
+            first = cells[tuple(slice(max(-s, 0), n - max(s, 0)) for s, n in zip(step, self.shape, strict=True))]
+            second = cells[tuple(slice(max(s, 0), n - max(-s, 0)) for s, n in zip(step, self.shape, strict=True))]
+            ends.append(np.stack([first.ravel(), second.ravel()], axis=1))
+            given = np.asarray(scores)
+            if kind in ("agree", "agrees"):  # -inf where labels agree, and zero elsewhere
+                given = np.where(np.eye(k, dtype=np.bool_), given.reshape(-1, 1, 1), 0.0)
+            tables.append(np.broadcast_to(given.reshape(-1, k, k), (first.size, k, k)))
+        return FactorGraph(self.unary.reshape(-1, k), np.concatenate(ends), np.concatenate(tables))
+
+    def log_partition(self, method: str = "exact", **settings: Any) -> float:
+        """Return the log of the sum of exp(score) over all labellings; -inf when all are forbidden.
+
+        Parameters
+        ----------
+        method : {"exact", "bp", "trw"}
+            "exact" is elimination, and refuses grids that are not narrow; "bp" and "trw" are messages, an estimate and
+            an upper bound. See `FactorGraph.log_partition`.
+        **settings
+            As for `FactorGraph.beliefs`.
+
+        Examples
+        --------
+        >>> round(np.exp(Grid(np.zeros((3, 3, 2)), 0.0).log_partition()))
+        512
+        """
+        return self.factor_graph().log_partition(method, **settings) if self.unary.size else 0.0
+
+    def marginals(self, method: str = "exact", **settings: Any) -> FloatArray:
+        """Return the probability of each label at each cell, of the shape of ``unary``.
+
+        Parameters
+        ----------
+        method : {"exact", "bp", "trw"}
+            As for `log_partition`; those that are not exact are estimates.
+        **settings
+            As for `FactorGraph.beliefs`.
+
+        Examples
+        --------
+        >>> Grid([[[0.0, 1.0], [0.0, 0.0]]], 2.0).marginals()[..., 1].round(2).tolist()
+        [[0.73, 0.68]]
+        """
+        if not self.unary.size:
+            return np.zeros(self.unary.shape)
+        return np.array(self.factor_graph().marginals(method, **settings)).reshape(self.unary.shape)
+
+    def entropy(self) -> float:
+        """Return the entropy of the distribution, in nats; refused where the grid is not narrow."""
+        return self.factor_graph().entropy() if self.unary.size else 0.0
+
+    def sample(self, n: int = 1, random_state: Any = None, replace: bool = True) -> LabelGrid:
+        """Draw ``n`` labellings from the distribution, (n, H, W); refused where the grid is not narrow.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        random_state : int or Generator, optional
+            Where the randomness comes from.
+        replace : bool
+            False: no labelling is drawn twice, and fewer than ``n`` are returned where there are fewer.
+        """
+        if not self.unary.size:
+            return np.zeros((checks.as_count("n", n, least=0), *self.shape), dtype=np.int32)
+        return self.factor_graph().sample(n, random_state, replace).reshape(-1, *self.shape)
+
+    def log_prob(self, labels: npt.ArrayLike) -> float:
+        """Return the log-probability of a labelling, never above zero; refused where the grid is not narrow."""
+        return min(self.score(labels) - self.log_partition(), 0.0)
 
     def score(self, labels: npt.ArrayLike) -> float:
         """Return the score of one label for each cell, -inf if it is forbidden.
@@ -388,7 +489,9 @@ class Grid:
         if wrong.any():
             cell = np.unravel_index(int(np.argmax(wrong)), self.shape)
             place = ", ".join(map(str, cell))
-            raise InvalidInput(f"{name}[{place}] is {array[cell]}; labels are indices from {least} to {self.n_labels - 1}.")
+            raise InvalidInput(
+                f"{name}[{place}] is {array[cell]}; labels are indices from {least} to {self.n_labels - 1}."
+            )
         return np.ascontiguousarray(array, dtype=np.int32)
 
     def _fixed(self, fixed: Any) -> LabelGrid:
@@ -409,7 +512,9 @@ class Grid:
 
     def _require_two_labels(self, what: str) -> None:
         if self.n_labels > 2:
-            raise InvalidInput(f'{what} is for two labels, and there are {self.n_labels}; argmax("expansion") is for more.')
+            raise InvalidInput(
+                f'{what} is for two labels, and there are {self.n_labels}; argmax("expansion") is for more.'
+            )
 
     def _require_cut(self, what: str) -> None:
         """Raise unless a cut is exact, and say which edge is in the way."""
@@ -454,8 +559,8 @@ def _as_pairs(pairwise: Any, shape: tuple[int, ...], k: int, neighbours: int) ->
     if not checks.is_list(pairwise) or len(pairwise) != len(steps):
         found = f"shape {together.shape}" if together is not None else f"{len(pairwise)} items"
         raise InvalidInput(
-            f"pairwise must be a number, a table of shape ({k}, {k}), or a sequence of {len(steps)} items, one for each "
-            f"direction {', '.join(map(str, steps))}; found {found}."
+            f"pairwise must be a number, a table of shape ({k}, {k}), or a sequence of {len(steps)} items, one for "
+            f"each direction {', '.join(map(str, steps))}; found {found}."
         )
     return [_as_pair(f"pairwise[{d}]", item, steps[d], shape, k) for d, item in enumerate(pairwise)]
 
