@@ -18,6 +18,7 @@ from trelliswork.estimators.linear import LinearEstimator
 from trelliswork.features.graph_inputs import CheckedGraph, GraphInputs, checked_graphs
 from trelliswork.learners.training import FloatArray
 from trelliswork.models.graphs import INFERENCES, GraphModel, Search
+from trelliswork.models.json_values import plain
 from trelliswork.structures import checks
 
 if TYPE_CHECKING:
@@ -413,12 +414,11 @@ class GraphLabeler(LinearEstimator):
 
     def _saved_parameters(self) -> dict[str, Any]:
         found = super()._saved_parameters()
-        if isinstance(self.labels, Mapping):
-            found["labels"] = [list(self.labels[name]) for name in self._model_types()]
+        if isinstance(self.labels, Mapping):  # by type, in the order in which the model has them
+            found["labels"] = [plain(list(self.labels[name])) for name in sorted(self.labels)]
+        elif self.labels is not None:
+            found["labels"] = plain(list(self.labels))
         return found
-
-    def _model_types(self) -> list[Any]:
-        return sorted(self.labels)
 
 
 def _decoded(codes: npt.NDArray[Any], graph: CheckedGraph, model: GraphModel) -> npt.NDArray[Any]:

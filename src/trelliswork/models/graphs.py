@@ -16,7 +16,7 @@ from trelliswork.models.parts import PartsModel
 __all__ = ["INFERENCES", "PAIRS", "GraphModel", "Search", "graph_channels", "graph_structure", "texts_of_labels"]
 
 FloatArray = npt.NDArray[np.float64]
-Label = str | int | float | bool
+Label = str | int
 
 INFERENCES = ("auto", "exact", "bp", "trw", "ad3", "cut", "ilp")
 PAIRS = ("all", "symmetric", "equal", "equal by label")  # which pairs of labels of an edge share weights
@@ -161,6 +161,8 @@ class GraphModel(PartsModel):
         self.pairs: str = described["pairs"]
         if len(self.type_labels) != len(self.inputs.types) or not all(self.type_labels) or self.pairs not in PAIRS:
             raise ValueError("the settings do not say which labels nodes have")
+        if not all(isinstance(label, (str, int)) for own in self.type_labels for label in own):
+            raise ValueError("labels of nodes must be texts or whole numbers")
         if texts_of_labels(self.inputs.types, self.type_labels) != self.labels:
             raise ValueError("labels are not those of the types of nodes")
         channels = graph_channels(self.inputs, self.n_labels, self.pairs, dense=False)
