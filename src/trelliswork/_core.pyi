@@ -382,6 +382,16 @@ class PartStructure:
         """
 
     @staticmethod
+    def matching() -> PartStructure:
+        """Bipartite matchings; see core/structures/matching.cpp."""
+
+    @staticmethod
+    def alignment(affine: bool = False, free_ends: bool = False) -> PartStructure:
+        """
+        Monotone alignments of two sequences; see core/structures/alignment.cpp.
+        """
+
+    @staticmethod
     def grammar(n_symbols: int, n_inner: int, n_terminals: int, n_codes: int, rules: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> PartStructure:
         """
         Derivations of a grammar; see core/structures/grammar.cpp. 2^32 - 1 stands for none.
@@ -403,6 +413,9 @@ class PartStructure:
         """
         The best output, its score, its gap, and the shares of all parts where it is relaxed; or None.
         """
+
+    def has_sums(self, shape: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> bool:
+        """Whether sums over all outputs of a shape are within reach."""
 
     def blocks(self, arg: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], /) -> list:
         """Name, sites and codes of each kind of parts."""
@@ -464,6 +477,11 @@ def sibling_sites(shape: Annotated[NDArray[numpy.uint32], dict(shape=(None,), or
 
 def grandparent_sites(shape: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.int64]:
     """Grandparent, head and modifier of every site."""
+
+def bethe_matching(shape: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], iterations: int, tolerance: float) -> object:
+    """
+    Sums over matchings as Bethe approximates them: log partition, beliefs by part, whether they converged, and after how many iterations; None where there is no matching.
+    """
 
 class NGrams:
     """

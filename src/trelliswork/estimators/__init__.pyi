@@ -1,4 +1,5 @@
 # Written by `make stubs` from __init__.py.
+from trelliswork.estimators.aligner import Aligner as Aligner
 from trelliswork.estimators.committee.committee import Committee as Committee
 from trelliswork.estimators.constituency_parser import ConstituencyParser as ConstituencyParser
 from trelliswork.estimators.dependency_parser import DependencyParser as DependencyParser
@@ -12,4 +13,4 @@ from trelliswork.estimators.segment_labeler import SegmentLabeler as SegmentLabe
 from trelliswork.estimators.sequence_labeler import SequenceLabeler as SequenceLabeler
 from trelliswork.estimators.structured import StructuredPredictor as StructuredPredictor
 
-__all__ = ["Committee", "ConstituencyParser", "DependencyParser", "GraphLabeler", "HMM", "ImageSegmenter", "MulticlassClassifier", "MulticlassPerceptron", "SegmentLabeler", "SequenceLabeler", "StructuredPredictor", "load"]
+__all__ = ["Aligner", "Committee", "ConstituencyParser", "DependencyParser", "GraphLabeler", "HMM", "ImageSegmenter", "MulticlassClassifier", "MulticlassPerceptron", "SegmentLabeler", "SequenceLabeler", "StructuredPredictor", "load"]

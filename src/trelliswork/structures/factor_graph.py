@@ -22,6 +22,8 @@ from trelliswork.structures.results import GraphBeliefs, GraphLabeling
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from trelliswork.structures.formulations import Formulation
+
 __all__ = ["FactorGraph"]
 
 Integers = npt.NDArray[np.int64]
@@ -574,6 +576,42 @@ class FactorGraph(PartScores[GraphLabeling]):
 
     def _by_edge(self, parts: FloatArray) -> list[FloatArray]:
         return _pieces(parts, self._pair_starts, self.n_labels[self.edges])
+
+    def _indicators(self) -> Integers:
+        """(n, K): labels that a variable does not have are none."""
+        numbers = self._starts[:-1, None] + np.arange(int(self.n_labels.max(initial=0)))
+        return np.where(numbers < self._starts[1:, None], numbers, -1).astype(np.int64)
+
+    def _as_parts(self) -> tuple[_core.PartStructure, Numbers, FloatArray] | None:
+        return super()._as_parts() if self.is_narrow() else None
+
+    def _formulation(self) -> Formulation:
+        from trelliswork.structures.formulations import Tables, of_tables
+
+        tables = [(ends, table) for ends, table in zip(self.edges.tolist(), self.pairwise, strict=True)]
+        logic, structures, at = [], [], int(self._pair_starts[-1])
+        for factor in self.factors:
+            if isinstance(factor, factors.Table):
+                size = factor.scores.size
+                tables.append((factor.variables.tolist(), self._scores[at : at + size].reshape(factor.scores.shape)))
+                at += size
+            elif isinstance(factor, factors.Structure):
+                parts = factor.scores._indicators().ravel()
+                there = np.flatnonzero(parts >= 0)
+                there = there[factor.literals[parts[there], 0] >= 0]
+                shared = np.column_stack([there, factor.literals[parts[there]]]).astype(np.int64)
+                structures.append((factor.scores._formulation(), shared))
+            else:
+                least = 0.0 if isinstance(factor, factors.AtMost) else 1.0
+                most = np.inf if isinstance(factor, factors.Or) else 1.0
+                most = float(factor.most) if isinstance(factor, factors.AtMost) else most
+                logic.append((factor.literals, least, most))
+        unary = self._scores[: self._starts[-1]]
+        graph = Tables(self.n_labels, unary, tables, logic, structures)
+        return of_tables(graph, self._indicators(), self._labelled)
+
+    def _labelled(self, labels: Integers) -> GraphLabeling:
+        return GraphLabeling(labels.astype(np.int32), self.score(labels), True, 0.0)
 
     def _shaped(self, parts: FloatArray, join: np.ufunc, nothing: float) -> Any:
         return self._by_variable(parts)

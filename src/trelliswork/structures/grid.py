@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from trelliswork.structures.factor_graph import FactorGraph
+    from trelliswork.structures.formulations import Formulation
+    from trelliswork.structures.program import Program
 
 __all__ = ["Grid"]
 
@@ -410,6 +412,47 @@ class Grid:
             limited._refuse_impossible()
         return limited
 
+    def program(self) -> Program:
+        """Return the integer program of the grid, to add constraints to; see `Chain.program`.
+
+        Coefficients have the shape of ``unary``. It has a variable for each pair of labels of each edge.
+
+        Examples
+        --------
+        >>> grid = Grid(np.stack([np.zeros((2, 2)), np.ones((2, 2))], axis=-1), 0.1)
+        >>> int(grid.program().exactly(label=1, n=2).argmax().labels.sum())
+        2
+        """
+        from trelliswork.structures.program import Program
+
+        return Program._of(self)
+
+    def _indicators(self) -> npt.NDArray[np.int64]:
+        return np.arange(self.unary.size, dtype=np.int64).reshape(self.unary.shape)
+
+    def _as_parts(self) -> None:
+        """A cut is not a structure of parts that multipliers could ask."""
+
+    def _formulation(self) -> Formulation:
+        from trelliswork.structures.formulations import Tables, of_tables, require_size
+
+        k, cells = self.n_labels, np.arange(math.prod(self.shape)).reshape(self.shape)
+        require_size("this grid", self.unary.size + cells.size * len(self.directions) * k**2)
+        tables: list[tuple[Sequence[int], FloatArray]] = []
+        for step, (kind, given) in zip(self.directions, self._pairs, strict=True):
+            if kind == "none":
+                continue
+            first, second = (cells[_ends(step, self.shape, later)].ravel() for later in (False, True))
+            of_edges = np.eye(k) * given[..., None, None] if kind in ("agree", "agrees") else given
+            of_edges = np.broadcast_to(of_edges.reshape(-1, k, k), (len(first), k, k))
+            tables += list(zip(zip(first.tolist(), second.tolist(), strict=True), of_edges, strict=True))
+        graph = Tables(np.full(cells.size, k), self.unary.reshape(-1), tables)
+        return of_tables(graph, self._indicators(), self._labelled)
+
+    def _labelled(self, labels: npt.NDArray[np.int64]) -> GridLabeling:
+        found = labels.reshape(self.shape).astype(np.int32)
+        return GridLabeling(found, self.score(found), True, 0.0)
+
     def plot(
         self,
         labels: npt.ArrayLike | None = None,
@@ -536,6 +579,14 @@ class Grid:
             cell = tuple(map(int, np.unravel_index(int(np.argmax(nothing)), self.shape)))
             raise Unsatisfiable(f"every labelling is forbidden: all labels of cell {cell} are -inf.")
         raise Unsatisfiable("every labelling is forbidden: look at the -inf scores of pairs.")
+
+
+def _ends(step: tuple[int, ...], shape: tuple[int, ...], later: bool) -> tuple[slice, ...]:
+    """Return where the first, or the later, cells of all edges of a direction are."""
+    return tuple(
+        slice(None) if s == 0 else slice(1, None) if (s > 0) == later else slice(0, max(n - 1, 0))
+        for s, n in zip(step, shape, strict=True)
+    )
 
 
 def _as_neighbours(neighbours: Any, n_axes: int) -> int:

@@ -18,6 +18,8 @@ from trelliswork.structures.results import MatchedPairs, MatchingSums
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from trelliswork.structures.formulations import Formulation
+
 __all__ = ["Matching"]
 
 _STRUCTURE = _core.PartStructure.matching()
@@ -374,6 +376,12 @@ class Matching(PartScores[MatchedPairs]):
         if self.unmatched_left is None:
             return pairs, None, None
         return pairs, parts[n * m : n * m + n], parts[n * m + n :]
+
+    def _formulation(self) -> Formulation:
+        from trelliswork.structures.formulations import of_matching
+
+        n, m = self.scores.shape
+        return of_matching(self._scores, (n, m), self.unmatched_left is not None, self._from_parts)
 
     def _shaped(self, parts: FloatArray, join: np.ufunc, nothing: float) -> FloatArray:
         return self._split(parts)[0]
