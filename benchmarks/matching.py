@@ -17,9 +17,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 import trelliswork as tw
 from timing import print_load, print_table
@@ -44,13 +46,13 @@ def best() -> None:
     for n in (10, 50, 100, 200, 500, 1000):
         scores = np.random.default_rng(n).random((n, n))
         costs = -scores
-        calls: list[Callable[[], Any]] = [lambda scores=scores: tw.Matching(scores).argmax()]
+        calls: list[Callable[[], Any]] = [partial(_best, scores)]
         total = calls[0]().score
         if lapjv is not None:
-            calls.append(lambda costs=costs: lapjv(costs))
+            calls.append(partial(lapjv, costs))
             assert np.isclose(total, -calls[-1]()[0], rtol=1e-12)
         if assignment is not None:
-            calls.append(lambda costs=costs: assignment(costs))
+            calls.append(partial(assignment, costs))
             assert np.isclose(total, scores[calls[-1]()].sum(), rtol=1e-12)
         times = alternating(*calls)
         row: list[object] = [f"n={n}", 1e6 * times[0]]
@@ -64,16 +66,21 @@ def best() -> None:
     print_table("Best matching, from array to pairs: microseconds", head, rows)
 
 
+def _best(scores: npt.NDArray[np.float64]) -> Any:
+    return tw.Matching(scores).argmax()
+
+
+def _further(scores: npt.NDArray[np.float64], k: int) -> Any:
+    return tw.Matching(scores).kbest(k)
+
+
 def further() -> None:
     """The k best, as so many times the best."""
     rows = []
     for n in (20, 50, 100, 200, 500):
         scores = np.random.default_rng(n).random((n, n))
         for k in (10, 100) if n != 100 else (2, 10, 100, 1000):
-            one, many = alternating(
-                lambda scores=scores: tw.Matching(scores).argmax(),
-                lambda scores=scores, k=k: tw.Matching(scores).kbest(k),
-            )
+            one, many = alternating(partial(_best, scores), partial(_further, scores, k))
             rows.append([f"n={n}, k={k}", 1e6 * one, 1e6 * many, many / one, 1e6 * (many - one) / (k - 1)])
     head = ["size", "best", "k best", "times the best", "each further one"]
     print_table("Further matchings: microseconds", head, rows)

@@ -26,7 +26,6 @@ from trelliswork.structures.solving import INFEASIBLE, LIMIT, OPTIMAL, Deadline,
 
 if TYPE_CHECKING:
     from trelliswork.structures.chain import Chain
-    from trelliswork.structures.parts import BareScores
 
 __all__ = ["Program"]
 
@@ -143,7 +142,7 @@ class Program:
         return chain.program()
 
     @classmethod
-    def _of(cls, structure: BareScores[Any]) -> Program:
+    def _of(cls, structure: Any) -> Program:
         program = cls.__new__(cls)
         program._places, program._added = None, ()
         program._source = _Source(structure, structure._indicators().shape, None)
