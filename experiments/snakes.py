@@ -165,8 +165,8 @@ def draw(axes: Any, grids: Sequence[Grid], found: Sequence[Labels]) -> None:
             ax.set_facecolor("#eeeeee")
             for (i, j), place in np.ndenumerate(numbers):
                 if place:
-                    wrong = place != grid.labels[i, j]
-                    ax.text(j, i, str(place), ha="center", va="center", color="red" if wrong else "white", fontsize=9)
+                    colour = "red" if place != grid.labels[i, j] else "white" if place < 7 else "black"
+                    ax.text(j, i, str(place), ha="center", va="center", color=colour, fontsize=9)
             wrong_cells = int((numbers != grid.labels).sum())
             ax.set_title(title if title == "truth" else f"{title}: {wrong_cells} wrong")
         for ax in row:

@@ -383,8 +383,12 @@ void edge_marginals(const Batch& batch, std::span<double* const> out) {
     run_sums(
         batch, true, [&](std::size_t i, std::size_t) { return SumOutputs{nullptr, out[i], nullptr}; },
         [&](std::size_t i, bool underflow, double) {
-            if (!underflow) return;
-            std::fill_n(out[i], (batch.sequences[i].length - 1) * K * K, 0.0);
+            const std::size_t size = (std::max<std::size_t>(batch.sequences[i].length, 1) - 1) * K * K;
+            if (!underflow) {
+                for (double& p : std::span(out[i], size)) p = std::min(p, 1.0);  // rounding may lift one above
+                return;
+            }
+            std::fill_n(out[i], size, 0.0);
             log_space_marginals(ChainProgram(batch.potentials, batch.sequences[i]), nullptr, out[i], nullptr);
         });
 }

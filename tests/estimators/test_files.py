@@ -239,7 +239,7 @@ def test_a_structure_is_refused_where_none_is_needed():
 
 def test_a_file_of_an_unknown_kind_is_refused_by_name():
     data = models.dumps({}, {"kind": "parser", "labels": ["A"]})
-    with pytest.raises(InvalidModel, match="the kind 'parser', which is not known; known are committee, "):
+    with pytest.raises(InvalidModel, match="the kind 'parser', which is not known; known are aligner, committee, "):
         tw.load(data)
 
 

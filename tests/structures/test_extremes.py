@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -314,6 +314,11 @@ def test_marginals_of_any_values_are_finite_and_sum_to_one(scores):
 
 
 @given(extreme_chains())
+@example(
+    ChainScores(
+        np.array([[0, 0], [0, 1e15], [1e15, 0], [0, 0]]), np.diag([0.0, 1.0]), np.zeros(2), np.diag([0.0, 1.0])[1]
+    )
+)
 def test_edge_marginals_of_any_values_are_finite_and_sum_to_one(scores):
     edges = tw.Chain(*scores).edge_marginals()
     assert np.all((edges >= 0.0) & (edges <= 1.0))
