@@ -75,7 +75,7 @@ public:
 
     void set(nb::handle sequence) {
         const Busy busy(*this);
-        tagger_.set(items_of(sequence, room_));
+        read(sequence);
     }
     nb::object best() {
         const Busy busy(*this);
@@ -83,7 +83,7 @@ public:
     }
     nb::object tag(nb::handle sequence) {
         const Busy busy(*this);
-        tagger_.set(items_of(sequence, room_));
+        read(sequence);
         return names_of(tagger_.best());
     }
     double marginal(nb::handle label, std::int64_t position) {
@@ -146,6 +146,14 @@ private:
         bool& flag;
     };
 
+    void read(nb::handle sequence) {
+        Items* ready = nullptr;
+        if (!tagger_.keyed() || (nb::try_cast<Items*>(sequence, ready, false) && ready))
+            return tagger_.set(items_of(sequence, room_));
+        keyed_.clear();
+        read_items(sequence, keyed_);
+        tagger_.set(keyed_);
+    }
     nb::object names_of(std::span<const std::int32_t> best) const {
         nb::object out = nb::steal(PyList_New(static_cast<Py_ssize_t>(best.size())));
         if (!out.is_valid()) nb::raise_python_error();
@@ -166,6 +174,7 @@ private:
     Buffer buffer_;
     chain::CrfsuiteTagger tagger_;
     Items room_;
+    linear::KeyedItems keyed_;
     nb::list labels_;
     std::unordered_map<std::string, std::int32_t> numbers_;
     bool busy_ = false;

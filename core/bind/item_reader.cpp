@@ -1,6 +1,6 @@
 // As in attribute_reader.cpp, an item is first read in a way that runs no code of the caller's: exact strings, numbers,
-// lists and dicts. Whatever else is met, it is read again from copies of its containers. Only functions of the limited
-// API are used.
+// lists and dicts. Whatever else is met, it is read again from copies of its containers. Where Python is not limited to its
+// stable interface, ASCII is read in place.
 #include "item_reader.hpp"
 
 #include <cmath>
@@ -11,8 +11,6 @@
 namespace tw::bind {
 namespace {
 
-using linear::Items;
-
 constexpr int kMaxDepth = 100;
 
 std::string kind_of(nb::handle object) {
@@ -21,6 +19,10 @@ std::string kind_of(nb::handle object) {
 }
 
 std::string_view utf8(PyObject* text) {
+#ifndef Py_LIMITED_API
+    if (PyUnicode_IS_COMPACT_ASCII(text))
+        return {static_cast<const char*>(PyUnicode_DATA(text)), static_cast<std::size_t>(PyUnicode_GET_LENGTH(text))};
+#endif
     Py_ssize_t size = 0;
     const char* bytes = PyUnicode_AsUTF8AndSize(text, &size);
     if (!bytes) nb::raise_python_error();
@@ -31,9 +33,10 @@ std::string_view bytes_of(PyObject* bytes) {
     return {PyBytes_AsString(bytes), static_cast<std::size_t>(PyBytes_Size(bytes))};
 }
 
+template <class Sink>
 class Reader {
 public:
-    explicit Reader(Items& out) : out_(out) {}
+    explicit Reader(Sink& out) : out_(out) {}
 
     void read_sequence(nb::handle sequence) {
         const Interruptible interruptible;
@@ -229,14 +232,16 @@ private:
                                     " deep. Does one contain itself?");
     }
 
-    Items& out_;
+    Sink& out_;
     std::string name_;  // of the attribute being read: the keys on the way to it
     bool warned_ = false;
 };
 
 }  // namespace
 
-void read_items(nb::handle sequence, Items& out) { Reader(out).read_sequence(sequence); }
+void read_items(nb::handle sequence, linear::Items& out) { Reader(out).read_sequence(sequence); }
+
+void read_items(nb::handle sequence, linear::KeyedItems& out) { Reader(out).read_sequence(sequence); }
 
 std::string label_bytes(nb::handle label) {
     std::string_view found;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "../linear/crfsuite_rows.hpp"
 #include "../linear/items.hpp"
 #include "arrays.hpp"
 
@@ -16,6 +17,7 @@ namespace tw::bind {
 // Names are str or bytes. A str as an item is read letter by letter, with a warning. TypeError for all else; ValueError
 // for values that are not finite.
 void read_items(nb::handle sequence, linear::Items& out);
+void read_items(nb::handle sequence, linear::KeyedItems& out);
 
 // The bytes of a label, str or bytes; as in C, it ends at its first zero. Else TypeError.
 std::string label_bytes(nb::handle label);

@@ -1,6 +1,7 @@
 #include "crfsuite_tagger.hpp"
 
 #include <cmath>
+#include <new>
 #include <stdexcept>
 
 namespace tw::chain {
@@ -12,16 +13,44 @@ Potentials CrfsuiteTagger::potentials() const {
 }
 
 void CrfsuiteTagger::set(const linear::Items& items) {
-    const std::size_t size = items.size() * file_.n_labels();
-    if (items.size() > (std::size_t{1} << 31) / file_.n_labels())
+    look_for_rows(items.n_attributes());
+    if (rows_) {
+        keyed_.assign(items);
+        set(keyed_);
+    } else {
+        set_scores(items.size(), [&](double* out) { file_.scores(items, hashes_, out); });
+    }
+}
+
+void CrfsuiteTagger::set(const linear::KeyedItems& items) {
+    set_scores(items.size(), [&](double* out) { rows_->scores(items, out); });
+}
+
+void CrfsuiteTagger::look_for_rows(std::size_t n_more) {
+    constexpr std::size_t kMostFeatures = 50'000'000;  // a gigabyte
+    n_found_ += n_more;
+    if (tried_ || n_found_ < 2 * file_.n_attributes() + 2000) return;
+    tried_ = true;
+    if (file_.n_features() > kMostFeatures) return;
+    try {
+        rows_ = std::make_unique<linear::CrfsuiteRows>(file_);
+    } catch (const std::invalid_argument&) {  // something is wrong with what nobody has asked for: it is used as it is
+    } catch (const std::bad_alloc&) {
+    }
+}
+
+template <class Score>
+void CrfsuiteTagger::set_scores(std::size_t length, Score score) {
+    const std::size_t size = length * file_.n_labels();
+    if (length > (std::size_t{1} << 31) / file_.n_labels())
         throw std::invalid_argument("too many items times labels: at most 2^31");
     next_.resize(size);
-    file_.scores(items, hashes_, next_.data());
+    score(next_.data());
     bool finite = true;
     for (std::size_t i = 0; i < size; ++i) finite &= std::abs(next_[i]) <= 1e300;
     if (!finite) throw std::invalid_argument("the values of attributes are so large that a score is not finite");
     unary_.swap(next_);
-    length_ = items.size();
+    length_ = length;
     found_best_ = found_sums_ = length_ == 0;
     if (length_ == 0) labels_.clear();
 }

@@ -6,11 +6,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "../linear/crfsuite_file.hpp"
+#include "../linear/crfsuite_rows.hpp"
 #include "one_chain.hpp"
 
 namespace tw::chain {
@@ -22,17 +24,27 @@ public:
     const linear::CrfsuiteFile& file() const { return file_; }
     std::size_t length() const { return length_; }
 
+    // Whether attributes are looked up by key, since so many were asked for that this pays.
+    bool keyed() const { return rows_ != nullptr; }
     // Throws std::invalid_argument when a score is not finite, and keeps the sequence there was.
     void set(const linear::Items& items);
+    void set(const linear::KeyedItems& items);  // only where `keyed`
     std::span<const std::int32_t> best();
     std::span<const double> marginals();                          // [length][n_labels]
     double probability(std::span<const std::int32_t> labels);     // 0 for a sequence without items
 
 private:
+    template <class Score>
+    void set_scores(std::size_t length, Score score);
+    void look_for_rows(std::size_t n_more);
     Potentials potentials() const;
     Sequence sequence() const { return {unary_.data(), length_}; }
 
     linear::CrfsuiteFile file_;
+    std::unique_ptr<const linear::CrfsuiteRows> rows_;
+    linear::KeyedItems keyed_;
+    std::size_t n_found_ = 0;  // attributes looked up so far; none are counted once rows were tried
+    bool tried_ = false;
     std::vector<double> zeros_, unary_, next_, marginals_, edges_;
     std::vector<std::uint32_t> hashes_;
     std::vector<std::int32_t> labels_;
