@@ -153,7 +153,7 @@ struct AttributeArrays {
           slots(tensor<std::uint32_t, std::uint32_t>(from, prefix + "slots")),
           starts(tensor<std::uint32_t, std::uint32_t>(from, prefix + "starts")),
           labels(tensor<std::uint32_t, std::uint8_t, std::uint16_t, std::uint32_t>(from, prefix + "codes")),
-          weights(tensor<float, float>(from, prefix + "weights")) {}
+          weights(tensor<float, float, double>(from, prefix + "weights")) {}
     chain::AttributeView view() const { return {keys, slots, starts, labels, weights}; }
 };
 
@@ -163,7 +163,7 @@ struct ModelArrays {
     explicit ModelArrays(const nb::dict& from)
         : attribute(from, "channel.token."),
           pair(from, "channel.pair."),
-          transitions(tensor<float, float>(from, "channel.transitions.weights")) {}
+          transitions(tensor<float, float, double>(from, "channel.transitions.weights")) {}
     chain::ModelView view() const { return {attribute.view(), pair.view(), transitions}; }
 };
 
