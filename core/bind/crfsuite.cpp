@@ -114,7 +114,11 @@ public:
         for (const std::string& name : names) numbers.push_back(number(name));
         return tagger_.probability(numbers);
     }
-    nb::list labels() const { return nb::list(labels_); }
+    nb::object labels() const {  // a list that the caller may change
+        nb::object copy = nb::steal(PyList_GetSlice(labels_.ptr(), 0, PyList_Size(labels_.ptr())));
+        if (!copy.is_valid()) nb::raise_python_error();
+        return copy;
+    }
     nb::object dump() const { return as_bytes(file().dump()); }
     const CrfsuiteFile& file() const { return tagger_.file(); }
 

@@ -130,7 +130,8 @@ std::string_view CrfsuiteFile::Names::name(std::size_t number, std::size_t n) co
     const std::size_t size = integer(bytes, at + 4);
     if (size == 0 || at + 8 + size > bytes.size() || bytes[at + 8 + size - 1] != '\0')
         refuse("the name of number " + std::to_string(number) + " has no end");
-    return bytes.substr(at + 8, size - 1);
+    const std::string_view found = bytes.substr(at + 8, size - 1);
+    return found.substr(0, found.find('\0'));  // where it ends in C
 }
 
 void CrfsuiteFile::take_labels() {

@@ -24,6 +24,7 @@ def main(arguments: list[str]) -> int:
     install()
     paths = [str(shim_folder()), *filter(None, [os.environ.get("PYTHONPATH")])]
     os.environ["PYTHONPATH"] = os.pathsep.join(paths)
+    sys.path.insert(0, str(shim_folder()))  # which processes of `multiprocessing` take over
     sys.argv[:] = program
     if by_module:
         sys.path.insert(0, os.getcwd())

@@ -6,6 +6,7 @@ of strings; `trelliswork.compat.pycrfsuite.Tagger` is quicker to open it, and re
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -145,9 +146,9 @@ def to_crfsuite(tensors: Mapping[str, Any], settings: Mapping[str, Any], name: s
     if lacking:
         raise InvalidInput(f"{name} cannot be a model of CRFsuite, which knows no {lacking}.")
     labels = list(settings["labels"])
-    ends = np.asarray(tensors["channel.token.names.ends"]).astype(np.int64)
+    places = [0, *np.asarray(tensors["channel.token.names.ends"]).tolist()]
     text = bytes(np.asarray(tensors["channel.token.names.text"]))
-    names = [text[begin:end] for begin, end in zip(np.concatenate([[0], ends[:-1]]), ends, strict=True)]
+    names = [text[begin:end] for begin, end in itertools.pairwise(places)]
     if any(b"\0" in one for one in names):
         raise InvalidInput(f"{name} has an attribute with a zero in its name, which ends names in CRFsuite.")
     weights = weights_of(tensors, "channel.token").astype(np.float64)
