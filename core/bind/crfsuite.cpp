@@ -302,8 +302,9 @@ void bind_crfsuite(nb::module_& m) {
         .def("probability", &BoundTagger::probability, nb::arg("labels"))
         .def("labels", &BoundTagger::labels, nb::sig("def labels(self) -> list[str]"))
         .def("dump", &BoundTagger::dump, nb::sig("def dump(self) -> bytes"))
-        .def("header", [](const BoundTagger& self) { return as_bytes(self.file().header()); },
-             nb::sig("def header(self) -> bytes"))
+        .def(
+            "header", [](const BoundTagger& self) { return as_bytes(self.file().header()); },
+            nb::sig("def header(self) -> bytes"))
         .def("weights", &BoundTagger::weights,
              nb::sig("def weights(self) -> tuple[list[str], NDArray[numpy.uint32], NDArray[numpy.uint32], "
                      "NDArray[numpy.float64]]"),

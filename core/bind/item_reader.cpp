@@ -1,6 +1,6 @@
 // As in attribute_reader.cpp, an item is first read in a way that runs no code of the caller's: exact strings, numbers,
-// lists and dicts. Whatever else is met, it is read again from copies of its containers. Where Python is not limited to its
-// stable interface, ASCII is read in place.
+// lists and dicts. Whatever else is met, it is read again from copies of its containers. Where Python is not limited to
+// its stable interface, ASCII is read in place.
 #include "item_reader.hpp"
 
 #include <cmath>
@@ -139,8 +139,8 @@ private:
         if (!is_dict && PyObject_Size(item.ptr()) < 0) {
             if (!PyErr_ExceptionMatches(PyExc_TypeError)) nb::raise_python_error();
             PyErr_Clear();
-            throw nb::type_error((place() + " is of type " + kind_of(item) + "; expected a dict or a list of strings.")
-                                     .c_str());
+            throw nb::type_error(
+                (place() + " is of type " + kind_of(item) + "; expected a dict or a list of strings.").c_str());
         }
         const nb::object copy = nb::steal(is_dict ? PyDict_Items(item.ptr()) : PySequence_List(item.ptr()));
         if (!copy.is_valid()) nb::raise_python_error();
@@ -187,7 +187,8 @@ private:
             name_.append(PyByteArray_AsString(object), static_cast<std::size_t>(PyByteArray_Size(object)));
         } else {
             throw nb::type_error(
-                (place() + " has an attribute whose name is of type " + kind_of(name) + "; expected a string.").c_str());
+                (place() + " has an attribute whose name is of type " + kind_of(name) + "; expected a string.")
+                    .c_str());
         }
     }
 

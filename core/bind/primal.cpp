@@ -104,14 +104,14 @@ void bind_arow(nb::module_& m) {
                 const Confidence kind = variant == "arow" ? Confidence::kArow
                                         : variant == "cw" ? Confidence::kCw
                                                           : Confidence::kScw;
-                new (self)
-                    learners::Arow(oracle, OnlineSettings{seed, shuffle, averaged, until_settled}, {kind, r, phi, C, variance, k, augmented, inverse},
-                                   start_of(oracle, weights, {Variables::kByMember}));
+                new (self) learners::Arow(oracle, OnlineSettings{seed, shuffle, averaged, until_settled},
+                                          {kind, r, phi, C, variance, k, augmented, inverse},
+                                          start_of(oracle, weights, {Variables::kByMember}));
             },
             nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("variant"), nb::arg("r"), nb::arg("phi"),
             nb::arg("C"), nb::arg("variance"), nb::arg("k"), nb::arg("averaged"), nb::arg("shuffle"), nb::arg("seed"),
-            nb::arg("augmented") = true, nb::arg("inverse") = false,
-            nb::arg("until_settled") = true, nb::keep_alive<1, 2>());
+            nb::arg("augmented") = true, nb::arg("inverse") = false, nb::arg("until_settled") = true,
+            nb::keep_alive<1, 2>());
 }
 
 SparseVector sparse_of(const AveragedWeights& weights, const Indices& indices, const Vector& values) {

@@ -110,7 +110,8 @@ chain::Combinations combinations_named(const std::string& name) {
     if (name == "states") return chain::Combinations::kStates;
     if (name == "all") return chain::Combinations::kAll;
     if (name == "grown") return chain::Combinations::kGrown;
-    throw std::invalid_argument("combinations must be 'seen', 'transitions', 'states', 'all' or 'grown', found '" + name + "'");
+    throw std::invalid_argument("combinations must be 'seen', 'transitions', 'states', 'all' or 'grown', found '" +
+                                name + "'");
 }
 
 ChainOracle::Use use_named(const std::string& name) {
@@ -193,8 +194,7 @@ void make_oracle(ChainOracle* self, Examples& examples, std::size_t n_labels, co
     const auto also = as_span(also_keys);
     require(also.size() == as_span(also_labels).size() && std::ranges::is_sorted(also),
             "also_keys must rise, and have one entry per label of also_labels");
-    for (std::size_t i = 0; i < also.size(); ++i)
-        settings.also_seen.emplace_back(also[i], as_span(also_labels)[i]);
+    for (std::size_t i = 0; i < also.size(); ++i) settings.also_seen.emplace_back(also[i], as_span(also_labels)[i]);
     const ModelArrays arrays(earlier ? *earlier : nb::dict());
     const chain::ModelView view = arrays.view();
     if (earlier) settings.earlier = &view;
@@ -324,17 +324,18 @@ void bind_training(nb::module_& m) {
         .def("argmax", argmax, nb::arg("weights"), nb::arg("n_jobs") = 1, nb::arg("local") = false,
              "The best label of every token, all sequences one after the other.");
     nb::class_<ChainOracle, Oracle>(m, "ChainOracle", "The oracle of first-order chains.")
-        .def("__init__", make_oracle, nb::arg("examples"), nb::arg("n_labels"), nb::arg("order"),
-             nb::arg("min_count") = 1, nb::arg("combinations") = "seen", nb::arg("transitions") = true,
-             nb::arg("allowed_transitions") = nb::none(), nb::arg("allowed_start") = nb::none(),
-             nb::arg("allowed_end") = nb::none(), nb::arg("cost") = nb::none(), nb::arg("use") = "fast",
-             nb::arg("n_jobs") = 1, nb::arg("by_member") = false, nb::arg("earlier") = nb::none(),
-             nb::arg("keep_known") = false, nb::arg("min_frequency") = -std::numeric_limits<double>::infinity(), nb::arg("also_keys") = nb::none(),
-             nb::arg("also_labels") = nb::none(),
-             "`by_member`: variables are the weights of single attributes, not scaled by how many they stand for. "
-             "`earlier`: the tensors of the model that training will start from; with `keep_known`, all of its weights "
-             "whose attributes occur here are among the weights. `min_frequency`: weights whose features add up to less "
-             "are left out. `also_keys`, `also_labels`: attributes and labels that count as seen together.")
+        .def(
+            "__init__", make_oracle, nb::arg("examples"), nb::arg("n_labels"), nb::arg("order"),
+            nb::arg("min_count") = 1, nb::arg("combinations") = "seen", nb::arg("transitions") = true,
+            nb::arg("allowed_transitions") = nb::none(), nb::arg("allowed_start") = nb::none(),
+            nb::arg("allowed_end") = nb::none(), nb::arg("cost") = nb::none(), nb::arg("use") = "fast",
+            nb::arg("n_jobs") = 1, nb::arg("by_member") = false, nb::arg("earlier") = nb::none(),
+            nb::arg("keep_known") = false, nb::arg("min_frequency") = -std::numeric_limits<double>::infinity(),
+            nb::arg("also_keys") = nb::none(), nb::arg("also_labels") = nb::none(),
+            "`by_member`: variables are the weights of single attributes, not scaled by how many they stand for. "
+            "`earlier`: the tensors of the model that training will start from; with `keep_known`, all of its weights "
+            "whose attributes occur here are among the weights. `min_frequency`: weights whose features add up to less "
+            "are left out. `also_keys`, `also_labels`: attributes and labels that count as seen together.")
         .def(
             "export",
             [](const ChainOracle& oracle, const Vector& weights) {

@@ -30,8 +30,8 @@ public:
     void set(const linear::Items& items);
     void set(const linear::KeyedItems& items);  // only where `keyed`
     std::span<const std::int32_t> best();
-    std::span<const double> marginals();                          // [length][n_labels]
-    double probability(std::span<const std::int32_t> labels);     // 0 for a sequence without items
+    std::span<const double> marginals();                       // [length][n_labels]
+    double probability(std::span<const std::int32_t> labels);  // 0 for a sequence without items
 
 private:
     template <class Score>

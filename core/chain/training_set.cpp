@@ -304,7 +304,8 @@ void TrainingSet::find_weights() {
     for (std::size_t a = 0; a < units.of_attribute.size() && !settings.also_seen.empty(); ++a) {
         const std::uint32_t unit = units.of_attribute[a];
         if (unit == kNoAttribute) continue;
-        const auto [begin, end] = std::ranges::equal_range(settings.also_seen, keys[a], {}, &std::pair<Key, std::uint32_t>::first);
+        const auto [begin, end] =
+            std::ranges::equal_range(settings.also_seen, keys[a], {}, &std::pair<Key, std::uint32_t>::first);
         for (auto at = begin; at != end; ++at) seen.add(unit, at->second);
     }
     const bool grown = settings.combinations == Combinations::kGrown;
@@ -375,8 +376,7 @@ void TrainingSet::find_transitions() {
     const bool only_seen =
         settings.combinations == Combinations::kSeen || settings.combinations == Combinations::kStates;
     std::vector<std::uint8_t> seen(n_pairs, !only_seen);
-    if (only_seen)
-        each_label_pair([&](std::size_t, std::uint32_t pair) { seen[pair] = 1; });
+    if (only_seen) each_label_pair([&](std::size_t, std::uint32_t pair) { seen[pair] = 1; });
     if (settings.earlier && settings.keep_known)
         for (std::uint32_t pair = 0; pair < n_pairs; ++pair) seen[pair] |= settings.earlier->transitions[pair] != 0.0f;
     for (std::uint32_t pair = 0; pair < n_pairs; ++pair)

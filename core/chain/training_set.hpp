@@ -29,8 +29,8 @@ using linear::WeightIndex;
 inline constexpr std::size_t kMostShards = 16;
 
 // Which (attribute, label) and (label, label) pairs get weights: those seen, and besides them all label pairs, all
-// labels of attributes, or both. kGrown: all label pairs, the attributes' seen labels, all labels of attributes that are
-// frequent, and what learners meet later.
+// labels of attributes, or both. kGrown: all label pairs, the attributes' seen labels, all labels of attributes that
+// are frequent, and what learners meet later.
 enum class Combinations { kSeen, kTransitions, kStates, kAll, kGrown };
 
 struct Constraints {  // all empty, or all there: non-zero where allowed
@@ -65,9 +65,7 @@ struct WeightTable {
 };
 
 // Whether features that add up to `sum` are as many as wanted.
-inline bool frequent(double sum, double min_frequency) {
-    return sum + 1e-6 * std::abs(sum) >= min_frequency;
-}
+inline bool frequent(double sum, double min_frequency) { return sum + 1e-6 * std::abs(sum) >= min_frequency; }
 
 struct Group {  // sequences first .. first + size - 1, longest first
     std::uint32_t first, size;

@@ -97,7 +97,8 @@ void CrfsuiteFile::take_features(std::size_t at) {
 
 CrfsuiteFile::Names CrfsuiteFile::names_at(std::size_t at, std::size_t n, const char* what) const {
     const std::string where = std::string("the names of its ") + what;
-    if (at + kRecords > bytes_.size() || bytes_.substr(at, 4) != "CQDB") refuse(where + " are not where they should be");
+    if (at + kRecords > bytes_.size() || bytes_.substr(at, 4) != "CQDB")
+        refuse(where + " are not where they should be");
     Names out;
     const std::size_t size = integer(at + 4);
     if (size < kRecords || at + size > bytes_.size()) refuse(where + " lie outside the file");
@@ -279,7 +280,8 @@ std::string CrfsuiteFile::dump() const {
     return out;
 }
 
-// ---- writing ---------------------------------------------------------------------------------------------------------
+// ---- writing
+// ---------------------------------------------------------------------------------------------------------
 
 namespace {
 

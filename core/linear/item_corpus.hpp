@@ -39,8 +39,8 @@ public:
         double min_frequency = 0.0;
         bool all_states = false, all_transitions = false;
     };
-    // What CRFsuite trains with, of the sequences that are not held out: the number of its features, the attributes that
-    // have some, and the features of values that are all 0, by key.
+    // What CRFsuite trains with, of the sequences that are not held out: the number of its features, the attributes
+    // that have some, and the features of values that are all 0, by key.
     struct Features {
         std::size_t count = 0;
         std::vector<std::uint8_t> has;

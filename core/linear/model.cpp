@@ -169,8 +169,7 @@ void WeightRows::sum(const AttributeList& attributes, double* out) const {
                 const std::uint32_t number = find(attributes.keys[i]);
                 if (number == kNoAttribute || size(number) != size_now) continue;
                 const double value = valued ? static_cast<double>(attributes.values[i]) : 1.0;
-                each(number,
-                     [&](std::uint32_t code, double weight) { out[code] += value * weight; });
+                each(number, [&](std::uint32_t code, double weight) { out[code] += value * weight; });
             }
     }
 }

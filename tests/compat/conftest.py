@@ -10,7 +10,7 @@ XSEQ = [
     {"walk": 1},
     {"walk": 1, "clean": 0.5},
     {"shop": 0.5, "clean": 0.5},
-    {"clean": 1, "sun": "not shining".encode()},
+    {"clean": 1, "sun": b"not shining"},
     {},
     {"world": 2, "line\nend": 1},
 ]

@@ -4,8 +4,8 @@
 
 Downloads the source distributions with pip, unpacks their tests (and, for the last run, sklearn-crfsuite itself), runs
 them and counts. Decided by pytest's exit codes and counts: 49 passed of python-crfsuite 0.9.12 with doctests, its two
-crash tests with ``--runxfail``, 44 of sklearn-crfsuite 0.5.0, and these again with the original sklearn-crfsuite over the
-drop-in for python-crfsuite. Refuses to run where an original is installed, since tests could pass for the wrong reason.
+crash tests with ``--runxfail``, 44 of sklearn-crfsuite 0.5.0, and these again with the original sklearn-crfsuite over
+the drop-in for python-crfsuite. Refuses to run where an original is installed, since tests could pass for the wrong reason.
 Exit codes: 0 all is as it should be, 1 it is not, 77 there was nothing to run (no network).
 """
 
@@ -33,7 +33,7 @@ assert sklearn_crfsuite.CRF.__module__.startswith("{home}"), sklearn_crfsuite
 
 
 class Run(NamedTuple):
-    """One run of a suite: which names lead to drop-ins, where the tests are, what is asked of pytest, what must pass."""
+    """One run of a suite: which names lead to drop-ins, where the tests are, options of pytest, what must pass."""
 
     name: str
     drop_ins: tuple[str, ...]
@@ -44,9 +44,7 @@ class Run(NamedTuple):
 
 RUNS = (
     Run("python-crfsuite", ("pycrfsuite", "sklearn_crfsuite"), "python-crfsuite", ("--doctest-modules",), 49),
-    Run(
-        "its crash tests", ("pycrfsuite", "sklearn_crfsuite"), "python-crfsuite", ("--runxfail", "-k", CRASHES), 2
-    ),
+    Run("its crash tests", ("pycrfsuite", "sklearn_crfsuite"), "python-crfsuite", ("--runxfail", "-k", CRASHES), 2),
     Run("sklearn-crfsuite", ("pycrfsuite", "sklearn_crfsuite"), "sklearn-crfsuite", (), 44),
     Run("the original sklearn-crfsuite on the drop-in", ("pycrfsuite",), "sklearn-crfsuite", (), 44),
 )
@@ -115,9 +113,15 @@ def passes(run: Run, sources: dict[str, Path], temporary: Path) -> bool:
 def counted(report: Path) -> dict[str, int]:
     """Return how many tests passed, failed and were skipped or expected to fail."""
     suites = list(ElementTree.parse(report).getroot().iter("testsuite"))
-    totals = {key: sum(int(suite.get(key, 0)) for suite in suites) for key in ("tests", "failures", "errors", "skipped")}
+    totals = {
+        key: sum(int(suite.get(key, 0)) for suite in suites) for key in ("tests", "failures", "errors", "skipped")
+    }
     failed = totals["failures"] + totals["errors"]
-    counts = {"passed": totals["tests"] - failed - totals["skipped"], "failed": failed, "not counted": totals["skipped"]}
+    counts = {
+        "passed": totals["tests"] - failed - totals["skipped"],
+        "failed": failed,
+        "not counted": totals["skipped"],
+    }
     return {what: number for what, number in counts.items() if number}
 
 

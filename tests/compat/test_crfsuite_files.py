@@ -1,5 +1,6 @@
 """Model files of CRFsuite: what is written is read again, and whatever is wrong with a file is an error."""
 
+import itertools
 import struct
 
 import numpy as np
@@ -47,7 +48,9 @@ def test_what_is_written_is_read_again(parts):
     assert {(a, b): weight for a, b, weight in file.transitions()} == moves
     found, starts, codes, weights = file.weights()
     assert found == names
-    assert [dict(zip(codes[b:e].tolist(), weights[b:e].tolist(), strict=True)) for b, e in zip(starts, starts[1:])] == rows
+    assert [
+        dict(zip(codes[b:e].tolist(), weights[b:e].tolist(), strict=True)) for b, e in itertools.pairwise(starts)
+    ] == rows
     for name, row in zip(names, rows, strict=True):  # by its hash table
         file.set([[name]])
         file.probability([labels[0]])
@@ -94,7 +97,7 @@ def patched(data, at, value):
 
 def hostile(data):
     """Files that end the original's process, and relatives of theirs."""
-    feat, labels, attributes, lfrf, afrf = (number(data, 28 + 4 * i) for i in range(5))
+    feat, labels, attributes, lfrf, _afrf = (number(data, 28 + 4 * i) for i in range(5))
     size = len(data)
     yield "repeated header", b"lCRFfoo" * 100
     yield "cut off", data[: size // 2]
@@ -123,7 +126,7 @@ def hostile(data):
 
 def hostile_later(data, name):
     """Files whose faults are met when an attribute is looked up."""
-    feat, _, attributes, _, afrf = (number(data, 28 + 4 * i) for i in range(5))
+    feat, _, _attributes, _, afrf = (number(data, 28 + 4 * i) for i in range(5))
     names = _core.CrfsuiteTagger(data).weights()[0]
     at = afrf + 12 + 4 * names.index(name)
     feature = feat + 12 + 20 * number(data, number(data, at) + 4)
@@ -162,7 +165,7 @@ def test_hostile_files_are_errors_when_they_are_used(model_bytes, xseq):
 def test_every_cut_and_many_changed_bytes(model_bytes, xseq, step):
     rng = np.random.default_rng(0)
     for size in range(0, len(model_bytes), step):
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match="Error opening"):
             Tagger().open_inmemory(model_bytes[:size])
     for _ in range(3000):
         data = bytearray(model_bytes)

@@ -51,7 +51,8 @@ def test_uninstalling():
     assert compat.installed() == ("pycrfsuite",)
     assert "pycrfsuite" in sys.modules or importlib.import_module("pycrfsuite")
     compat.uninstall("pycrfsuite")
-    assert compat.installed() == () and "pycrfsuite" not in sys.modules
+    assert compat.installed() == ()
+    assert "pycrfsuite" not in sys.modules
     try:
         import pycrfsuite
     except ModuleNotFoundError:
@@ -110,7 +111,8 @@ def test_the_shim_folder(program):
 
 def test_without_a_program():
     done = subprocess.run([sys.executable, "-m", "trelliswork.compat"], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2 and done.stderr.startswith("usage:")
+    assert done.returncode == 2
+    assert done.stderr.startswith("usage:")
     assert run("-m", "trelliswork.compat", "--help")[0] == "usage:"
 
 

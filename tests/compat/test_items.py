@@ -82,7 +82,8 @@ def test_a_dict_that_contains_itself_is_an_error():
 def test_text_as_an_item_is_read_by_letters_with_a_warning():
     with pytest.warns(UserWarning, match="item 0 is a str") as told:
         assert ItemSequence(["ab", "c"]).items() == [{"a": 1.0, "b": 1.0}, {"c": 1.0}]
-    assert len(told) == 1 and told[0].filename == __file__
+    assert len(told) == 1
+    assert told[0].filename == __file__
 
 
 def test_any_iterable_of_items_will_do():

@@ -26,7 +26,15 @@ def test_it_has_28_parameters_with_the_defaults_of_the_original():
 
 def test_before_fit_everything_is_none():
     crf = CRF()
-    names = ("tagger_", "classes_", "size_", "num_attributes_", "attributes_", "state_features_", "transition_features_")
+    names = (
+        "tagger_",
+        "classes_",
+        "size_",
+        "num_attributes_",
+        "attributes_",
+        "state_features_",
+        "transition_features_",
+    )
     assert [getattr(crf, name) for name in names] == [None] * 7
     assert crf.training_log_ is None
     with pytest.raises(ValueError, match="not been fitted"):
@@ -36,16 +44,20 @@ def test_before_fit_everything_is_none():
 def test_fitted():
     crf = CRF(c1=0.01, c2=0.01, max_iterations=50, all_possible_transitions=True).fit(X, Y)
     predicted = crf.predict(X)
-    assert predicted.dtype == object and predicted.shape == (6,)
-    assert list(predicted) == Y and crf.score(X, Y) == 1.0
+    assert predicted.dtype == object
+    assert predicted.shape == (6,)
+    assert list(predicted) == Y
+    assert crf.score(X, Y) == 1.0
     assert crf.classes_ == ["D", "N", "V"]
     assert set(crf.attributes_) == {name for name, _ in crf.state_features_}
-    assert len(crf.attributes_) == crf.num_attributes_ and crf.size_ == os.path.getsize(crf.modelfile.name)
+    assert len(crf.attributes_) == crf.num_attributes_
+    assert crf.size_ == os.path.getsize(crf.modelfile.name)
     assert ("D", "N") in crf.transition_features_
     marginals = crf.predict_marginals(X)
     assert marginals.dtype == object
     assert all(set(item) == {"D", "N", "V"} and sum(item.values()) == pytest.approx(1) for x in marginals for item in x)
-    assert isinstance(crf.training_log_, TrainLogParser) and crf.training_log_.iterations
+    assert isinstance(crf.training_log_, TrainLogParser)
+    assert crf.training_log_.iterations
 
 
 def test_sequences_of_one_length_make_an_array_of_two_dimensions():
@@ -99,9 +111,12 @@ def pickled_by_the_original(crf):
 
 def test_pickles_of_the_original_load(drop_ins):
     data = pickled_by_the_original(CRF(algorithm="lbfgs", c2=0.1).fit(X, Y, X[:1], Y[:1]))
-    assert b"sklearn_crfsuite.estimator" in data and b"pycrfsuite._logparser" in data and b"trelliswork" not in data
+    assert b"sklearn_crfsuite.estimator" in data
+    assert b"pycrfsuite._logparser" in data
+    assert b"trelliswork" not in data
     crf = pickle.loads(data)
-    assert isinstance(crf, CRF) and crf.c2 == 0.1
+    assert isinstance(crf, CRF)
+    assert crf.c2 == 0.1
     assert list(crf.predict(X)) == Y
     assert crf.training_log_.last_iteration["num"] >= 1
 

@@ -29,7 +29,11 @@ def every_labelling(tagger, items):
     }
     moves = {(labels[a], labels[b]): w for a, b, w in tagger._model.transitions()}
     for path in itertools.product(labels, repeat=len(items)):
-        score = sum(value * state.get((name, y), 0.0) for item, y in zip(items, path, strict=True) for name, value in item.items())
+        score = sum(
+            value * state.get((name, y), 0.0)
+            for item, y in zip(items, path, strict=True)
+            for name, value in item.items()
+        )
         yield path, score + sum(moves.get(pair, 0.0) for pair in itertools.pairwise(path))
 
 
@@ -134,7 +138,7 @@ def test_a_tagger_that_is_not_open(xseq, tmp_path):
 def test_open_gives_something_that_closes(model_path, xseq):
     with Tagger().open(model_path) as tagger:
         assert tagger.tag(xseq)
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="not opened"):
         tagger.tag(xseq)
 
 
@@ -201,7 +205,8 @@ def test_subclasses(model_path, xseq):
 
 def test_info_reads_names_with_line_ends(tagger):
     info = tagger.info()
-    assert info.header["num_labels"] == "3" and info.header["num_features"] == "0"
+    assert info.header["num_labels"] == "3"
+    assert info.header["num_features"] == "0"
     assert list(info.labels.items()) == [("sunny", "0"), ("rainy", "1"), ("好", "2")]
     assert ("line\nend", "好") in info.state_features
     assert ("sun:not shining", "rainy") in info.state_features
@@ -220,7 +225,8 @@ def test_a_dump_can_be_read_back(model_path, tagger, tmp_path, capfd):
     for line in text.replace("line\nend", "line end").splitlines():
         parser.feed(line)
     info = tagger.info()
-    assert parser.result.header == info.header and parser.result.transitions == info.transitions
+    assert parser.result.header == info.header
+    assert parser.result.transitions == info.transitions
     assert len(parser.result.state_features) == len(info.state_features)
     tagger.dump()
     assert capfd.readouterr().out == text

@@ -81,8 +81,8 @@ def command(
     Names that end in .gz are compressed. Sentences pass through one at a time, so files may be larger than memory.
     Spans of characters that cut a token are reported; they are written again by the JSON forms that have such spans.
 
-    With --weights, --prune, --drop-names or --metadata, INPUT is a model, and OUTPUT the same one in fewer bytes. A model
-    of CRFsuite is known as INPUT by how it begins, and as OUTPUT by a name that ends in .crfsuite.
+    With --weights, --prune, --drop-names or --metadata, INPUT is a model, and OUTPUT the same one in fewer bytes. A
+    model of CRFsuite is known as INPUT by how it begins, and as OUTPUT by a name that ends in .crfsuite.
     """
     if weights is not None or prune is not None or drop_names or metadata or _are_models(source, target):
         _refuse_options_of_corpora(click.get_current_context())

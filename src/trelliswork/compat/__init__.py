@@ -3,8 +3,8 @@
     import trelliswork.compat
     trelliswork.compat.install()     # from here on `import pycrfsuite` and `import sklearn_crfsuite` find the drop-ins
 
-Without touching a program, ``python -m trelliswork.compat script.py``; for whatever else starts processes, put the folder
-that `shim_folder` names first on ``PYTHONPATH``. A drop-in can also be imported by its own name,
+Without touching a program, ``python -m trelliswork.compat script.py``; for whatever else starts processes, put the
+folder that `shim_folder` names first on ``PYTHONPATH``. A drop-in can also be imported by its own name,
 ``from trelliswork.compat import pycrfsuite``. Its classes say that they are at home in trelliswork, so that what they
 pickle is found by processes in which nothing is installed.
 """

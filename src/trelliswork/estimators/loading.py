@@ -60,4 +60,5 @@ def load(path: Any, mmap: bool = True, *, structure: Any = None, segment_feature
     """
     data, name = models.contents(path, mmap)
     read = models.from_crfsuite if models.is_crfsuite(data) else models.loads
-    return restored(*read(data, name), name, structure=structure, segment_features=segment_features)
+    tensors, settings = read(data, name)
+    return restored(tensors, settings, name, structure=structure, segment_features=segment_features)

@@ -37,9 +37,7 @@ _NUMBERS: tuple[tuple[str, re.Pattern[str], Callable[[str], Any]], ...] = tuple(
 )
 _AVERAGES = re.compile(r"Macro-average precision, recall, F1: \((\d\.\d+), (\d\.\d+), (\d\.\d+)\)")
 _ACCURACY = re.compile(r"(Item|Instance) accuracy: (\d+) / (\d+)")
-_SCORES = re.compile(
-    r"\s{4}(.+): \((\d+), (\d+), (\d+)\) \((\d\.\d+|\*{6}), (\d\.\d+|\*{6}), (\d\.\d+|\*{6})\)"
-)
+_SCORES = re.compile(r"\s{4}(.+): \((\d+), (\d+), (\d+)\) \((\d\.\d+|\*{6}), (\d\.\d+|\*{6}), (\d\.\d+|\*{6})\)")
 
 
 class TrainLogParser:

@@ -43,8 +43,8 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
         "delta": Parameter(1e-5, _STOPS),
         "linesearch": Parameter(
             "MoreThuente",
-            "The line search algorithm: MoreThuente, Backtracking or StrongBacktracking. Here all are one, which fulfils "
-            "the conditions of Wolfe.",
+            "The line search algorithm: MoreThuente, Backtracking or StrongBacktracking. Here all are one, which "
+            "fulfils the conditions of Wolfe.",
         ),
         "max_linesearch": Parameter(20, "The maximum number of trials for the line search algorithm."),
     },

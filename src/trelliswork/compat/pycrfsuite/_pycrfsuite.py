@@ -31,7 +31,7 @@ class CRFSuiteError(Exception):
     'Unsupported operation'
     """
 
-    _messages = {
+    _messages: Mapping[int, str] = {
         -2147483648: "Unknown error occurred",
         -2147483647: "Insufficient memory",
         -2147483646: "Unsupported operation",
@@ -135,7 +135,9 @@ class BaseTrainer:
         self._choose("lbfgs")
         return self
 
-    def __init__(self, algorithm: str | None = None, params: Mapping[str, Any] | None = None, verbose: Any = True) -> None:
+    def __init__(
+        self, algorithm: str | None = None, params: Mapping[str, Any] | None = None, verbose: Any = True
+    ) -> None:
         if algorithm is not None:
             self.select(algorithm)
         if params is not None:
@@ -222,7 +224,7 @@ class BaseTrainer:
 
     def help(self, name: str) -> str:
         """Return what a parameter is for."""
-        return self._parameter(name).help
+        return str(self._parameter(name).help)
 
     def clear(self) -> None:
         """Forget what was appended."""

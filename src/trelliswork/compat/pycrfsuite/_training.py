@@ -97,7 +97,9 @@ class Training:
         self._tell(f"feature.possible_states: {values['feature.possible_states']}\n")
         self._tell(f"feature.possible_transitions: {values['feature.possible_transitions']}\n")
         began = time.perf_counter()
-        n_features, has_features, also_keys, also_labels = self._corpus.features(self._holdout, least, states, transitions)
+        n_features, has_features, also_keys, also_labels = self._corpus.features(
+            self._holdout, least, states, transitions
+        )
         source = self._corpus.selection(self._holdout, False, has_features)
         codes = source.labels()
         for percent in range(0, 102, 2):
@@ -200,9 +202,7 @@ class Training:
         if self._oracle is None:
             self._tell("SGD terminated with error code (-1)\n")
             return None
-        learner = CRF(
-            l2=2.0 * max(values["c2"], 0.0), solver="sgd", max_iter=max(values["max_iterations"], 1), tol=0.0
-        )
+        learner = CRF(l2=2.0 * max(values["c2"], 0.0), solver="sgd", max_iter=max(values["max_iterations"], 1), tol=0.0)
         told = _Iterations(self, "Epoch")
         period = max(values["period"], 1)
         losses: list[float] = []
@@ -214,7 +214,7 @@ class Training:
                 best[:] = loss, weights
             told(loss, weights)
             losses.append(loss)
-            return len(losses) > period and losses[-1 - period] - loss < values["delta"] * loss
+            return len(losses) > period and bool(losses[-1 - period] - loss < values["delta"] * loss)
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -381,7 +381,9 @@ class _Dev:
             yield f"{what} accuracy: {count} / {total} ({count / max(total, 1):.4f})\n"
 
 
-def store(path: str | bytes, file: tuple[bytes, int, int, int], n_attributes: int, n_labels: int, tell: Message) -> None:
+def store(
+    path: str | bytes, file: tuple[bytes, int, int, int], n_attributes: int, n_labels: int, tell: Message
+) -> None:
     """Write a model file, telling of it; where that cannot be, a warning says so, and nothing is raised."""
     data, features, attributes, all_features = file
     began = time.perf_counter()

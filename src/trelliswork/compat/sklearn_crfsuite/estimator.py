@@ -165,7 +165,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         if not self.verbose:
             return pairs
         try:
-            from tqdm import tqdm
+            from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
         except ImportError:
             print(what)
             return pairs

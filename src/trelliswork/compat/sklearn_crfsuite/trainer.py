@@ -55,9 +55,7 @@ def _table(headers: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
     B-NP     0.500         12
     O                       0
     """
-    texts = [
-        ["" if x is None else f"{x:.3f}" if isinstance(x, float) else str(x) for x in row] for row in rows
-    ]
+    texts = [["" if x is None else f"{x:.3f}" if isinstance(x, float) else str(x) for x in row] for row in rows]
     widths = [max(len(header) + 2, *(len(row[i]) for row in texts)) for i, header in enumerate(headers)]
     widths[1:] = [max(len(header), *(len(row[i + 1]) for row in texts)) for i, header in enumerate(headers[1:])]
     widths[1:] = [max(width, len(header) + 2) for width, header in zip(widths[1:], headers[1:], strict=True)]
