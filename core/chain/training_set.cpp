@@ -387,6 +387,7 @@ void TrainingSet::find_transitions() {
 void TrainingSet::drop_rare_weights() {
     const double least = settings.min_frequency;
     const auto negative = [](float value) { return value < 0.0f; };
+    if (std::isinf(least) && least < 0.0) return;  // nobody wants this
     if (least <= 0.0 && std::ranges::none_of(occurrences.values, negative)) return;
     if (partly_labelled()) refuse("min_frequency counts gold labels: every token needs exactly one");
     WeightTable& table = unit_weights;

@@ -2,11 +2,11 @@
 
     python tests/compat/run_original_suites.py [--keep FOLDER]
 
-Downloads the source distributions with pip, unpacks their tests (and, for the last run, sklearn-crfsuite itself), runs
-them and counts. Decided by pytest's exit codes and counts: 49 passed of python-crfsuite 0.9.12 with doctests, its two
-crash tests with ``--runxfail``, 44 of sklearn-crfsuite 0.5.0, and these again with the original sklearn-crfsuite over
-the drop-in for python-crfsuite. Refuses to run where an original is installed, since tests could pass for the wrong reason.
-Exit codes: 0 all is as it should be, 1 it is not, 77 there was nothing to run (no network).
+Downloads the source distributions with pip, unpacks their tests (and, for the last run, sklearn-crfsuite itself),
+runs them and counts. Decided by pytest's exit codes and counts: 49 passed of python-crfsuite 0.9.12 with doctests,
+its two crash tests with ``--runxfail``, 44 of sklearn-crfsuite 0.5.0, and these again with the original sklearn-
+crfsuite over the drop-in for python-crfsuite. Refuses to run where an original is installed, since tests could pass
+for the wrong reason. Exit codes: 0 all is as it should be, 1 it is not, 77 there was nothing to run (no network).
 """
 
 from __future__ import annotations
