@@ -36,6 +36,7 @@ Message = Callable[[str], None]
 
 _FULLY = 1e-6  # of the objective: how near to the minimum training goes where no threshold says when to stop
 _NEAR = 50.0  # times `delta`, what CRFsuite itself is away from the minimum when it stops, and often more
+_SOONER = 3.0  # times `delta`: steps here are longer, and what they no longer gain is less than CRFsuite leaves
 _FIRST_PASSES = 5  # stochastic, before the first iteration
 
 
@@ -162,7 +163,7 @@ class Training:
             memory=max(values["num_memories"], 1),
             sgd_epochs=_FIRST_PASSES,
             period=max(values["period"], 1),
-            delta=delta,
+            delta=_SOONER * delta,
         )
         end = "L-BFGS terminated with the stopping criteria\n"
         told = _Iterations(self, "Iteration", line_search=True)
