@@ -69,14 +69,46 @@ def test_to_the_library_and_back_gives_the_same_bytes(parts):
     assert models.to_crfsuite(again, described) == data
 
 
-def test_the_hash_is_lookup3():
-    """A name is found where Bob Jenkins' own test vector says: hashlittle of these 30 bytes is 0x17770551."""
-    text = "Four score and seven years ago"
-    data = written(["A"], [text[:-1]], [{0: 1.0}], {})  # hashed with its zero; the place below is by the vector's rule
-    database = struct.unpack_from("<I", data, 36)[0]
-    slots = [struct.unpack_from("<II", data, database + 24 + 8 * i)[1] for i in range(256)]
-    assert sum(slots) == 2
-    assert _core.CrfsuiteTagger(data).tag([[text[:-1]]]) == ["A"]
+def lookup3(data):
+    """Bob Jenkins' hashlittle from 0, word by word as he wrote it."""
+
+    def rotated(x, k):
+        return (x << k | x >> (32 - k)) & 0xFFFFFFFF
+
+    a = b = c = (0xDEADBEEF + len(data)) & 0xFFFFFFFF
+    while len(data) > 12:
+        x, y, z = struct.unpack("<III", data[:12])
+        a, b, c, data = (a + x) & 0xFFFFFFFF, (b + y) & 0xFFFFFFFF, (c + z) & 0xFFFFFFFF, data[12:]
+        for k, m, n in ((4, 6, 8), (16, 19, 4)):
+            a, c = ((a - c) ^ rotated(c, k)) & 0xFFFFFFFF, (c + b) & 0xFFFFFFFF
+            b, a = ((b - a) ^ rotated(a, m)) & 0xFFFFFFFF, (a + c) & 0xFFFFFFFF
+            c, b = ((c - b) ^ rotated(b, n)) & 0xFFFFFFFF, (b + a) & 0xFFFFFFFF
+    if not data:
+        return c
+    x, y, z = struct.unpack("<III", data.ljust(12, b"\0"))
+    a, b, c = (a + x) & 0xFFFFFFFF, (b + y) & 0xFFFFFFFF, (c + z) & 0xFFFFFFFF
+    c = ((c ^ b) - rotated(b, 14)) & 0xFFFFFFFF
+    a = ((a ^ c) - rotated(c, 11)) & 0xFFFFFFFF
+    b = ((b ^ a) - rotated(a, 25)) & 0xFFFFFFFF
+    c = ((c ^ b) - rotated(b, 16)) & 0xFFFFFFFF
+    a = ((a ^ c) - rotated(c, 4)) & 0xFFFFFFFF
+    b = ((b ^ a) - rotated(a, 14)) & 0xFFFFFFFF
+    return ((c ^ b) - rotated(b, 24)) & 0xFFFFFFFF
+
+
+def test_the_reference_has_the_value_that_its_author_gives():
+    assert lookup3(b"Four score and seven years ago") == 0x17770551
+
+
+@given(NAMES)
+def test_names_lie_where_lookup3_says(name):
+    data = written(["A"], [name], [{0: 1.0}], {})
+    expected = lookup3(name.encode() + b"\0")
+    database = number(data, 36)
+    tables = {i: (number(data, database + 24 + 8 * i), number(data, database + 28 + 8 * i)) for i in range(256)}
+    assert [i for i, (_, slots) in tables.items() if slots] == [expected % 256]
+    at, slots = tables[expected % 256]
+    assert number(data, database + at + 8 * ((expected >> 8) % slots)) == expected
 
 
 def replaced(data, **header):
