@@ -22,6 +22,7 @@ test-all: $(VENV)/.built
 	$(BIN)/python -m pytest -q $(SIDE_BY_SIDE)
 	TRELLISWORK_KERNELS=avx2 $(BIN)/python -m pytest -q -m "not slow" $(SIDE_BY_SIDE) tests/structures
 	TRELLISWORK_KERNELS=baseline $(BIN)/python -m pytest -q -m "not slow" $(SIDE_BY_SIDE) tests/structures
+	$(BIN)/python tests/compat/run_original_suites.py || [ $$? = 77 ]
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py

@@ -19,7 +19,7 @@ import unicodedata
 FORBIDDEN = -math.inf
 SECRET = (0xA0761D6478BD642F, 0xE7037ED1A0B428DB, 0x8EBC6AF09C88C6E3)
 KINDS = {"Lu": "X", "Lt": "X", "Ll": "X", "L": "o", "M": "o", "Nd": "0", "N": ".", "P": ".", "S": "."}
-TYPES = {"U64": "Q", "U32": "I", "F32": "f", "U16": "H", "F16": "e", "U8": "B", "I8": "b"}
+TYPES = {"F64": "d", "U64": "Q", "U32": "I", "F32": "f", "U16": "H", "F16": "e", "U8": "B", "I8": "b"}
 
 
 class Tagger:

@@ -22,6 +22,7 @@ __all__ = [
     "TEXT",
     "WORDS",
     "Nearest",
+    "crfsuite_model",
     "hashed_model",
     "saved_estimators",
 ]
@@ -195,3 +196,14 @@ def saved_estimators() -> dict[str, bytes]:
         estimator.save(file)
         files[name] = file.getvalue()
     return files
+
+
+@functools.cache
+def crfsuite_model() -> bytes:
+    """A model file of CRFsuite."""
+    labels, names = LABELS, [f"w={word}" for word in ("Rain", "fell", "é", "a\nb", "")]
+    starts = np.array([0, 3, 4, 5, 6, 8], dtype=np.uint32)
+    codes = np.array([0, 1, 2, 0, 1, 2, 0, 2], dtype=np.uint32)
+    weights = np.array([0.5, -1.0, 2.0, 1.5, -0.25, 1e-9, 3.0, -3.0])
+    moves = np.array([0.5, 0.0, -2.0, 0.0, 1.0, 0.0, 0.25, 0.0, 0.125])
+    return _core.crfsuite_bytes(labels, names, starts, codes, weights, moves)[0]

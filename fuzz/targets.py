@@ -28,6 +28,7 @@ from samples import (
     TEXT,
     WORDS,
     Nearest,
+    crfsuite_model,
     hashed_model,
     saved_estimators,
 )
@@ -151,6 +152,51 @@ def refused_by_core(error: ValueError) -> None:
     """The core raises ValueError itself, with a sentence; a subclass that is not ours is something else."""
     if not isinstance(error, InvalidInput) and (type(error) is not ValueError or not str(error)):
         raise error
+
+
+# ---- models of CRFsuite ----------------------------------------------------------------------------------------------
+
+
+def hostile_crfsuite(rng: random.Random) -> bytes:
+    """A model file of CRFsuite with other numbers in it, cut off, or with bytes changed."""
+    data = bytearray(crfsuite_model())
+    for _ in range(rng.randint(1, 4)):
+        at = 4 * rng.randrange(12) if rng.random() < 0.3 else rng.randrange(len(data) - 4)
+        near = rng.choice([0, 1, 2, 3, 5, 12, 48, 255, 256, 2**31, 2**32 - 1, 2**32 - 4, len(data), len(data) - 4])
+        value = near if rng.random() < 0.7 else rng.randrange(len(data))
+        data[at : at + 4] = value.to_bytes(4, "little")
+    out = bytes(data[: rng.randrange(len(data))]) if rng.random() < 0.1 else bytes(data)
+    return mutated(out, rng, WORDS) if rng.random() < 0.2 else out
+
+
+def check_crfsuite(data: bytes, rng: random.Random) -> None:
+    X = [[f"w={rng.choice(WORDS)}", "w=Rain", "w="] for _ in range(rng.randint(1, 4))]
+    try:
+        tagger = _core.CrfsuiteTagger(data)
+    except ValueError as error:
+        refused_by_core(error)
+        return
+    for ask in (tagger.tag, tagger.set):
+        try:
+            ask(X)
+            total = sum(tagger.marginal(label, 0) for label in tagger.labels())
+            assert abs(total - 1.0) < 1e-6
+        except ValueError as error:
+            refused_by_core(error)
+    for tell in (tagger.dump, tagger.weights, tagger.transitions):
+        try:
+            tell()
+        except ValueError as error:
+            refused_by_core(error)
+    try:
+        if rng.random() < 0.1:  # as after many sentences
+            for _ in range(300):
+                tagger.tag([["w=Rain"] * 10])
+            tagger.tag(X)
+        labeler = tw.load(data)
+        assert len(labeler.predict([X])[0]) == len(X)
+    except ValueError as error:
+        refused_by_core(error)
 
 
 # ---- templates -------------------------------------------------------------------------------------------------------
@@ -294,6 +340,7 @@ TARGETS = {
     "damaged-model": Target(damaged_model, check_model),
     "hostile-model": Target(hostile_model, check_model),
     "hostile-estimator": Target(hostile_estimator, check_estimator),
+    "hostile-crfsuite": Target(hostile_crfsuite, check_crfsuite),
     "templates": Target(template_text, check_templates),
     "template-settings": Target(template_settings, check_settings),
     "corpora": Target(corpus, check_corpus),

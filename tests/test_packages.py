@@ -23,6 +23,7 @@ ORDER = (
     "training",
     "evaluation",
     "estimators",
+    "compat",
     "cli",
 )
 

@@ -83,5 +83,6 @@ void bind_arcs(nb::module_& m);          // attributes of arcs made when they ar
 void bind_part_models(nb::module_& m);   // models of any structure, from examples to answers
 void bind_tagging(nb::module_& m);       // a trained model at work
 void bind_grids(nb::module_& m);         // cuts on grids of cells
+void bind_crfsuite(nb::module_& m);      // items, training sets and model files of CRFsuite
 
 }  // namespace tw::bind

@@ -44,6 +44,8 @@ inline std::optional<Tensor::Type> type_of(const Py_buffer& view) {
             return Tensor::Type::kFloat16;
         case 'f':
             return Tensor::Type::kFloat32;
+        case 'd':
+            return Tensor::Type::kFloat64;
         case '?':
             return Tensor::Type::kUint8;
         case 'B':

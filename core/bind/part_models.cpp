@@ -279,7 +279,7 @@ public:
                 const std::uint32_t number = rows.find(list.keys[i]);
                 if (number == kNoAttribute) continue;
                 const double value = list.values.empty() ? 1.0 : static_cast<double>(list.values[i]);
-                rows.each(number, [&](std::uint32_t code, float weight) {
+                rows.each(number, [&](std::uint32_t code, double weight) {
                     sites.push_back(static_cast<std::int64_t>(s));
                     places.push_back(static_cast<std::int64_t>(i - list.starts[s]));
                     codes.push_back(code);

@@ -92,7 +92,8 @@ void bind_arow(nb::module_& m) {
         .def(
             "__init__",
             [](learners::Arow* self, Oracle& oracle, const Vector& weights, const std::string& variant, double r,
-               double phi, double C, double variance, std::size_t k, bool averaged, bool shuffle, std::uint64_t seed) {
+               double phi, double C, double variance, std::size_t k, bool averaged, bool shuffle, std::uint64_t seed,
+               bool augmented, bool inverse, bool until_settled) {
                 using learners::Confidence;
                 require(variant == "arow" || variant == "cw" || variant == "scw", "variant must be arow, cw or scw");
                 require_positive(r, "r must be a finite number above 0");
@@ -103,12 +104,13 @@ void bind_arow(nb::module_& m) {
                 const Confidence kind = variant == "arow" ? Confidence::kArow
                                         : variant == "cw" ? Confidence::kCw
                                                           : Confidence::kScw;
-                new (self)
-                    learners::Arow(oracle, OnlineSettings{seed, shuffle, averaged}, {kind, r, phi, C, variance, k},
-                                   start_of(oracle, weights, {Variables::kByMember}));
+                new (self) learners::Arow(oracle, OnlineSettings{seed, shuffle, averaged, until_settled},
+                                          {kind, r, phi, C, variance, k, augmented, inverse},
+                                          start_of(oracle, weights, {Variables::kByMember}));
             },
             nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("variant"), nb::arg("r"), nb::arg("phi"),
             nb::arg("C"), nb::arg("variance"), nb::arg("k"), nb::arg("averaged"), nb::arg("shuffle"), nb::arg("seed"),
+            nb::arg("augmented") = true, nb::arg("inverse") = false, nb::arg("until_settled") = true,
             nb::keep_alive<1, 2>());
 }
 

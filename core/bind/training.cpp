@@ -4,10 +4,12 @@
 
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <optional>
 
 #include "../chain/oracle.hpp"
 #include "arrays.hpp"
+#include "item_reader.hpp"
 #include "tensor_arrays.hpp"
 
 namespace tw::bind {
@@ -105,9 +107,11 @@ void add(Examples& examples, const Source& source, const Labels& codes, const st
 chain::Combinations combinations_named(const std::string& name) {
     if (name == "seen") return chain::Combinations::kSeen;
     if (name == "transitions") return chain::Combinations::kTransitions;
+    if (name == "states") return chain::Combinations::kStates;
     if (name == "all") return chain::Combinations::kAll;
     if (name == "grown") return chain::Combinations::kGrown;
-    throw std::invalid_argument("combinations must be 'seen', 'transitions', 'all' or 'grown', found '" + name + "'");
+    throw std::invalid_argument("combinations must be 'seen', 'transitions', 'states', 'all' or 'grown', found '" +
+                                name + "'");
 }
 
 ChainOracle::Use use_named(const std::string& name) {
@@ -150,7 +154,7 @@ struct AttributeArrays {
           slots(tensor<std::uint32_t, std::uint32_t>(from, prefix + "slots")),
           starts(tensor<std::uint32_t, std::uint32_t>(from, prefix + "starts")),
           labels(tensor<std::uint32_t, std::uint8_t, std::uint16_t, std::uint32_t>(from, prefix + "codes")),
-          weights(tensor<float, float>(from, prefix + "weights")) {}
+          weights(tensor<float, float, double>(from, prefix + "weights")) {}
     chain::AttributeView view() const { return {keys, slots, starts, labels, weights}; }
 };
 
@@ -160,7 +164,7 @@ struct ModelArrays {
     explicit ModelArrays(const nb::dict& from)
         : attribute(from, "channel.token."),
           pair(from, "channel.pair."),
-          transitions(tensor<float, float>(from, "channel.transitions.weights")) {}
+          transitions(tensor<float, float, double>(from, "channel.transitions.weights")) {}
     chain::ModelView view() const { return {attribute.view(), pair.view(), transitions}; }
 };
 
@@ -168,7 +172,9 @@ void make_oracle(ChainOracle* self, Examples& examples, std::size_t n_labels, co
                  std::size_t min_count, const std::string& combinations, bool transitions,
                  const std::optional<Bytes>& allowed_transitions, const std::optional<Bytes>& allowed_start,
                  const std::optional<Bytes>& allowed_end, const std::optional<Matrix>& cost, const std::string& use,
-                 std::size_t n_jobs, bool by_member, const std::optional<nb::dict>& earlier, bool keep_known) {
+                 std::size_t n_jobs, bool by_member, const std::optional<nb::dict>& earlier, bool keep_known,
+                 double min_frequency, const std::optional<Keys>& also_keys,
+                 const std::optional<Numbers>& also_labels) {
     chain::Settings settings;
     settings.n_labels = n_labels;
     require(n_labels >= 1 && n_labels <= 65535, "n_labels must be between 1 and 65,535");
@@ -183,6 +189,12 @@ void make_oracle(ChainOracle* self, Examples& examples, std::size_t n_labels, co
             flags(allowed_end, n_labels, "allowed_end must have one entry per label")};
     if (cost) settings.cost.assign(cost->data(), cost->data() + cost->size());
     settings.by_member = by_member;
+    require(!std::isnan(min_frequency), "min_frequency must be a number");
+    settings.min_frequency = min_frequency;
+    const auto also = as_span(also_keys);
+    require(also.size() == as_span(also_labels).size() && std::ranges::is_sorted(also),
+            "also_keys must rise, and have one entry per label of also_labels");
+    for (std::size_t i = 0; i < also.size(); ++i) settings.also_seen.emplace_back(also[i], as_span(also_labels)[i]);
     const ModelArrays arrays(earlier ? *earlier : nb::dict());
     const chain::ModelView view = arrays.view();
     if (earlier) settings.earlier = &view;
@@ -312,15 +324,18 @@ void bind_training(nb::module_& m) {
         .def("argmax", argmax, nb::arg("weights"), nb::arg("n_jobs") = 1, nb::arg("local") = false,
              "The best label of every token, all sequences one after the other.");
     nb::class_<ChainOracle, Oracle>(m, "ChainOracle", "The oracle of first-order chains.")
-        .def("__init__", make_oracle, nb::arg("examples"), nb::arg("n_labels"), nb::arg("order"),
-             nb::arg("min_count") = 1, nb::arg("combinations") = "seen", nb::arg("transitions") = true,
-             nb::arg("allowed_transitions") = nb::none(), nb::arg("allowed_start") = nb::none(),
-             nb::arg("allowed_end") = nb::none(), nb::arg("cost") = nb::none(), nb::arg("use") = "fast",
-             nb::arg("n_jobs") = 1, nb::arg("by_member") = false, nb::arg("earlier") = nb::none(),
-             nb::arg("keep_known") = false,
-             "`by_member`: variables are the weights of single attributes, not scaled by how many they stand for. "
-             "`earlier`: the tensors of the model that training will start from; with `keep_known`, all of its weights "
-             "whose attributes occur here are among the weights.")
+        .def(
+            "__init__", make_oracle, nb::arg("examples"), nb::arg("n_labels"), nb::arg("order"),
+            nb::arg("min_count") = 1, nb::arg("combinations") = "seen", nb::arg("transitions") = true,
+            nb::arg("allowed_transitions") = nb::none(), nb::arg("allowed_start") = nb::none(),
+            nb::arg("allowed_end") = nb::none(), nb::arg("cost") = nb::none(), nb::arg("use") = "fast",
+            nb::arg("n_jobs") = 1, nb::arg("by_member") = false, nb::arg("earlier") = nb::none(),
+            nb::arg("keep_known") = false, nb::arg("min_frequency") = -std::numeric_limits<double>::infinity(),
+            nb::arg("also_keys") = nb::none(), nb::arg("also_labels") = nb::none(),
+            "`by_member`: variables are the weights of single attributes, not scaled by how many they stand for. "
+            "`earlier`: the tensors of the model that training will start from; with `keep_known`, all of its weights "
+            "whose attributes occur here are among the weights. `min_frequency`: weights whose features add up to less "
+            "are left out. `also_keys`, `also_labels`: attributes and labels that count as seen together.")
         .def(
             "export",
             [](const ChainOracle& oracle, const Vector& weights) {
@@ -328,6 +343,32 @@ void bind_training(nb::module_& m) {
                 return export_tensors(oracle, weights, oracle.n_labels());
             },
             nb::arg("weights"), "The tensors of a model with these weights.")
+        .def(
+            "crfsuite",
+            [](const ChainOracle& oracle, const Vector& weights, nb::handle labels) {
+                require_weights(oracle, weights);
+                linear::CrfsuiteCounts counts;
+                const std::vector<std::string> names = texts_of(labels);
+                std::string bytes;
+                {
+                    const Unlocked unlocked;
+                    bytes = oracle.crfsuite_bytes(as_span(weights), names, counts);
+                }
+                return nb::make_tuple(nb::bytes(bytes.data(), bytes.size()), counts.features, counts.attributes);
+            },
+            nb::arg("weights"), nb::arg("labels"),
+            nb::sig("def crfsuite(self, weights: NDArray[numpy.float64], labels: Sequence[bytes]) -> tuple[bytes, int, "
+                    "int]"),
+            "A model file of CRFsuite with these weights, and how many features and attributes it has.")
+        .def(
+            "extent",
+            [](const ChainOracle& oracle, const Vector& weights) {
+                require_weights(oracle, weights);
+                const ChainOracle::Extent extent = oracle.extent(as_span(weights));
+                return nb::make_tuple(extent.n_active, extent.norm);
+            },
+            nb::arg("weights"), nb::sig("def extent(self, weights: NDArray[numpy.float64]) -> tuple[int, float]"),
+            "Of weights, one per attribute and label: how many are not 0, and their norm.")
         .def("weights_from", weights_from, nb::arg("tensors"),
              "Weights that start from another model; attributes are matched by key.")
         .def(

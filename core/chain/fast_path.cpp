@@ -143,6 +143,7 @@ private:
                         fetch_ahead(&out[table.starts[o.numbers[i + 32]]]);
                     }
                     const std::uint32_t unit = o.numbers[i];
+                    if (!labels.has(unit, gold)) continue;  // too rare together
                     out[table.starts[unit] + labels.rank(unit, gold)] += weight * static_cast<double>(o.value(i));
                 }
                 if (t == set_.starts[s]) continue;

@@ -1,6 +1,8 @@
 #include "model_tensors.hpp"
 
 #include <algorithm>
+#include <stdexcept>
+#include <utility>
 
 namespace tw::chain {
 namespace {
@@ -38,6 +40,31 @@ ModelTensors tensors(const TrainingSet& set, const WeightIndex& index, std::span
         out.transitions[set.transition_pairs[i]] = static_cast<float>(weights[set.first_transition() + i]);
     out.allowed = set.settings.constraints;
     return out;
+}
+
+std::string crfsuite_bytes(const TrainingSet& set, const WeightIndex& index, std::span<const double> weights,
+                           std::vector<std::string> labels, linear::CrfsuiteCounts& counts) {
+    const std::size_t K = set.n_labels();
+    if (labels.size() != K || set.has_pair_attributes() || set.constrained() || index.grows() ||
+        set.names.ends.size() != set.n_attributes)
+        throw std::invalid_argument("this cannot be written as a model of CRFsuite");
+    linear::CrfsuiteContents contents;
+    contents.labels = std::move(labels);
+    for (std::size_t a = 0; a < set.units.of_attribute.size(); ++a) {
+        const std::size_t begin = a == 0 ? 0 : set.names.ends[a - 1];
+        contents.attributes.emplace_back(set.names.text.data() + begin, set.names.ends[a] - begin);
+        const std::uint32_t unit = set.units.of_attribute[a];
+        if (unit != kNoAttribute)
+            for (std::size_t w = set.unit_weights.starts[unit]; w < set.unit_weights.starts[unit + 1]; ++w) {
+                contents.codes.push_back(set.unit_weights.labels[w]);
+                contents.weights.push_back(set.share(unit) * weights[w]);
+            }
+        contents.starts.push_back(static_cast<std::uint32_t>(contents.codes.size()));
+    }
+    contents.transitions.assign(K * K, 0.0);
+    for (std::size_t i = 0; i < set.transition_pairs.size(); ++i)
+        contents.transitions[set.transition_pairs[i]] = weights[set.first_transition() + i];
+    return linear::crfsuite_bytes(contents, counts);
 }
 
 std::vector<double> weights_from(const TrainingSet& set, WeightIndex& index, const ModelView& model) {

@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "../linear/channel_tensors.hpp"
+#include "../linear/crfsuite_file.hpp"
 #include "earlier_model.hpp"
 #include "training_set.hpp"
 
@@ -20,6 +22,11 @@ struct ModelTensors {
 
 // The weights of a training set; those that were added are among them.
 ModelTensors tensors(const TrainingSet& set, const WeightIndex& index, std::span<const double> weights);
+
+// The same in double precision, as a model file of CRFsuite; the labels in the order of their numbers. There must be no
+// pair attributes and no constraints, and the names of attributes must have been kept.
+std::string crfsuite_bytes(const TrainingSet& set, const WeightIndex& index, std::span<const double> weights,
+                           std::vector<std::string> labels, linear::CrfsuiteCounts& counts);
 
 // The weights of a model as a starting point: attributes are matched by key, those it does not know get 0.
 // Where weights may be added, those of the model are.

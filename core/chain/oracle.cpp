@@ -90,6 +90,24 @@ std::size_t ChainOracle::n_parameters() const {
     return total;
 }
 
+ChainOracle::Extent ChainOracle::extent(std::span<const double> weights) const {
+    std::size_t n_active = 0;
+    double squares = 0.0;
+    for (std::size_t u = 0; u < set_->units.size(); ++u) {
+        const std::size_t members = set_->units.n_members[u];
+        const double each = static_cast<double>(members) * set_->share(u) * set_->share(u);
+        for (std::size_t w = set_->unit_weights.starts[u]; w < set_->unit_weights.starts[u + 1]; ++w) {
+            n_active += weights[w] != 0.0 ? members : 0;
+            squares += each * weights[w] * weights[w];
+        }
+    }
+    for (std::size_t w = set_->n_unit_weights(); w < set_->n_weights(); ++w) {
+        n_active += weights[w] != 0.0;
+        squares += weights[w] * weights[w];
+    }
+    return {n_active, std::sqrt(squares)};
+}
+
 std::size_t ChainOracle::memory_bytes() const {
     return set_->memory_bytes() + index_->memory_bytes() + path_->memory_bytes();
 }

@@ -51,6 +51,16 @@ public:
     std::size_t memory_bytes() const;
     bool fast() const { return fast_; }
     ModelTensors export_tensors(std::span<const double> weights) const { return tensors(*set_, *index_, weights); }
+    std::string crfsuite_bytes(std::span<const double> weights, std::vector<std::string> labels,
+                               linear::CrfsuiteCounts& counts) const {
+        return tw::chain::crfsuite_bytes(*set_, *index_, weights, std::move(labels), counts);
+    }
+    // Of weights, one per attribute and label: how many are not 0, and their Euclidean norm.
+    struct Extent {
+        std::size_t n_active;
+        double norm;
+    };
+    Extent extent(std::span<const double> weights) const;
     std::vector<double> weights_from(const ModelView& model);
     DevSet dev(const Source& source, std::size_t n_jobs) const { return DevSet(set_, index_, source, n_jobs); }
 

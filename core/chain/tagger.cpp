@@ -214,7 +214,7 @@ std::vector<Contribution> contributions(const Model& model, const Source& source
             const std::uint32_t number = rows.find(list.keys[i]);
             if (number == kNoAttribute) continue;
             const double value = list.values.empty() ? 1.0 : static_cast<double>(list.values[i]);
-            rows.each(number, [&](std::uint32_t code, float weight) {
+            rows.each(number, [&](std::uint32_t code, double weight) {
                 out.push_back({static_cast<std::int64_t>(t), static_cast<std::int64_t>(i - list.starts[t]), number,
                                static_cast<std::int32_t>(code), value * static_cast<double>(weight)});
             });

@@ -1,9 +1,11 @@
 #include "training_set.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <unordered_map>
 
 #include "../base/interrupt.hpp"
 #include "../base/parallel.hpp"
@@ -82,7 +84,9 @@ TrainingSet::TrainingSet(Examples&& examples, Settings given)
     find_weights();
     find_pair_weights();
     find_transitions();
+    drop_rare_weights();
     settings.earlier = nullptr;
+    settings.also_seen = {};
     check_weight_count(static_cast<double>(n_weights()));
 }
 
@@ -213,8 +217,11 @@ void TrainingSet::take_attributes(Examples& examples) {
     {
         const Occurrences from = std::move(tokens.occurrences);
         tokens.occurrences = {};
-        const auto known = known_weights(&ModelView::attribute, keys, n_attributes, n_labels());
+        const bool also = !settings.also_seen.empty();
+        const auto known =
+            also ? also_seen_classes() : known_weights(&ModelView::attribute, keys, n_attributes, n_labels());
         units = merge(from, {label_counts, settings.min_count, known, settings.keep_known});
+        if (also) units.from_model = false;  // what occurs once has a weight for gold, and no other if it has one
         check_interrupt();
         occurrences = unit_occurrences(from, units, examples.sequence_starts, example);
     }
@@ -234,6 +241,28 @@ std::vector<std::uint32_t> TrainingSet::known_weights(const AttributeView ModelV
     return kinds_of_weights(settings.earlier->*kind, of, n, n_codes);
 }
 
+// Attributes that count as seen with other labels than their occurrences say must not share weights with others, unless
+// these do with the same: equal numbers for equal sets of labels, 0 for none.
+std::vector<std::uint32_t> TrainingSet::also_seen_classes() const {
+    if (settings.earlier) refuse("what counts as seen cannot be said when training starts from a model");
+    const auto& also = settings.also_seen;
+    std::unordered_map<Key, std::pair<std::size_t, std::size_t>> of_key;
+    for (std::size_t i = 0; i < also.size(); ++i) {
+        if (also[i].second >= n_labels()) refuse("also_seen holds a label out of range");
+        of_key.try_emplace(also[i].first, i, i).first->second.second = i + 1;
+    }
+    std::map<std::vector<std::uint32_t>, std::uint32_t> classes;
+    std::vector<std::uint32_t> out(n_attributes, 0), labels;
+    for (std::size_t a = 0; a < n_attributes; ++a) {
+        const auto found = of_key.find(keys[a]);
+        if (found == of_key.end()) continue;
+        labels.clear();
+        for (std::size_t i = found->second.first; i < found->second.second; ++i) labels.push_back(also[i].second);
+        out[a] = classes.try_emplace(labels, static_cast<std::uint32_t>(classes.size() + 1)).first->second;
+    }
+    return out;
+}
+
 // Calls visit(unit, code) for the weights that the earlier model has, if they are to be kept.
 template <class Visit>
 void TrainingSet::each_known(const AttributeView ModelView::* kind, const Units& of, std::span<const Key> from,
@@ -251,7 +280,7 @@ void TrainingSet::find_weights() {
     const std::size_t K = n_labels();
     WeightTable& table = unit_weights;
     table.starts.reserve(units.size() + 1);
-    if (settings.combinations == Combinations::kAll) {
+    if (settings.combinations == Combinations::kAll || settings.combinations == Combinations::kStates) {
         check_weight_count(static_cast<double>(units.size()) * static_cast<double>(K));
         InterruptCheck check;
         for (std::size_t u = 0; u < units.size(); ++u) {
@@ -272,6 +301,13 @@ void TrainingSet::find_weights() {
             }
     }
     each_known(&ModelView::attribute, units, keys, K, [&](std::uint32_t u, std::uint32_t y) { seen.add(u, y); });
+    for (std::size_t a = 0; a < units.of_attribute.size() && !settings.also_seen.empty(); ++a) {
+        const std::uint32_t unit = units.of_attribute[a];
+        if (unit == kNoAttribute) continue;
+        const auto [begin, end] =
+            std::ranges::equal_range(settings.also_seen, keys[a], {}, &std::pair<Key, std::uint32_t>::first);
+        for (auto at = begin; at != end; ++at) seen.add(unit, at->second);
+    }
     const bool grown = settings.combinations == Combinations::kGrown;
     for (std::size_t u = 0; u < units.size(); ++u) {
         check();
@@ -337,13 +373,47 @@ void TrainingSet::find_pair_weights() {
 void TrainingSet::find_transitions() {
     if (!settings.transitions) return;
     const std::size_t n_pairs = n_labels() * n_labels();
-    std::vector<std::uint8_t> seen(n_pairs, settings.combinations != Combinations::kSeen);
-    if (settings.combinations == Combinations::kSeen)
-        each_label_pair([&](std::size_t, std::uint32_t pair) { seen[pair] = 1; });
+    const bool only_seen =
+        settings.combinations == Combinations::kSeen || settings.combinations == Combinations::kStates;
+    std::vector<std::uint8_t> seen(n_pairs, !only_seen);
+    if (only_seen) each_label_pair([&](std::size_t, std::uint32_t pair) { seen[pair] = 1; });
     if (settings.earlier && settings.keep_known)
         for (std::uint32_t pair = 0; pair < n_pairs; ++pair) seen[pair] |= settings.earlier->transitions[pair] != 0.0f;
     for (std::uint32_t pair = 0; pair < n_pairs; ++pair)
         if (seen[pair] && possible(pair)) transition_pairs.push_back(pair);
+    transition_starts = {0, static_cast<std::uint32_t>(transition_pairs.size())};
+}
+
+void TrainingSet::drop_rare_weights() {
+    const double least = settings.min_frequency;
+    const auto negative = [](float value) { return value < 0.0f; };
+    if (std::isinf(least) && least < 0.0) return;  // nobody wants this
+    if (least <= 0.0 && std::ranges::none_of(occurrences.values, negative)) return;
+    if (partly_labelled()) refuse("min_frequency counts gold labels: every token needs exactly one");
+    WeightTable& table = unit_weights;
+    std::vector<double> sums(table.labels.size(), 0.0), of_pair(n_labels() * n_labels(), 0.0);
+    InterruptCheck check;
+    for (std::size_t t = 0; t + 1 < occurrences.starts.size(); ++t) {
+        check();
+        for (std::size_t i = occurrences.starts[t]; i < occurrences.starts[t + 1]; ++i) {
+            const std::uint32_t unit = occurrences.numbers[i];
+            const auto begin = table.labels.begin() + table.starts[unit],
+                       end = table.labels.begin() + table.starts[unit + 1];
+            const auto at = std::lower_bound(begin, end, std::uint32_t{gold[t]});
+            sums[static_cast<std::size_t>(at - table.labels.begin())] += occurrences.value(i);
+        }
+    }
+    std::size_t kept = 0;
+    for (std::size_t u = 0, begin = 0; u < units.size(); ++u) {
+        const std::size_t end = table.starts[u + 1];
+        for (std::size_t w = begin; w < end; ++w)
+            if (frequent(sums[w], least)) table.labels[kept++] = table.labels[w];
+        table.starts[u + 1] = static_cast<std::uint32_t>(kept);
+        begin = end;
+    }
+    table.labels.resize(kept);
+    each_label_pair([&](std::size_t, std::uint32_t pair) { of_pair[pair] += 1.0; });
+    std::erase_if(transition_pairs, [&](std::uint32_t pair) { return !frequent(of_pair[pair], least); });
     transition_starts = {0, static_cast<std::uint32_t>(transition_pairs.size())};
 }
 

@@ -10,8 +10,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../linear/examples.hpp"
@@ -26,9 +28,10 @@ using linear::WeightIndex;
 
 inline constexpr std::size_t kMostShards = 16;
 
-// Which (attribute, label) and (label, label) pairs get weights. kGrown: all label pairs, the attributes' seen labels,
-// all labels of attributes that are frequent, and what learners meet later.
-enum class Combinations { kSeen, kTransitions, kAll, kGrown };
+// Which (attribute, label) and (label, label) pairs get weights: those seen, and besides them all label pairs, all
+// labels of attributes, or both. kGrown: all label pairs, the attributes' seen labels, all labels of attributes that
+// are frequent, and what learners meet later.
+enum class Combinations { kSeen, kTransitions, kStates, kAll, kGrown };
 
 struct Constraints {  // all empty, or all there: non-zero where allowed
     std::vector<std::uint8_t> transitions, start, end;
@@ -40,6 +43,12 @@ struct Settings {
     std::size_t min_count = 1;
     Combinations combinations = Combinations::kSeen;
     bool transitions = true;  // whether plain label pairs have weights
+    // Weights whose features add up to less in gold are left out, as CRFsuite's feature.minfreq does. Values are in
+    // single precision, so that what is less by some rounding counts as equal.
+    double min_frequency = -std::numeric_limits<double>::infinity();
+    // Attributes, by key, and labels that count as seen together though no occurrence says so: CRFsuite counts values
+    // of 0. Sorted by key, only read while the set is made.
+    std::vector<std::pair<Key, std::uint32_t>> also_seen;
     Constraints constraints;
     std::vector<double> cost;  // [gold][label], zero on the diagonal; empty: 1 for every wrong label
     bool weigh_costs = false;  // token weights weigh costs, so they are kept even when equal within every sequence
@@ -54,6 +63,9 @@ struct WeightTable {
     std::vector<std::uint32_t> starts{0};
     std::vector<std::uint32_t> labels;  // of each weight; previous * n_labels + current for pairs
 };
+
+// Whether features that add up to `sum` are as many as wanted.
+inline bool frequent(double sum, double min_frequency) { return sum + 1e-6 * std::abs(sum) >= min_frequency; }
 
 struct Group {  // sequences first .. first + size - 1, longest first
     std::uint32_t first, size;
@@ -151,12 +163,14 @@ private:
     void take_attributes(Examples& examples);
     std::vector<std::uint32_t> known_weights(const AttributeView ModelView::* kind, std::span<const Key> of,
                                              std::size_t n, std::size_t n_codes) const;
+    std::vector<std::uint32_t> also_seen_classes() const;
     void find_weights();
     template <class Visit>
     void each_known(const AttributeView ModelView::* kind, const Units& of, std::span<const Key> from,
                     std::size_t n_codes, Visit visit) const;
     void find_pair_weights();
     void find_transitions();
+    void drop_rare_weights();
     template <class Visit>
     void each_label_pair(Visit visit) const;
     bool possible(std::uint32_t pair) const;

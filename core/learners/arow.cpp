@@ -21,7 +21,7 @@ std::string_view Arow::phase() const {
 void Arow::visit(std::size_t example) {
     const double weight = oracle_.example_weight(example);
     if (weight == 0.0) return;
-    const std::vector<Rival>& rivals_now = rivals(example, confidence_.k, 1.0);
+    const std::vector<Rival>& rivals_now = rivals(example, confidence_.k, confidence_.augmented ? 1.0 : 0.0);
     variances_.resize(w_.size(), confidence_.variance);
     for (const Rival& rival : rivals_now) {
         const SparseVector& d = rival.difference;
@@ -65,6 +65,7 @@ Arow::Change Arow::change(double m, double v, double weight) const {
         default: {  // eq. 7 and 9 of Crammer et al.; a weight on the loss divides r
             if (m >= 0.0) return {};
             const double beta = 1.0 / (v + confidence_.r / weight);
+            if (confidence_.inverse) return {-m * beta, weight / confidence_.r, true};
             return {-m * beta, beta, false};
         }
     }

@@ -22,6 +22,9 @@ struct ConfidenceSettings {
     double C = 1.0;         // SCW: the longest step
     double variance = 1.0;  // of a weight that has not been met yet
     std::size_t k = 1;
+    bool augmented = true;  // whether rivals are sought by score plus cost, or by score alone
+    bool inverse =
+        false;  // AROW: 1 / s_j grows by d_j^2 / r, as in CRFsuite, and not as the projection onto the diagonal
 };
 
 class Arow final : public Online {

@@ -52,7 +52,9 @@ void Online::step(std::size_t n_jobs) {
     before_pass(n_jobs);
     const std::vector<std::uint32_t> visits = order();
     InterruptCheck check;
-    for (std::size_t i = 0; i < visits.size(); ++i) {
+    for (std::size_t i = 0; settled_ && settings_.averaged && i < visits.size(); ++i)
+        if (oracle_.example_weight(i) != 0.0) count();
+    for (std::size_t i = 0; !settled_ && i < visits.size(); ++i) {
         check();
         if (i + 2 < visits.size()) examples_.prefetch(w_, visits[i + 1], visits[i + 2]);
         look_for_gold(visits[i]);
@@ -72,7 +74,8 @@ void Online::before_pass(std::size_t) {}
 
 void Online::after_pass(std::size_t) {
     objective_ = loss_;
-    if (updates_ == 0) outcome_ = Outcome::kConverged;
+    settled_ = updates_ == 0 && !settings_.until_settled;
+    if (updates_ == 0 && settings_.until_settled) outcome_ = Outcome::kConverged;
 }
 
 std::span<const double> Online::weights() const {

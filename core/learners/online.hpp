@@ -16,6 +16,7 @@ struct OnlineSettings {
     std::uint64_t seed = 0;
     bool shuffle = true;
     bool averaged = true;
+    bool until_settled = true;  // a pass that changes nothing is the end; if not, later passes still enter the average
 };
 
 // A rival of gold: an output, its cost, and f(x, gold) - f(x, y).
@@ -75,6 +76,7 @@ protected:
     RankedExamples examples_;
     const OnlineSettings settings_;
     AveragedWeights w_;
+    bool settled_ = false;  // whether the last pass changed nothing, so that none will
     double objective_, loss_ = 0.0;
     std::size_t epochs_ = 0, updates_ = 0;  // updates_: of this pass
     Outcome outcome_ = Outcome::kRunning;

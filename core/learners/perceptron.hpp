@@ -11,7 +11,17 @@ public:
         : Online(oracle, settings, start, true), k_(k) {}
     std::string_view phase() const override { return "perceptron"; }
 
+    Facts facts() const override {
+        Facts facts = Online::facts();
+        facts["cost"] = cost_;
+        return facts;
+    }
+
 protected:
+    void before_pass(std::size_t n_jobs) override {
+        Online::before_pass(n_jobs);
+        cost_ = 0.0;
+    }
     // One after the other, the k best structures that score no less than gold push the weights away from themselves.
     void visit(std::size_t example) override {
         const double weight = oracle_.example_weight(example);
@@ -23,6 +33,7 @@ protected:
             const double margin = w_.dot(away);
             if (margin > 0.0 || away.empty()) continue;
             met(-weight * margin);
+            cost_ += weight * found.cost;
             w_.add(away, weight);
             keep_nonnegative(away);
             changed();
@@ -32,6 +43,7 @@ protected:
 
 private:
     const std::size_t k_;
+    double cost_ = 0.0;  // of the outputs that pushed in this pass
 };
 
 }  // namespace tw::learners

@@ -57,8 +57,7 @@ void each_known_weight(const ChannelUnits& units, const WeightRows& rows, Visit 
         if (unit == kNoAttribute) continue;
         const std::uint32_t number = units.hash_bits ? static_cast<std::uint32_t>(a) : rows.find(units.keys[a]);
         if (number != kNoAttribute)
-            rows.each(number,
-                      [&](std::uint32_t code, float weight) { visit(unit, code, static_cast<double>(weight)); });
+            rows.each(number, [&](std::uint32_t code, double weight) { visit(unit, code, weight); });
     }
 }
 

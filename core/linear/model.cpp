@@ -57,6 +57,13 @@ bool all_finite(std::span<const float> values) {
     return finite;
 }
 
+bool all_finite(std::span<const double> values) {
+    constexpr std::uint64_t kExponent = 0x7ff0000000000000u;
+    bool finite = true;
+    for (const double value : values) finite &= (std::bit_cast<std::uint64_t>(value) & kExponent) != kExponent;
+    return finite;
+}
+
 bool all_finite(std::span<const std::uint16_t> halves) {
     bool finite = true;
     for (const std::uint16_t half : halves) finite &= (half & 0x7c00u) != 0x7c00u;
@@ -122,6 +129,8 @@ void WeightRows::check_weights(const Tensors& tensors, const std::string& prefix
     if (values.size != n_weights()) refuse(weights, "does not have one entry per label");
     if (weight_type_ == Type::kFloat32) {
         if (!all_finite(view<float>(values, Type::kFloat32, weights))) refuse(weights, "has a NaN or infinite weight");
+    } else if (weight_type_ == Type::kFloat64) {
+        if (!all_finite(view<double>(values, Type::kFloat64, weights))) refuse(weights, "has a NaN or infinite weight");
     } else if (weight_type_ == Type::kFloat16) {
         if (!all_finite({static_cast<const std::uint16_t*>(weights_), values.size}))
             refuse(weights, "has a NaN or infinite weight");
@@ -137,15 +146,17 @@ void WeightRows::check_weights(const Tensors& tensors, const std::string& prefix
     }
 }
 
-float WeightRows::weight(std::size_t i) const noexcept {
+double WeightRows::weight(std::size_t i) const noexcept {
     switch (weight_type_) {
         case Type::kFloat32:
-            return static_cast<const float*>(weights_)[i];
+            return static_cast<double>(static_cast<const float*>(weights_)[i]);
+        case Type::kFloat64:
+            return static_cast<const double*>(weights_)[i];
         case Type::kFloat16:
-            return from_half(static_cast<const std::uint16_t*>(weights_)[i]);
+            return static_cast<double>(from_half(static_cast<const std::uint16_t*>(weights_)[i]));
         default:
-            return static_cast<float>(static_cast<const std::int8_t*>(weights_)[i]) *
-                   scales_[scales_.size() == 1 ? 0 : code(i)];
+            return static_cast<double>(static_cast<float>(static_cast<const std::int8_t*>(weights_)[i]) *
+                                       scales_[scales_.size() == 1 ? 0 : code(i)]);
     }
 }
 
@@ -158,8 +169,7 @@ void WeightRows::sum(const AttributeList& attributes, double* out) const {
                 const std::uint32_t number = find(attributes.keys[i]);
                 if (number == kNoAttribute || size(number) != size_now) continue;
                 const double value = valued ? static_cast<double>(attributes.values[i]) : 1.0;
-                each(number,
-                     [&](std::uint32_t code, float weight) { out[code] += value * static_cast<double>(weight); });
+                each(number, [&](std::uint32_t code, double weight) { out[code] += value * weight; });
             }
     }
 }
@@ -194,10 +204,14 @@ void Model::check_transitions(const Tensors& tensors) {
 
 std::vector<double> tied_weights(const Tensors& tensors, const std::string& prefix, std::size_t n_codes) {
     const std::string name = prefix + ".weights";
-    const auto weights = view<float>(need_tensor(tensors, name), Type::kFloat32, name);
-    if (weights.size() != n_codes) refuse(name, "does not have one entry per code");
-    if (!all_finite(weights)) refuse(name, "has a NaN or infinite weight");
-    return {weights.begin(), weights.end()};
+    const auto checked = [&]<class T>(std::span<const T> weights) -> std::vector<double> {
+        if (weights.size() != n_codes) refuse(name, "does not have one entry per code");
+        if (!all_finite(weights)) refuse(name, "has a NaN or infinite weight");
+        return {weights.begin(), weights.end()};
+    };
+    const Tensor& tensor = need_tensor(tensors, name);
+    return tensor.type == Type::kFloat64 ? checked(view<double>(tensor, Type::kFloat64, name))
+                                         : checked(view<float>(tensor, Type::kFloat32, name));
 }
 
 void WeightRows::check_names(const Tensors& tensors, const std::string& prefix) {
@@ -221,6 +235,7 @@ void Model::expect(std::size_t n_tokens) const {
     if (expand_ == Expand::kNever || expanded_.load(std::memory_order_acquire)) return;
     if (n_scored_.fetch_add(n_tokens, std::memory_order_relaxed) + n_tokens < kWorthExpanding) return;
     std::call_once(expanding_, [&] {
+        if (labels_.in_double() || (pairs_ && pairs_->in_double())) return;  // their rows would have to be rounded
         if (ExpandedRows::bytes(labels_) + (pairs_ ? ExpandedRows::bytes(*pairs_) : 0.0) > kMostExpandedBytes) return;
         expanded_labels_ = std::make_unique<ExpandedRows>(labels_);
         if (pairs_) expanded_pairs_ = std::make_unique<ExpandedRows>(*pairs_);

@@ -23,7 +23,7 @@ namespace tw {
 
 // One tensor of a model file: little-endian, aligned to its type.
 struct Tensor {
-    enum class Type { kUint8, kUint16, kUint32, kUint64, kInt8, kFloat16, kFloat32 };
+    enum class Type { kUint8, kUint16, kUint32, kUint64, kInt8, kFloat16, kFloat32, kFloat64 };
     Type type;
     const void* data;
     std::size_t size;  // entries
@@ -40,6 +40,7 @@ public:
     std::size_t n_weights() const { return starts_.back(); }
     std::size_t n_codes() const { return n_codes_; }
     bool hashed() const { return hash_bits_ > 0; }
+    bool in_double() const { return weight_type_ == Tensor::Type::kFloat64; }  // models of other programs are
     const KeyTable& table() const { return table_; }
 
     std::uint32_t find(Key key) const noexcept {
@@ -78,7 +79,7 @@ private:
                 return static_cast<const std::uint32_t*>(codes_)[i];
         }
     }
-    float weight(std::size_t i) const noexcept;
+    double weight(std::size_t i) const noexcept;
     void check_table(const Tensors& tensors, const std::string& prefix, unsigned hash_bits);
     void check_weights(const Tensors& tensors, const std::string& prefix);
     void check_names(const Tensors& tensors, const std::string& prefix);

@@ -654,13 +654,23 @@ class DevSet:
 class ChainOracle(Oracle):
     """The oracle of first-order chains."""
 
-    def __init__(self, examples: Examples, n_labels: int, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], min_count: int = 1, combinations: str = 'seen', transitions: bool = True, allowed_transitions: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, allowed_start: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, allowed_end: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, cost: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None, use: str = 'fast', n_jobs: int = 1, by_member: bool = False, earlier: dict | None = None, keep_known: bool = False) -> None:
+    def __init__(self, examples: Examples, n_labels: int, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], min_count: int = 1, combinations: str = 'seen', transitions: bool = True, allowed_transitions: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, allowed_start: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, allowed_end: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None, cost: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None, use: str = 'fast', n_jobs: int = 1, by_member: bool = False, earlier: dict | None = None, keep_known: bool = False, min_frequency: float = float('-inf'), also_keys: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, also_labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> None:
         """
-        `by_member`: variables are the weights of single attributes, not scaled by how many they stand for. `earlier`: the tensors of the model that training will start from; with `keep_known`, all of its weights whose attributes occur here are among the weights.
+        `by_member`: variables are the weights of single attributes, not scaled by how many they stand for. `earlier`: the tensors of the model that training will start from; with `keep_known`, all of its weights whose attributes occur here are among the weights. `min_frequency`: weights whose features add up to less are left out. `also_keys`, `also_labels`: attributes and labels that count as seen together.
         """
 
     def export(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> dict:
         """The tensors of a model with these weights."""
+
+    def crfsuite(self, weights: NDArray[numpy.float64], labels: Sequence[bytes]) -> tuple[bytes, int, int]:
+        """
+        A model file of CRFsuite with these weights, and how many features and attributes it has.
+        """
+
+    def extent(self, weights: NDArray[numpy.float64]) -> tuple[int, float]:
+        """
+        Of weights, one per attribute and label: how many are not 0, and their norm.
+        """
 
     def weights_from(self, tensors: dict) -> NDArray[numpy.float64]:
         """Weights that start from another model; attributes are matched by key."""
@@ -795,12 +805,12 @@ def exact_objective(oracle: Oracle, weights: Annotated[NDArray[numpy.float64], d
 class Perceptron(Solver):
     """The k-best structured perceptron."""
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, k: int, averaged: bool, shuffle: bool, seed: int) -> None: ...
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, k: int, averaged: bool, shuffle: bool, seed: int, until_settled: bool = True) -> None: ...
 
 class PassiveAggressive(Solver):
     """k-best PA, by score and cost or by score alone, and restricted."""
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float, k: int, augmented: bool, restricted: bool, averaged: bool, shuffle: bool, seed: int) -> None: ...
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, C: float, k: int, augmented: bool, restricted: bool, averaged: bool, shuffle: bool, seed: int, aggressiveness: str = 'at most', margin: str = 'cost', until_settled: bool = True) -> None: ...
 
 def solve_block(K: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], violations: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], constraints: str, C: float, tau: float = 0.0) -> tuple:
     """The dual problem inside one example: lambda, gradient, lambda of gold."""
@@ -838,7 +848,7 @@ class Pegasos(Solver):
 class Arow(Solver):
     """AROW and confidence-weighted learning."""
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, variant: str, r: float, phi: float, C: float, variance: float, k: int, averaged: bool, shuffle: bool, seed: int) -> None: ...
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, variant: str, r: float, phi: float, C: float, variance: float, k: int, averaged: bool, shuffle: bool, seed: int, augmented: bool = True, inverse: bool = False, until_settled: bool = True) -> None: ...
 
 class AveragedWeights:
     """Weights that scale for free, and their lazy average."""
@@ -1113,6 +1123,84 @@ class GridSolver:
     def kbest(self, grid: GridScores, k: int) -> list: ...
 
     def max_marginals(self, grid: GridScores) -> NDArray[numpy.float64]: ...
+
+class Items:
+    """A sequence of items, read as python-crfsuite reads them."""
+
+    @overload
+    def __init__(self) -> None: ...
+
+    @overload
+    def __init__(self, sequence: object) -> None: ...
+
+    def __len__(self) -> int: ...
+
+    def dicts(self) -> list:
+        """A dict of values by name for each item."""
+
+class ItemSelection(Source):
+    """Some sequences of an ItemCorpus."""
+
+    def labels(self) -> NDArray[numpy.int32]: ...
+
+class ItemCorpus:
+    """Sequences of items with labels, in groups."""
+
+    def __init__(self) -> None: ...
+
+    def append(self, sequence: object, labels: object, group: int = 0) -> None: ...
+
+    @property
+    def n_sequences(self) -> int: ...
+
+    @property
+    def n_attributes(self) -> int: ...
+
+    def labels(self) -> list[bytes]:
+        """In the order in which they were met."""
+
+    def features(self, holdout: int, min_frequency: float, states: bool, transitions: bool) -> tuple:
+        """
+        How many features CRFsuite makes of the sequences that are not held out, which attributes have some, and keys and labels of those whose values are all 0.
+        """
+
+    def selection(self, holdout: int, held: bool, has_features: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> ItemSelection:
+        """
+        The sequences that are held out, or the others; nothing may be appended while it is in use.
+        """
+
+class CrfsuiteTagger:
+    """A model file of CRFsuite in memory that an object lends."""
+
+    def __init__(self, data: object) -> None: ...
+
+    def set(self, sequence: object) -> None: ...
+
+    def best(self) -> list[str]: ...
+
+    def tag(self, sequence: object) -> list[str]: ...
+
+    def marginal(self, label: object, position: int) -> float: ...
+
+    def marginals(self) -> list[dict[str, float]]: ...
+
+    def probability(self, labels: object) -> float: ...
+
+    def labels(self) -> list[str]: ...
+
+    def dump(self) -> bytes: ...
+
+    def header(self) -> bytes: ...
+
+    def weights(self) -> tuple[list[str], NDArray[numpy.uint32], NDArray[numpy.uint32], NDArray[numpy.float64]]:
+        """
+        Names of attributes; where the weights of each begin; labels and weights.
+        """
+
+    def transitions(self) -> list[tuple[int, int, float]]: ...
+
+def crfsuite_bytes(labels: list, names: list, starts: NDArray[numpy.uint32], codes: NDArray[numpy.uint32], weights: NDArray[numpy.float64], transitions: NDArray[numpy.float64]) -> tuple[bytes, int, int]:
+    """A model file of CRFsuite, and how many features and attributes it has."""
 
 def kernels() -> str:
     """Instruction set of the kernels in use."""

@@ -157,7 +157,7 @@ def test_labels_that_do_not_fit_the_source_are_refused(arguments, message):
         (dict(order=np.array([0], np.int32)), "order has 1 entries but code 1 was used"),
         (dict(order=np.array([0, 2], np.int32)), "out of range"),
         (dict(n_labels=0), "n_labels"),
-        (dict(combinations="some"), "'seen', 'transitions', 'all' or 'grown'"),
+        (dict(combinations="some"), "'seen', 'transitions', 'states', 'all' or 'grown'"),
         (dict(allowed_transitions=np.ones(3, np.uint8)), "allowed_transitions"),
         (dict(allowed_transitions=np.zeros((2, 2), np.uint8)), "example 0 break the constraints at its token 1"),
         (dict(cost=np.ones((2, 2))), "gold label itself"),

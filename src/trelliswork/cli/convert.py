@@ -4,12 +4,14 @@ model in fewer bytes.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
+from trelliswork.atomic_files import replacing
 from trelliswork.cli.models import metadata_from, metadata_option
 from trelliswork.cli.reading import CONLLU_COLUMNS, FORMATS, Layout, format_of, layout_options, read_sentences
 from trelliswork.cli.streams import say
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["command", "convert", "convert_model"]
 
 PRECISIONS = ("float32", "float16", "int8")
+_CRFSUITE = ".crfsuite"
 JSON_FORMS = ("tokens", "doccano", "doccano-entities", "prodigy")
 
 
@@ -78,9 +81,10 @@ def command(
     Names that end in .gz are compressed. Sentences pass through one at a time, so files may be larger than memory.
     Spans of characters that cut a token are reported; they are written again by the JSON forms that have such spans.
 
-    With --weights, --prune, --drop-names or --metadata, INPUT is a model, and OUTPUT the same one in fewer bytes.
+    With --weights, --prune, --drop-names or --metadata, INPUT is a model, and OUTPUT the same one in fewer bytes. A
+    model of CRFsuite is known as INPUT by how it begins, and as OUTPUT by a name that ends in .crfsuite.
     """
-    if weights is not None or prune is not None or drop_names or metadata:
+    if weights is not None or prune is not None or drop_names or metadata or _are_models(source, target):
         _refuse_options_of_corpora(click.get_current_context())
         sizes = convert_model(source, target, weights, prune, drop_names, metadata)
         click.echo("{:,} bytes, of {:,} before".format(*reversed(sizes)), err=True)
@@ -99,7 +103,7 @@ def convert_model(
     drop_names: bool = False,
     metadata: Sequence[str] = (),
 ) -> tuple[int, int]:
-    """Rewrite a model in fewer bytes, and return how many it had and has.
+    """Rewrite a model in fewer bytes, or from or to that of CRFsuite, and return how many it had and has.
 
     Parameters
     ----------
@@ -114,12 +118,28 @@ def convert_model(
     from trelliswork.estimators.loading import restored
 
     data, name = models.contents(sys.stdin.buffer if source == "-" else source)
-    tensors, settings = models.loads(data, name)
+    read = models.from_crfsuite if models.is_crfsuite(data) else models.loads
+    tensors, settings = read(data, name)
     restored(tensors, settings, name)  # refuses what is no model
     if metadata:
         settings = models.with_metadata(settings, {**settings.get("metadata", {}), **metadata_from(metadata)})
     smaller = models.shrunk(tensors, settings, weights, prune, drop_names)
+    if target.endswith(_CRFSUITE):
+        written = models.to_crfsuite(*smaller, name)
+        with replacing(target) as file:
+            file.write(written)
+        return len(data), len(written)
     return len(data), models.save(sys.stdout.buffer if target == "-" else target, *smaller)
+
+
+def _are_models(source: str, target: str) -> bool:
+    """Whether a model of CRFsuite is to be read or written."""
+    if target.endswith(_CRFSUITE):
+        return True
+    if source == "-" or not os.path.isfile(source):
+        return False
+    with open(source, "rb") as file:
+        return file.read(4) == b"lCRF"
 
 
 def _refuse_options_of_corpora(context: click.Context) -> None:

@@ -34,7 +34,7 @@ def load(
     Parameters
     ----------
     path : path, binary file or bytes
-        What ``save`` wrote.
+        What ``save`` wrote, or a model file of CRFsuite.
     mmap : bool, default True
         Whether to map a file into memory, which takes no time and is shared by all processes that do. A file that
         another program may overwrite or cut off in place, rather than replace as ``save`` does, must be read instead:
@@ -66,5 +66,6 @@ def load(
     ['D', 'N']
     """
     data, name = models.contents(path, mmap)
+    read = models.from_crfsuite if models.is_crfsuite(data) else models.loads
     given = {"structure": structure, "segment_features": segment_features, "features": features}
-    return restored(*models.loads(data, name), name, **given)
+    return restored(*read(data, name), name, **given)

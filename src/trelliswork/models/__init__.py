@@ -13,10 +13,12 @@ into memory rather than read; `docs/model_file.md` describes it.
 `shrunk`                the same for all that a file holds, settings included
 `with_metadata`         settings with what a user says of the model
 `sizes`, `compare`      where the bytes are; score against size
+`from_crfsuite`         what a model file of CRFsuite has; `to_crfsuite` and back
 ======================  ==================================================================
 """
 
 from trelliswork.errors import InvalidModel
+from trelliswork.models.crfsuite import from_crfsuite, is_crfsuite, to_crfsuite
 from trelliswork.models.files import OpenModel, contents, load, members_of, open_model, opened, save
 from trelliswork.models.format import FORMAT_VERSION, dumps, loads
 from trelliswork.models.settings import with_metadata
@@ -30,6 +32,8 @@ __all__ = [
     "compare",
     "contents",
     "dumps",
+    "from_crfsuite",
+    "is_crfsuite",
     "load",
     "loads",
     "members_of",
@@ -40,5 +44,6 @@ __all__ = [
     "save",
     "shrunk",
     "sizes",
+    "to_crfsuite",
     "with_metadata",
 ]

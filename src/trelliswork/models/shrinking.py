@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = NDArray[Any]
 
-__all__ = ["Comparison", "compare", "prune", "quantize", "shrunk", "sizes"]
+__all__ = ["Comparison", "compare", "prune", "quantize", "shrunk", "sizes", "weights_of"]
 
 _EMPTY = 0xFFFFFFFF  # no attribute in this place of the table
 
@@ -50,7 +50,7 @@ def quantize(tensors: Mapping[str, Any], precision: str) -> dict[str, Any]:
         raise InvalidInput(f"precision must be 'float32', 'float16' or 'int8', found {precision!r}.")
     out = dict(tensors)
     for prefix in _prefixes(tensors):
-        weights = _weights(tensors, prefix)
+        weights = weights_of(tensors, prefix).astype(np.float32)
         out.pop(f"{prefix}.scales", None)
         if precision == "int8":
             codes = np.asarray(tensors[f"{prefix}.codes"])
@@ -255,13 +255,30 @@ def _prefixes(tensors: Mapping[str, Any]) -> list[str]:
     return sorted(name.removesuffix(".starts") for name in tensors if name.endswith(".starts"))
 
 
-def _weights(tensors: Mapping[str, Any], prefix: str) -> Array:
-    """The weights as float32, whatever form they have."""
+def weights_of(tensors: Mapping[str, Any], prefix: str) -> Array:
+    """Return the weights of a channel as float32, whatever form they have; as float64 where they are.
+
+    Parameters
+    ----------
+    tensors : mapping of str to buffers
+        As `load` returns them.
+    prefix : str
+        The channel, ``"channel.token"`` for example.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> weights_of({"channel.token.weights": np.array([1, 2], "i1"), "channel.token.codes": np.array([0, 1], "u1"),
+    ...             "channel.token.scales": np.array([0.5], "f4")}, "channel.token").tolist()
+    [0.5, 1.0]
+    """
     import numpy as np
 
     weights = np.asarray(tensors[f"{prefix}.weights"])
     if weights.dtype == np.uint16:
         weights = weights.view(np.float16)
+    if weights.dtype == np.float64:
+        return weights
     if weights.dtype != np.int8:
         return weights.astype(np.float32)
     scales = np.asarray(tensors[f"{prefix}.scales"])
@@ -275,7 +292,7 @@ def _pruned(tensors: Mapping[str, Any], prefix: str, threshold: float) -> dict[s
     import numpy as np
 
     starts = np.asarray(tensors[f"{prefix}.starts"]).astype(np.int64)
-    kept = np.abs(_weights(tensors, prefix)) > threshold
+    kept = np.abs(weights_of(tensors, prefix)) > threshold
     counts = np.diff(np.concatenate([[0], np.cumsum(kept)])[starts])
     out = {
         f"{prefix}.codes": np.asarray(tensors[f"{prefix}.codes"])[kept],

@@ -17,6 +17,7 @@ from trelliswork.features.inputs import Inputs
 from trelliswork.learners.memm import locally_normalised
 from trelliswork.models.calibration import Calibration
 from trelliswork.models.settings import labels_of
+from trelliswork.models.shrinking import weights_of
 from trelliswork.structures.batch import ChainBatch
 
 __all__ = ["TrainedModel", "Weight"]
@@ -228,10 +229,9 @@ class TrainedModel:
 
     def _attribute_weights(self, channel: str) -> Iterator[Weight]:
         prefix = f"channel.{channel}"
-        tensors = models.quantize(self.tensors, "float32")
-        starts = np.asarray(tensors[f"{prefix}.starts"], dtype=np.int64)
-        codes = np.asarray(tensors[f"{prefix}.codes"])
-        weights = np.asarray(tensors[f"{prefix}.weights"])
+        starts = np.asarray(self.tensors[f"{prefix}.starts"], dtype=np.int64)
+        codes = np.asarray(self.tensors[f"{prefix}.codes"])
+        weights = weights_of(self.tensors, prefix)
         for number in range(len(starts) - 1):
             begin, end = starts[number], starts[number + 1]
             if begin == end:

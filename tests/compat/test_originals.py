@@ -1,0 +1,96 @@
+"""Agreement with python-crfsuite itself, where another environment has it: TRELLISWORK_ORIGINALS names its Python.
+
+It is never installed beside this library, where tests of drop-ins could pass for the wrong reason.
+"""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+from trelliswork.compat.pycrfsuite import Tagger, Trainer
+
+ORIGINALS = os.environ.get("TRELLISWORK_ORIGINALS")
+pytestmark = pytest.mark.skipif(
+    not ORIGINALS, reason="TRELLISWORK_ORIGINALS does not name a Python with python-crfsuite"
+)
+
+ASK = """
+import json, pycrfsuite, sys
+path, sequences = json.load(sys.stdin)
+tagger = pycrfsuite.Tagger()
+tagger.open(path)
+out = []
+for x in sequences:
+    y = tagger.tag(x)
+    rows = [[tagger.marginal(label, t) for label in tagger.labels()] for t in range(len(x))]
+    out.append([y, rows, tagger.probability(y)])
+tagger.dump(path + ".dump")
+json.dump(out, sys.stdout)
+"""
+
+TRAIN = """
+import json, pycrfsuite, sys
+path, sequences, labels, algorithm, params = json.load(sys.stdin)
+trainer = pycrfsuite.Trainer(algorithm, params, verbose=False)
+for x, y in zip(sequences, labels):
+    trainer.append(x, y)
+trainer.train(path)
+json.dump([trainer.logparser.featgen_num_features, trainer.logparser.last_iteration["loss"]], sys.stdout)
+"""
+
+X = [
+    [{"w": f"w{(i * j) % 7}", "even": i % 2 == 0, "n": 0.1 * j, "nest": {"a": ["x", "y"]}} for j in range(1 + i % 5)]
+    for i in range(30)
+]
+Y = [[f"L{(i + j * j) % 4}" for j in range(len(x))] for i, x in enumerate(X)]
+
+
+def original(program, *arguments):
+    done = subprocess.run([ORIGINALS, "-c", program], input=json.dumps(arguments), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def agree(path):
+    answers = original(ASK, path, X)
+    with Tagger().open(path) as tagger:
+        for x, (labels, rows, probability) in zip(X, answers, strict=True):
+            assert tagger.tag(x) == labels
+            assert tagger.probability(labels) == pytest.approx(probability, rel=1e-9)
+            for t, row in enumerate(rows):
+                assert [tagger.marginal(y, t) for y in tagger.labels()] == pytest.approx(row, abs=1e-10)
+        with open(path + ".dump", "rb") as file:
+            assert tagger._named_tagger().dump() == file.read()
+
+
+@pytest.mark.parametrize("algorithm", ["lbfgs", "l2sgd", "ap", "pa", "arow"])
+def test_the_original_reads_what_is_written_and_agrees(tmp_path, algorithm):
+    path = str(tmp_path / "m")
+    trainer = Trainer(algorithm, {"max_iterations": 20}, verbose=False)
+    for x, y in zip(X, Y, strict=True):
+        trainer.append(x, y)
+    trainer.train(path)
+    agree(path)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"c1": 0.1},
+        {"feature.minfreq": 2},
+        {"feature.possible_states": True},
+        {"feature.possible_states": True, "feature.possible_transitions": True},
+    ],
+)
+def test_what_the_original_writes_is_read_and_as_good_a_minimum_is_found(tmp_path, params):
+    n_features, loss = original(TRAIN, str(tmp_path / "theirs"), X, Y, "lbfgs", params)
+    agree(str(tmp_path / "theirs"))
+    trainer = Trainer("lbfgs", params, verbose=False)
+    for x, y in zip(X, Y, strict=True):
+        trainer.append(x, y)
+    trainer.train(str(tmp_path / "ours"))
+    assert trainer.logparser.featgen_num_features == n_features
+    assert trainer.logparser.last_iteration["loss"] <= loss * (1 + 1e-3)
