@@ -68,4 +68,5 @@ def load(
     data, name = models.contents(path, mmap)
     read = models.from_crfsuite if models.is_crfsuite(data) else models.loads
     given = {"structure": structure, "segment_features": segment_features, "features": features}
-    return restored(*read(data, name), name, **given)
+    tensors, settings = read(data, name)
+    return restored(tensors, settings, name, **given)
