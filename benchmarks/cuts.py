@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -163,14 +162,16 @@ def peak(name: str, n: int, kind: str) -> float:
     gain = gains(n, kind)
     ask = ours if name == "ours" else pymaxflow
     ask(gains(16, kind), 0.1)  # what the library itself takes
-    before = _resident()
+    before = _status("VmRSS")
     ask(gain, 0.1)
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 - before
+    return _status("VmHWM") - before
 
 
-def _resident() -> float:
-    with open("/proc/self/statm", encoding="ascii") as statm:
-        return int(statm.read().split()[1]) * resource.getpagesize() / 2**20
+def _status(what: str) -> float:
+    """Return what the system says of this process, in MiB; its ``ru_maxrss`` would begin with the parent's peak."""
+    with open("/proc/self/status", encoding="ascii") as status:
+        found = next(line for line in status if line.startswith(f"{what}:"))
+    return int(found.split()[1]) / 1024
 
 
 def growth() -> None:
