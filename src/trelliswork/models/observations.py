@@ -305,7 +305,7 @@ def _channel(
 
 
 class Written(NamedTuple):
-    """What a model file of another program has: weights of labels and of pairs for each observation, as {code: weight}."""
+    """What a model file of another program has; weights of observations as {text: {code: weight}}."""
 
     labels: list[str]
     lines: list[str]

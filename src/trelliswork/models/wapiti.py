@@ -124,7 +124,7 @@ def to_wapiti(tensors: Mapping[str, Any], settings: Mapping[str, Any], name: str
     >>> labeler = tw.SequenceLabeler(features=templates).fit([["the", "dog"]], [["D", "N"]])
     >>> data = to_wapiti(*labeler.exported())
     >>> data.splitlines()[:3]
-    [b'#mdl#2#5', b'#rdr#2/0/0', b'9:u:%x[0,0],']
+    [b'#mdl#2#3', b'#rdr#2/0/0', b'9:u:%x[0,0],']
     >>> tw.load(data).predict([["the", "cat"]])
     [['D', 'N']]
     """
