@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import io
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +23,11 @@ __all__ = [
     "TEXT",
     "WORDS",
     "Nearest",
+    "crfpp_model",
     "crfsuite_model",
     "hashed_model",
     "saved_estimators",
+    "wapiti_model",
 ]
 
 LABELS = ["O", "B-X", "I-X"]
@@ -207,3 +210,22 @@ def crfsuite_model() -> bytes:
     weights = np.array([0.5, -1.0, 2.0, 1.5, -0.25, 1e-9, 3.0, -3.0])
     moves = np.array([0.5, 0.0, -2.0, 0.0, 1.0, 0.0, 0.25, 0.0, 0.125])
     return _core.crfsuite_bytes(labels, names, starts, codes, weights, moves)[0]
+
+
+@functools.cache
+def wapiti_model() -> bytes:
+    """A model file of Wapiti."""
+    return models.to_wapiti(
+        *_of_templates('*\nu:%x[-1,0]/%x[0,0]\n*:%X[0,0]%x[1,0]\nu:%m[0,0,"..$"]\nb:%t[0,0,"^\\u"]\nb')
+    )
+
+
+@functools.cache
+def crfpp_model() -> bytes:
+    """A text model file of CRF++."""
+    return models.to_crfpp(*_of_templates("U00:%x[-1,0]/%x[0,0]\nU01:%x[0,0]%x[1,0]\nB01:%x[0,0]\nB"))
+
+
+def _of_templates(text: str) -> tuple[Any, Any]:
+    labeler = tw.SequenceLabeler(features=Templates(text))
+    return labeler.fit([["Rain", "fell", "on"], ["é", "Rain"]], [LABELS, LABELS[1:]]).exported()

@@ -10,6 +10,7 @@ import gzip
 import io
 import json
 import random
+import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -28,15 +29,17 @@ from samples import (
     TEXT,
     WORDS,
     Nearest,
+    crfpp_model,
     crfsuite_model,
     hashed_model,
     saved_estimators,
+    wapiti_model,
 )
 
 import trelliswork as tw
 from trelliswork import _core, models
 from trelliswork.corpora import Treebank, read_columns, read_conllu, read_csv, read_jsonl, read_text, read_treebank
-from trelliswork.errors import InvalidInput
+from trelliswork.errors import InvalidInput, InvalidModel
 from trelliswork.features.templates import Templates
 
 __all__ = ["TARGETS"]
@@ -199,6 +202,94 @@ def check_crfsuite(data: bytes, rng: random.Random) -> None:
         refused_by_core(error)
 
 
+# ---- text models of Wapiti and CRF++ --------------------------------------------------------------------------------
+
+NUMBERS = [
+    b"0",
+    b"1",
+    b"2",
+    b"-1",
+    b"3",
+    b"99",
+    b"65536",
+    b"4294967296",
+    b"99999999999999",
+    b"1" * 30,
+    b"nan",
+    b"1e308",
+    b"#",
+]
+PATTERN_WORDS = [
+    "%x[0,0]",
+    "%x[-1,0]/",
+    "%x[@1,0]",
+    '%m[0,0,".*"]',
+    "u",
+    "b",
+    "*",
+    "U",
+    "B",
+    "/",
+    "%",
+    "\n\n",
+    ":",
+    ",\n",
+    "=",
+]
+
+
+def hostile_text_model(rng: random.Random) -> bytes:
+    """A text model with other numbers in it, lines twice or in other places, or bytes changed."""
+    data = rng.choice([wapiti_model(), crfpp_model()])
+    for _ in range(rng.choice([0, 1, 1, 2, 3])):
+        what = rng.randrange(3)
+        numbers = list(re.finditer(rb"\d+", data))
+        if what == 0 and numbers:
+            found = rng.choice(numbers[:12] if rng.random() < 0.5 else numbers)
+            near = b"%d" % (int(found[0][:20]) + rng.choice([-2, -1, 1, 2]))
+            data = data[: found.start()] + rng.choice([near, rng.choice(NUMBERS)]) + data[found.end() :]
+        elif what == 1:
+            lines = data.split(b"\n")
+            lines.insert(rng.randrange(len(lines)), rng.choice(lines))
+            if rng.random() < 0.5:
+                del lines[rng.randrange(len(lines))]
+            data = b"\n".join(lines)
+        else:
+            data = mutated(data, rng, PATTERN_WORDS)
+    return data
+
+
+def check_text_model(data: bytes, rng: random.Random) -> None:
+    try:
+        labeler = tw.load(data)
+    except InvalidInput:
+        return
+    n_columns = max(1, Templates.from_dict(labeler.exported()[1]["templates"]).n_columns)
+    X = [[(rng.choice(WORDS),) * n_columns for _ in range(rng.randint(0, 4))] for _ in range(2)]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", tw.UnknownAttributes)
+            predicted = labeler.predict(X)
+            shares = labeler.predict_marginals(X)
+    except ValueError as error:
+        refused_by_core(error)
+        return
+    assert [len(y) for y in predicted] == [len(x) for x in X]
+    assert all(np.allclose(np.asarray(p).sum(axis=1), 1.0) for p in shares if len(p))
+    for write in (models.to_wapiti, models.to_crfpp):
+        try:
+            again = tw.load(write(*labeler.exported()))
+        except InvalidModel:
+            raise  # what is written can be read
+        except InvalidInput:
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", tw.UnknownAttributes)
+            order = [list(again.classes_).index(label) for label in labeler.classes_]
+            for own, other in zip(shares, again.predict_marginals(X), strict=True):
+                assert np.allclose(np.asarray(own), np.asarray(other)[:, order] if len(own) else own, atol=1e-6)
+
+
 # ---- templates -------------------------------------------------------------------------------------------------------
 
 RESOURCES = {"names.txt": "Rain\nNew York\tLOC\n", "classes.txt": "0101\tRain\n0110\tfell\n"}
@@ -341,6 +432,7 @@ TARGETS = {
     "hostile-model": Target(hostile_model, check_model),
     "hostile-estimator": Target(hostile_estimator, check_estimator),
     "hostile-crfsuite": Target(hostile_crfsuite, check_crfsuite),
+    "hostile-text-model": Target(hostile_text_model, check_text_model),
     "templates": Target(template_text, check_templates),
     "template-settings": Target(template_settings, check_settings),
     "corpora": Target(corpus, check_corpus),

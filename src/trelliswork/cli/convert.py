@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["command", "convert", "convert_model"]
 
 PRECISIONS = ("float32", "float16", "int8")
-_CRFSUITE = ".crfsuite"
 JSON_FORMS = ("tokens", "doccano", "doccano-entities", "prodigy")
 
 
@@ -82,7 +81,8 @@ def command(
     Spans of characters that cut a token are reported; they are written again by the JSON forms that have such spans.
 
     With --weights, --prune, --drop-names or --metadata, INPUT is a model, and OUTPUT the same one in fewer bytes. A
-    model of CRFsuite is known as INPUT by how it begins, and as OUTPUT by a name that ends in .crfsuite.
+    model of CRFsuite, Wapiti or CRF++ (text) is known as INPUT by how it begins, and as OUTPUT by a name that ends in
+    .crfsuite, .wapiti or .crfpp.
     """
     if weights is not None or prune is not None or drop_names or metadata or _are_models(source, target):
         _refuse_options_of_corpora(click.get_current_context())
@@ -103,7 +103,7 @@ def convert_model(
     drop_names: bool = False,
     metadata: Sequence[str] = (),
 ) -> tuple[int, int]:
-    """Rewrite a model in fewer bytes, or from or to that of CRFsuite, and return how many it had and has.
+    """Rewrite a model in fewer bytes, or from or to that of another program, and return how many it had and has.
 
     Parameters
     ----------
@@ -118,14 +118,14 @@ def convert_model(
     from trelliswork.estimators.loading import restored
 
     data, name = models.contents(sys.stdin.buffer if source == "-" else source)
-    read = models.from_crfsuite if models.is_crfsuite(data) else models.loads
-    tensors, settings = read(data, name)
+    tensors, settings = models.loads_any(data, name)
     restored(tensors, settings, name)  # refuses what is no model
     if metadata:
         settings = models.with_metadata(settings, {**settings.get("metadata", {}), **metadata_from(metadata)})
     smaller = models.shrunk(tensors, settings, weights, prune, drop_names)
-    if target.endswith(_CRFSUITE):
-        written = models.to_crfsuite(*smaller, name)
+    write = models.writer_for(target)
+    if write is not None:
+        written = write(*smaller, name)
         with replacing(target) as file:
             file.write(written)
         return len(data), len(written)
@@ -133,13 +133,15 @@ def convert_model(
 
 
 def _are_models(source: str, target: str) -> bool:
-    """Whether a model of CRFsuite is to be read or written."""
-    if target.endswith(_CRFSUITE):
+    """Whether a model of another program is to be read or written."""
+    from trelliswork import models
+
+    if models.writer_for(target) is not None:
         return True
     if source == "-" or not os.path.isfile(source):
         return False
     with open(source, "rb") as file:
-        return file.read(4) == b"lCRF"
+        return models.is_of_others(file.read(16))
 
 
 def _refuse_options_of_corpora(context: click.Context) -> None:

@@ -78,7 +78,7 @@ def described(model: str, top: int = 8, labels: tuple[str, ...] = (), mmap: bool
     from trelliswork.estimators.loading import restored
 
     data, name = models.contents(model, mmap)
-    tensors, settings = models.loads(data, name)
+    tensors, settings = models.loads_any(data, name)
     require_labeler(settings, model)
     estimator = restored(tensors, settings, name)
     known = estimator.exported()[1]["labels"]

@@ -72,7 +72,7 @@ def opened_model(model: str, jobs: int | None, mmap: bool = True) -> tuple[Any, 
     from trelliswork.estimators.loading import restored
 
     data, name = models.contents(model, mmap)
-    tensors, settings = models.loads(data, name)
+    tensors, settings = models.loads_any(data, name)
     require_labeler(settings, model)
     labeler = restored(tensors, settings, name)
     labeler.n_jobs = jobs or -1

@@ -111,7 +111,7 @@ def tag_columns(
     from trelliswork import models
 
     data, name = models.contents(model, mmap)
-    tensors, settings = models.loads(data, name)
+    tensors, settings = models.loads_any(data, name)
     task = task_of(settings)
     if task is None:
         _require_text(settings, model)

@@ -1,7 +1,7 @@
 """Drop-ins for packages that people use today: their names, their behaviour and their files, on this library's engine.
 
     import trelliswork.compat
-    trelliswork.compat.install()     # from here on `import pycrfsuite` and `import sklearn_crfsuite` find the drop-ins
+    trelliswork.compat.install()     # from here on `import pycrfsuite`, `import seqeval` and so on find the drop-ins
 
 Without touching a program, ``python -m trelliswork.compat script.py``; for whatever else starts processes, put the
 folder that `shim_folder` names first on ``PYTHONPATH``. A drop-in can also be imported by its own name,
@@ -24,7 +24,7 @@ from trelliswork.errors import InvalidInput
 
 __all__ = ["DROP_INS", "install", "installed", "shim_folder", "uninstall"]
 
-DROP_INS = ("pycrfsuite", "sklearn_crfsuite")  # packages of this folder, by the names of the originals
+DROP_INS = ("pycrfsuite", "seqeval", "sklearn_crfsuite")  # packages of this folder, by the names of the originals
 
 
 class _Loader(importlib.abc.Loader):
@@ -106,7 +106,7 @@ def shim_folder() -> Path:
     Examples
     --------
     >>> sorted(path.name for path in shim_folder().iterdir())
-    ['pycrfsuite', 'sklearn_crfsuite']
+    ['pycrfsuite', 'seqeval', 'sklearn_crfsuite']
     """
     return Path(__file__).parent / "shims"
 

@@ -34,7 +34,7 @@ def load(
     Parameters
     ----------
     path : path, binary file or bytes
-        What ``save`` wrote, or a model file of CRFsuite.
+        What ``save`` wrote, or a model file of CRFsuite, Wapiti or CRF++ (text).
     mmap : bool, default True
         Whether to map a file into memory, which takes no time and is shared by all processes that do. A file that
         another program may overwrite or cut off in place, rather than replace as ``save`` does, must be read instead:
@@ -66,7 +66,6 @@ def load(
     ['D', 'N']
     """
     data, name = models.contents(path, mmap)
-    read = models.from_crfsuite if models.is_crfsuite(data) else models.loads
+    tensors, settings = models.loads_any(data, name)
     given = {"structure": structure, "segment_features": segment_features, "features": features}
-    tensors, settings = read(data, name)
     return restored(tensors, settings, name, **given)

@@ -14,6 +14,7 @@ from typing import Any
 from trelliswork import _core
 from trelliswork.errors import InvalidInput, InvalidModel
 from trelliswork.models.channels import described_chain
+from trelliswork.models.settings import trained_elsewhere
 
 __all__ = ["from_crfsuite", "is_crfsuite", "to_crfsuite"]
 
@@ -82,33 +83,8 @@ def from_crfsuite(data: Any, name: str = "<model>") -> tuple[dict[str, Any], dic
         "channel.token.names.ends": np.cumsum([len(text) for text in texts], dtype=np.uint32),
         "channel.transitions.weights": transitions.ravel(),
     }
-    return tensors, _settings(labels, len(weights) + len(moves)) | described_chain(tensors, len(labels))
-
-
-def _settings(labels: list[str], n_weights: int) -> dict[str, Any]:
-    """Return the settings of a sequence labeler of attributes that another program has trained."""
-    return {
-        "kind": "sequence-labeler",
-        "labels": labels,
-        "hash_bits": 0,
-        "probabilistic": True,
-        "features": {"kind": "attributes", "n_columns": None},
-        "templates": None,
-        "learner": {"name": "crf", "parameters": {}},
-        "parameters": {"cost": "hamming", "scoring": "auto"},
-        "training": {
-            "n_sequences": 0,
-            "n_tokens": 0,
-            "n_weights": n_weights,
-            "objective": None,
-            "n_iter": 0,
-            "best_iteration": 0,
-            "converged": False,
-            "message": "trained by CRFsuite",
-            "history": [],
-            "known_share": 0.0,
-        },
-    }
+    settings = trained_elsewhere(labels, len(weights) + len(moves), "CRFsuite")
+    return tensors, settings | described_chain(tensors, len(labels))
 
 
 def to_crfsuite(tensors: Mapping[str, Any], settings: Mapping[str, Any], name: str = "<model>") -> bytes:

@@ -39,6 +39,7 @@ _CHECKSUM_SIZE = 8
 _LARGEST_HEADER = 100_000_000  # as the safetensors package has it
 _LARGEST_STREAM = 1 << 32  # of a model whose size nobody knows before it ends
 _CHUNK = 1 << 20
+_OTHERS = (b"lCRF", b"#mdl#", b"version:")  # how models of CRFsuite, Wapiti and CRF++ begin: they end where they end
 _MOST_DIMENSIONS = 8
 _LONGEST_DIMENSION = 1 << 48
 
@@ -156,7 +157,11 @@ def read_model(read: Callable[[int], Any], name: str, bounded: bool = True) -> b
     True
     """
     data = _read_header_of(read, name)
-    if len(data) > 8:
+    if data.startswith(_OTHERS):
+        _read_on(read, _LARGEST_STREAM + 1, data, name)
+        if bounded and len(data) > _LARGEST_STREAM:
+            raise InvalidModel(f"{name}: there are more than {_LARGEST_STREAM:,} bytes: save it to a file.")
+    elif len(data) > 8:
         end = _end_of_tensors(data, name)
         if bounded and end > _LARGEST_STREAM:
             raise InvalidModel(

@@ -6,12 +6,12 @@ judge who make something of it; whether a count is a number and a name is text i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from trelliswork.errors import InvalidInput
 
-__all__ = ["check_settings", "labels_of", "with_metadata"]
+__all__ = ["check_settings", "labels_of", "trained_elsewhere", "with_metadata"]
 
 
 class _Rule(NamedTuple):
@@ -141,6 +141,47 @@ def labels_of(settings: Mapping[str, Any]) -> tuple[list[str], int]:
     if not labels:
         raise ValueError("the settings name no labels")
     return labels, settings.get("hash_bits", 0)
+
+
+def trained_elsewhere(labels: Sequence[str], n_weights: int, program: str, learner: str = "crf") -> dict[str, Any]:
+    """Return the settings of a sequence labeler of attributes that another program has trained.
+
+    Parameters
+    ----------
+    labels : sequence of str
+    n_weights : int
+    program : str
+        Which.
+    learner : str
+        The one that would do likewise.
+
+    Examples
+    --------
+    >>> trained_elsewhere(["A", "B"], 5, "CRFsuite")["training"]["message"]
+    'trained by CRFsuite'
+    """
+    return {
+        "kind": "sequence-labeler",
+        "labels": list(labels),
+        "hash_bits": 0,
+        "probabilistic": True,
+        "features": {"kind": "attributes", "n_columns": None},
+        "templates": None,
+        "learner": {"name": learner, "parameters": {}},
+        "parameters": {"cost": "hamming", "scoring": "auto"},
+        "training": {
+            "n_sequences": 0,
+            "n_tokens": 0,
+            "n_weights": n_weights,
+            "objective": None,
+            "n_iter": 0,
+            "best_iteration": 0,
+            "converged": False,
+            "message": f"trained by {program}",
+            "history": [],
+            "known_share": 0.0,
+        },
+    }
 
 
 def with_metadata(settings: Mapping[str, Any], metadata: Mapping[str, Any] | None) -> dict[str, Any]:
