@@ -14,7 +14,7 @@ from trelliswork.errors import InvalidInput
 __all__ = ["QUESTIONS", "require_answers"]
 
 _OF_CHAINS = "choose another learner; an oracle of chains answers with use='best'"
-_ONE_GOLD = "give every example one gold output, with no label left out, or choose another learner"
+_ONE_GOLD = "choose another learner, or, if some gold is known only in part, give every example one gold output"
 
 # Each with what it asks for, what to do where a class written by a user does not answer it, and where examples do not.
 QUESTIONS = {
@@ -37,12 +37,12 @@ QUESTIONS = {
     "parts": (
         "marginals of parts under any scores",
         "define outputs(x), with parts(x) marginals(scores), or choose another learner",
-        f"{_ONE_GOLD}; an oracle of chains answers with use='best'",
+        f"{_ONE_GOLD}; some structures have no sums over all outputs; an oracle of chains answers with use='best'",
     ),
     "local": (
         "single decisions, each given gold before it",
         "define outputs(x), or choose another learner",
-        f"{_ONE_GOLD}, as for trees of the second order, which have none; an oracle of chains answers with use='best'",
+        f"{_ONE_GOLD}; some structures are not built by single decisions; an oracle of chains answers with use='best'",
     ),
 }
 
