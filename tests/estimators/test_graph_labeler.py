@@ -5,6 +5,7 @@ import itertools
 import pickle
 import types
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import scipy.sparse as sp
 
 import trelliswork as tw
 from trelliswork import _core, learners
+from trelliswork.errors import InvalidInput
 
 NAMES = learners.names()
 BOUNDED = ["perceptron", "pa", "pegasos", "subgradient", "crf"]
@@ -624,3 +626,68 @@ def test_a_long_path_is_labelled():
     X = [(nodes[i : i + 50], edges[:49]) for i in range(0, 1000, 50)]
     labeler = tw.GraphLabeler(tw.Perceptron(epochs=3)).fit(X, [labels[i : i + 50] for i in range(0, 1000, 50)])
     assert labeler.score([(nodes, edges)], [labels]) > 0.85
+
+
+SQUARE = (np.eye(3), [(0, 1), (1, 2)])
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        {"a": np.float32(-1)},
+        {"a": np.int64(-1)},
+        {"a": {"b": -1.0}},
+        [("a", -1.0)],
+        {"a": Fraction(-1, 2)},
+    ],
+)
+def test_no_form_of_a_number_below_zero_gets_past_associative(seen):
+    X, y = [(*SQUARE, [seen, {"a": 1.0}])], [[0, 1, 0]]
+    labeler = tw.GraphLabeler(associative=True)
+    with pytest.raises(ValueError, match="below zero at edge 0"):
+        labeler.fit(X, y)
+    labeler.fit([(*SQUARE, [{"a": 1.0}, {"b": True}])], y)
+    with pytest.raises(ValueError, match="below zero at edge 0"):
+        labeler.predict(X)
+
+
+@pytest.mark.parametrize("edges", [None, 5, [(0, 1), (1,)]])
+def test_edges_that_are_none_are_refused_by_name(edges):
+    with pytest.raises(InvalidInput, match=r"X\[0\] has .*edges.*two nodes for each"):
+        tw.GraphLabeler().fit([(np.eye(3), edges)], [[0, 1, 0]])
+
+
+@pytest.mark.parametrize("labels", [5, "01", {"node": 5}, iter([0, 1]), [0, 1, "x"], {0, 1}])
+def test_labels_must_be_a_list_of_one_kind(labels):
+    with pytest.raises(InvalidInput, match="labels of the type 'node'"):
+        tw.GraphLabeler(labels=labels).fit([SQUARE], [[0, 1, 0]])
+
+
+def test_labels_by_type_come_back_from_a_file_with_one_type(tmp_path):
+    labeler = tw.GraphLabeler(labels={"node": [0, 1, 2]}).fit([SQUARE], [[0, 1, 0]])
+    labeler.save(tmp_path / "model")
+    assert tw.load(tmp_path / "model").labels == {"node": [0, 1, 2]}
+
+
+def test_kinds_of_edges_that_training_had_not_are_refused():
+    labeler = tw.GraphLabeler().fit([SQUARE], [[0, 1, 0]])
+    with pytest.raises(InvalidInput, match=r"X\[0\] has edge_kinds; the model was trained without"):
+        labeler.predict([tw.GraphInput(*SQUARE, edge_kinds=["a", "b"])])
+    assert len(labeler.predict([tw.GraphInput(np.eye(3), [], edge_kinds=[])])[0]) == 3
+
+
+def test_development_data_without_nodes_are_refused():
+    with pytest.raises(InvalidInput, match="X_dev has no nodes"):
+        tw.GraphLabeler().fit([SQUARE], [[0, 1, 0]], [], [])
+
+
+def test_several_best_of_a_wide_graph_are_refused_without_advice_that_does_not_help():
+    n = 20
+    edges = [(i * n + j, i * n + j + 1) for i in range(n) for j in range(n - 1)]
+    edges += [(i * n + j, i * n + n + j) for i in range(n - 1) for j in range(n)]
+    X, y = [(np.zeros((n * n, 1)), edges)], [np.arange(n * n) % 2]
+    labeler = tw.GraphLabeler(tw.Perceptron(epochs=1), associative=True).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scores of a perceptron are no log-probabilities
+        with pytest.raises(InvalidInput, match=r"several best labellings\. Use predict"):
+            labeler.predict_kbest(X, 2)

@@ -209,7 +209,7 @@ class GraphLabeler(LinearEstimator):
         found = []
         for graphs, shapes, scores in self._ask(model, checked_graphs(X)):
             structure = model.structure_for(Search())
-            self._require_exact(structure, shapes, graphs, "several best labellings")
+            _require_listed(structure, shapes, graphs, "several best labellings. Use predict, which finds one.")
             batch = _core.PartBatch(structure, shapes, scores, checks.as_jobs(self.n_jobs))
             totals = batch.log_partition().tolist()
             for graph, own, total in zip(graphs, batch.best(k), totals, strict=True):
@@ -340,31 +340,17 @@ class GraphLabeler(LinearEstimator):
     ) -> None:
         """Refuse graphs that nobody allowed to be answered approximately."""
         if self.inference == "auto" and not cuts:
-            self._require_exact(structure, shapes, graphs, "exact answers")
-
-    def _require_exact(
-        self, structure: Any, shapes: Sequence[Shape], graphs: Sequence[CheckedGraph], what: str
-    ) -> None:
-        for shape, graph in zip(shapes, graphs, strict=True):
-            if not structure.lists(shape):
-                raise InvalidInput(
-                    f"{graph.place}, with {graph.n_nodes:,} nodes and {len(graph.edges):,} edges, is too wide for "
-                    f'{what}. Say inference="trw", "ad3" or "bp" for approximate ones, "exact" for a search until the '
-                    "answer is proved" + ("." if self.associative else ', or associative=True with inference="cut".')
-                )
+            instead = 'Say inference="trw", "ad3" or "bp" for approximate ones, "exact" for a search until the answer '
+            instead += "is proved" + ("." if self.associative else ', or associative=True with inference="cut".')
+            _require_listed(structure, shapes, graphs, f"exact answers. {instead}")
 
     def _sums(self, model: GraphModel, shapes: Sequence[Shape], graphs: Sequence[CheckedGraph]) -> Any:
         """Return the structure that has sums over all labellings; warn, once, where they are approximate."""
         how = self._search()
         exact = model.structure_for(Search())
         if not how.approximates_sums:
-            for shape, graph in zip(shapes, graphs, strict=True):
-                if not exact.lists(shape):
-                    raise InvalidInput(
-                        f"{graph.place}, with {graph.n_nodes:,} nodes and {len(graph.edges):,} edges, is too wide for "
-                        'exact probabilities. Approximate ones come with inference="bp" or "trw": '
-                        'labeler.set_params(inference="bp").'
-                    )
+            told = 'exact probabilities. Approximate ones come with inference="bp" or "trw": '
+            _require_listed(exact, shapes, graphs, told + 'labeler.set_params(inference="bp").')
             return exact
         wide = [graph.place for shape, graph in zip(shapes, graphs, strict=True) if not exact.lists(shape)]
         if wide:
@@ -408,7 +394,7 @@ class GraphLabeler(LinearEstimator):
     def _restored_parameters(cls, model: GraphModel, given: dict[str, Any]) -> dict[str, Any]:
         found = super()._restored_parameters(model, given)
         found.pop("features")
-        if isinstance(found.get("labels"), list) and len(model.inputs.types) > 1:  # JSON has no keys that are numbers
+        if any(isinstance(own, list) for own in found.get("labels") or ()):  # JSON has no keys that are numbers
             found["labels"] = dict(zip(model.inputs.types, found["labels"], strict=True))
         return found
 
@@ -419,6 +405,15 @@ class GraphLabeler(LinearEstimator):
         elif self.labels is not None:
             found["labels"] = plain(list(self.labels))
         return found
+
+
+def _require_listed(structure: Any, shapes: Sequence[Shape], graphs: Sequence[CheckedGraph], what: str) -> None:
+    """Refuse graphs that are too wide for elimination; ``what`` is said of them, and what helps."""
+    for shape, graph in zip(shapes, graphs, strict=True):
+        if not structure.lists(shape):
+            raise InvalidInput(
+                f"{graph.place}, with {graph.n_nodes:,} nodes and {len(graph.edges):,} edges, is too wide for {what}"
+            )
 
 
 def _decoded(codes: npt.NDArray[Any], graph: CheckedGraph, model: GraphModel) -> npt.NDArray[Any]:

@@ -268,12 +268,18 @@ def _require_finite(values: Any, place: str) -> None:
 
 def _checked_edges(given: Any, n: int, place: str) -> Ints:
     given = _as_numpy(given)
-    edges = np.asarray(given if isinstance(given, np.ndarray) else list(given))
+    wanted = "expected (m, 2): two nodes for each."
+    if not isinstance(given, Iterable):
+        raise InvalidInput(f"{place} has the edges {shown(given)}; {wanted} For none pass [].")
+    try:
+        edges = np.asarray(given if isinstance(given, np.ndarray) else [_as_numpy(edge) for edge in given])
+    except ValueError:
+        raise InvalidInput(f"{place} has edges of different lengths; {wanted}") from None
     if edges.size == 0:
         return np.zeros((0, 2), dtype=np.int64)
     if edges.ndim != 2 or edges.shape[1] != 2:
         hint = " Pass edges.T." if edges.ndim == 2 and edges.shape[0] == 2 else ""
-        raise InvalidInput(f"{place} has edges of shape {edges.shape}; expected (m, 2): two nodes for each.{hint}")
+        raise InvalidInput(f"{place} has edges of shape {edges.shape}; {wanted}{hint}")
     if edges.dtype.kind not in "iu":
         raise InvalidInput(f"{place} has edges of type {edges.dtype}; expected numbers of nodes, counted from 0.")
     edges = edges.astype(np.int64)
@@ -401,6 +407,8 @@ class GraphInputs:
         types = self.types_in(graph)
         a, b = types[graph.edges[:, 0]], types[graph.edges[:, 1]]
         if self.by_types:
+            if graph.kinds is not None and len(graph.edges):
+                raise InvalidInput(f"{graph.place} has edge_kinds; the model was trained without.")
             pairs = {(kind.first, kind.second): k for k, kind in enumerate(self.kinds)}
             found = np.full(len(a), -1, dtype=np.int64)
             for (first, second), k in pairs.items():

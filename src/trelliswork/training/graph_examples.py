@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -103,6 +103,8 @@ class GraphExamples(Examples):
     def _dev_score(self, X_dev: Any, y_dev: Any) -> DevScore:
         graphs = checked_graphs(X_dev, "X_dev")
         gold = label_lists(y_dev, graphs, "y_dev")
+        if not any(gold):
+            raise InvalidInput("X_dev has no nodes to score: pass at least one graph that is not empty.")
         inputs = self.inputs
         codes = [codes_of(own, g, inputs, self.type_labels, None) for own, g in zip(gold, graphs, strict=True)]
         settings, labeler = self._trial_settings(), self._estimator
@@ -153,11 +155,21 @@ def require_nonnegative(graphs: Sequence[CheckedGraph]) -> None:
             )
         if isinstance(rows, list):
             for j, row in enumerate(rows):
-                numbers = row.values() if isinstance(row, Mapping) else row if not isinstance(row, str) else ()
-                if any(isinstance(value, (int, float)) and value < 0 for value in numbers):
+                if any(value < 0 for value in _numbers_in(row)):
                     raise InvalidInput(
                         f"{graph.place} has a feature below zero at edge {j}; with associative=True they must not be."
                     )
+
+
+def _numbers_in(seen: Any) -> Iterator[Any]:
+    """Yield the numbers in a row or in attributes: in a dict, perhaps of dicts, and in pairs of a name and a number."""
+    if hasattr(seen, "items"):
+        seen = list(seen.values())
+    if isinstance(seen, Iterable):
+        for item in () if isinstance(seen, (str, bytes)) else seen:
+            yield from _numbers_in(item)
+    elif hasattr(seen, "__float__"):  # what is no number at all is refused where attributes are read
+        yield seen
 
 
 def label_lists(y: Any, graphs: Sequence[CheckedGraph], argument: str) -> list[list[Any]]:
@@ -236,7 +248,12 @@ def _named_labels(given: Any, inputs: GraphInputs) -> list[list[Any]]:
         )
     out = []
     for name in inputs.types:
-        own = [_plain(label, f"labels[{name!r}]") for label in by_type[name]]
+        listed = by_type[name]
+        if not isinstance(listed, (list, tuple, np.ndarray)):
+            raise InvalidInput(f"labels of the type {name!r} are {shown(listed)}; expected a list.")
+        own = [_plain(label, f"labels[{name!r}]") for label in listed]
+        if len({isinstance(label, str) for label in own}) > 1:
+            raise InvalidInput(f"labels of the type {name!r} mix strings and numbers. Use one of the two.")
         if not own or len(set(own)) != len(own):
             raise InvalidInput(f"labels of the type {name!r} are {shown(own)}; expected at least one, each once.")
         out.append(own)
