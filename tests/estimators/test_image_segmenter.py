@@ -363,3 +363,32 @@ def test_a_picture_of_a_segmentation(segmenter, data):
     assert len(colours.plot(textures(1)[0][0])) == len(colours.plot(textures(1)[0][0] * 2.0)) == 2
     with pytest.raises(InvalidInput, match="truth has shape"):
         segmenter.plot(data[1][0][0], np.zeros((2, 2), int))
+
+
+SMALL, SMALL_LABELS = [np.arange(12.0).reshape(3, 4)], [(np.arange(12) > 5).astype(int).reshape(3, 4)]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"features": "maps", "position": True}, "position goes with the ready set"),
+        ({"ignore": [1]}, "ignore is .*expected a label"),
+        ({"ignore": 1.5}, "ignore is .*expected a label"),
+        ({"ignore": "void"}, "ignore is 'void' .*labels of y are of type int"),
+        ({"neighbours": 4.0}, "neighbours is 4.0"),
+    ],
+)
+def test_options_that_could_only_be_ignored_are_refused(given, told):
+    with pytest.raises(InvalidInput, match=told):
+        tw.ImageSegmenter(**given).fit(SMALL, SMALL_LABELS)
+
+
+def test_numbers_that_single_precision_cannot_square_are_refused_by_name():
+    segmenter = tw.ImageSegmenter().fit(SMALL, SMALL_LABELS)
+    with pytest.raises(InvalidInput, match=r"X\[0\] has numbers beyond"):
+        segmenter.predict([SMALL[0] * -1e300])
+
+
+def test_development_data_without_labels_are_refused():
+    with pytest.raises(InvalidInput, match="y_dev has no cell with a known label"):
+        tw.ImageSegmenter().fit(SMALL, SMALL_LABELS, [], [])

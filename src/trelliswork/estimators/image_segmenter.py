@@ -43,8 +43,8 @@ class ImageSegmenter(LinearEstimator):
         being negative, unless ``associative`` is False or ``neighbours`` is 0.
     features : {"auto", "colour", "maps"}, default "auto"
         What is seen of a cell. ``"colour"``: the ready set for raw pictures (channels, squares, means and deviations
-        around the cell, bins of brightness; docs/images.md). ``"maps"``: the channels are features already, and taken
-        as they are. ``"auto"``: the ready set for one or three channels, maps for other numbers.
+        around the cell, bins of brightness; docs/images.md). ``"maps"``: the channels are features already, and
+        are only standardised. ``"auto"``: the ready set for one or three channels, maps for other numbers.
     neighbours : {4, 8, 0}, default 4
         Which cells are neighbours. 0: none, so that every cell is labelled by itself. In volumes 4 stands for 6, those
         that share a face, and 8 for 26.
@@ -54,9 +54,10 @@ class ImageSegmenter(LinearEstimator):
         labels, of any sign.
     contrast : bool or float, default True
         Whether a pair sees how different the two cells are: exp(-|difference|^2 / (2 sigma^2)) (Boykov & Jolly 2001).
-        True takes sigma from the training pictures; a number is sigma.
+        True takes sigma from the training pictures; a number is sigma. Colours are compared from 0 to 1 where they
+        are whole numbers, maps after they were standardised.
     position : bool, default False
-        Whether the ready set has the place of a cell.
+        Whether the ready set has the place of a cell. Does not go with maps.
     inference : {"auto", "cut", "trw", "bp", "ad3"}, default "auto"
         How the best labels are found where that is not exact anyway. It is for two labels with ``associative``, by a
         minimum cut; for cells without neighbours; and for narrow pictures (``K ** (width + 1)`` up to 4,096), which
@@ -161,6 +162,11 @@ class ImageSegmenter(LinearEstimator):
         kind = self.features
         if kind == "auto":
             kind = "colour" if images[0].shape[-1] in (1, 3) else "maps"
+        if kind == "maps" and self.position:
+            raise InvalidInput(
+                "position goes with the ready set, features='colour'; of feature maps it is not seen. Leave it out, or "
+                "add channels with the place of each cell."
+            )
         return ImageExamples(self, images, kind, y, sample_weight)
 
     def _take(self, model: ImageModel) -> None:
@@ -175,7 +181,7 @@ class ImageSegmenter(LinearEstimator):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         known = (0, 4, 8, 6, 26) if self.volume else (0, 4, 8)
-        if isinstance(self.neighbours, bool) or self.neighbours not in known:
+        if isinstance(self.neighbours, (bool, float)) or self.neighbours not in known:
             raise InvalidInput(
                 f"neighbours is {shown(self.neighbours)}; expected {', '.join(map(str, known[1:]))} or 0."
             )
@@ -188,6 +194,8 @@ class ImageSegmenter(LinearEstimator):
                 good = False
             if not good:
                 raise InvalidInput(f"contrast is {shown(self.contrast)}; expected True, False or a number above 0.")
+        if self.ignore is not None and not isinstance(self.ignore, (str, bool, int, np.integer, np.bool_)):
+            raise InvalidInput(f"ignore is {shown(self.ignore)}; expected a label: a whole number or a string.")
         if self.relaxed and self.inference not in ("trw", "ad3"):
             raise InvalidInput(
                 f"relaxed answers come from inference='trw' or 'ad3', but inference is {self.inference!r}."

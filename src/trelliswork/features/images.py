@@ -35,6 +35,7 @@ Singles = npt.NDArray[np.float32]
 _WINDOWS = (3, 9)
 _BINS = 8
 _SAMPLED = 200_000  # cells whose brightness decides where bins begin
+_LARGEST = 1e18  # squares of numbers are in single precision
 _DIVISORS = {"uint8": 255.0, "uint16": 65535.0}
 
 # As core/cuts/grid.hpp has the directions from a cell to half of its neighbours.
@@ -294,6 +295,8 @@ def as_image(x: Any, volume: bool, name: str) -> npt.NDArray[Any]:
             f"{name} has {image[place]} at {place[:-1]}; expected finite numbers. Put another number there and, if its "
             "label is not known either, leave the label out (ignore)."
         )
+    if image.dtype.kind == "f" and image.size and max(image.max(), -image.min()) > _LARGEST:
+        raise InvalidInput(f"{name} has numbers beyond {_LARGEST:.0e}, too large for single precision. Scale them.")
     return image
 
 

@@ -45,6 +45,8 @@ def classes_of_maps(maps: Sequence[npt.NDArray[Any]], ignore: Any = None) -> tup
     kinds = {_KINDS[own.dtype.kind] for own in maps if own.size}
     if len(kinds) > 1:
         raise InvalidInput(f"y has maps of {' and '.join(sorted(kinds))}; expected labels of one kind.")
+    if ignore is not None and kinds and isinstance(ignore, str) is not (kinds == {"str"}):
+        raise InvalidInput(f"ignore is {shown(ignore)}, but the labels of y are of type {kinds.pop()}.")
     found: set[Any] = set()
     for own in maps:
         known = own.compressed() if isinstance(own, np.ma.MaskedArray) else own

@@ -149,6 +149,8 @@ class ImageExamples(Examples):
         images = as_images(X_dev, self._volume, self.features.n_channels, "X_dev")
         maps = label_maps(y_dev, [image.shape[:-1] for image in images], "y_dev")
         gold = [self._coded(own, f"y_dev[{i}]", False) for i, own in enumerate(maps)]
+        if not any((own != UNKNOWN).any() for own in gold):
+            raise InvalidInput("y_dev has no cell with a known label to score against.")
         settings = self._trial_settings()
 
         def score(weights: FloatArray) -> float:
