@@ -203,3 +203,50 @@ def test_it_is_not_fitted_before():
 
     with pytest.raises(NotFittedError):
         tw.Aligner().predict(X)
+
+
+ARRAYS, ARRAY_PAIRS = [np.random.default_rng(k).normal(size=(3, 4, 2)) for k in range(3)], [[(0, 0), (1, 2)]] * 3
+
+
+def test_arrays_have_as_many_columns_everywhere(tmp_path):
+    wider = np.zeros((3, 4, 5))
+    with pytest.raises(ValueError, match=r"X\[3\] has 5 numbers of each pair; expected 2"):
+        tw.Aligner().fit([*ARRAYS, wider], [*ARRAY_PAIRS, []])
+    aligner = tw.Aligner().fit(ARRAYS, ARRAY_PAIRS)
+    aligner.save(tmp_path / "model")
+    for one in (aligner, tw.load(tmp_path / "model")):
+        with pytest.raises(ValueError, match=r"X\[0\] has 5 numbers of each pair; expected 2"):
+            one.predict([wider])
+        with pytest.raises(ValueError, match=r"X\[0\] has 2 numbers of each pair, 1 of each deletion"):
+            one.predict([(ARRAYS[0], np.ones((3, 1)), np.ones((4, 1)))])
+        assert one.predict(ARRAYS) == aligner.predict(ARRAYS)
+
+
+@pytest.mark.parametrize("dtype", [str, complex, object])
+def test_arrays_hold_numbers(dtype):
+    with pytest.raises(ValueError, match=r"X\[0\] has an array of type .*; expected numbers"):
+        tw.Aligner().fit([x.astype(dtype) for x in ARRAYS], ARRAY_PAIRS)
+
+
+def test_numbers_of_numpy_in_dicts_are_numbers():
+    weights = []
+    for number in (float, np.float32):
+        item = {"v": number(0.5)}
+        weights.append(tw.Aligner().fit([([item], [item])], [[(0, 0)]]).weights())
+    assert weights[0] == weights[1]
+
+
+@pytest.mark.parametrize("returned", [None, 5, "ab"])
+def test_functions_that_return_no_lists_are_refused(returned):
+    with pytest.raises(ValueError, match=r"features of X\[0\] returned .*expected lists of attributes"):
+        tw.Aligner(features=lambda source, target: returned).fit([("ab", "b")], [[]])
+
+
+def test_what_is_no_list_is_refused():
+    aligner = tw.Aligner().fit([("ab", "b")], [[(1, 0)]])
+    with pytest.raises(ValueError, match="X is None"):
+        tw.Aligner().fit(None, [[]])
+    with pytest.raises(ValueError, match="possible is 5"):
+        aligner.error_rate([("ab", "b")], [[(1, 0)]], 5)
+    with pytest.raises(ValueError, match=r"possible\[0\] has the pair \(9, 9\)"):
+        aligner.error_rate([("ab", "b")], [[(1, 0)]], [[(9, 9)]])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from trelliswork import _core
+from trelliswork.arguments import refuse_no_list
 from trelliswork.errors import InvalidInput, shown
 from trelliswork.estimators.base import store
 from trelliswork.estimators.fitted import snapshot
@@ -106,6 +107,7 @@ class Aligner(LinearEstimator):
     def _examples(self, X: Any, y: Any, sample_weight: Any = None, **more: Any) -> AlignmentExamples:
         from trelliswork.training.alignment_examples import AlignmentExamples  # only training needs it
 
+        refuse_no_list(X, "X")
         X = X if hasattr(X, "__len__") or not hasattr(X, "__iter__") else list(X)
         return AlignmentExamples(self, X, y, self._kind_of(X), sample_weight)
 
@@ -121,7 +123,7 @@ class Aligner(LinearEstimator):
 
     def _more_settings(self, examples: Any) -> dict[str, Any]:
         by = examples.described_by
-        return {"described_by": "function" if callable(by) else by}
+        return {"described_by": "function" if callable(by) else by, "columns": examples.columns}
 
     # ---- answers -------------------------------------------------------------------------------------------------
 
@@ -194,9 +196,16 @@ class Aligner(LinearEstimator):
         """
         found = self.alignments(X)
         gold = [set(_listed(own)) for own in self._gold(y, found)]
-        if possible is not None and len(possible) != len(gold):
-            raise InvalidInput(f"possible has {len(possible)} entries, but X has {len(gold)}.")
-        also = [set(map(tuple, own)) for own in possible] if possible is not None else [set[Any]()] * len(gold)
+        also = [set[Any]()] * len(gold)
+        if possible is not None:
+            refuse_no_list(possible, "possible")
+            possible = list(possible)
+            if len(possible) != len(gold):
+                raise InvalidInput(f"possible has {len(possible)} entries, but X has {len(gold)}.")
+            also = [
+                set(_listed(checks.as_pairs(f"possible[{k}]", own, one.lengths, "a source and a target item")))
+                for k, (own, one) in enumerate(zip(possible, found, strict=True))
+            ]
         right = total = 0
         for one, sure, more in zip(found, gold, also, strict=True):
             pairs = set(_listed(one.argmax().pairs))
@@ -224,8 +233,9 @@ class Aligner(LinearEstimator):
             checks.as_flag(name, getattr(self, name))
 
     def _sources(self, X: Any) -> Iterator[list[_core.Source]]:
-        by = self._fitted().settings["described_by"]
-        return alignment_sources(X, self.features if by == "function" else by)
+        settings = self._fitted().settings
+        by = settings["described_by"]
+        return alignment_sources(X, self.features if by == "function" else by, columns=settings.get("columns"))
 
     def _batches(self, X: Any) -> Iterator[Batch[Any]]:
         model, n_jobs = self._fitted(), checks.as_jobs(self.n_jobs)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from trelliswork.errors import InvalidInput, shown
 
-__all__ = ["PairAttributes", "describe_arrays", "describe_by", "describe_tokens"]
+__all__ = ["PairAttributes", "columns_of", "describe_arrays", "describe_by", "describe_tokens"]
 
 _BINS = (0.02, 0.1, 0.25, 0.5)  # of how far apart two places are, as shares of the lengths
 
@@ -70,13 +72,20 @@ def describe_tokens(source: Sequence[Any], target: Sequence[Any]) -> PairAttribu
     return PairAttributes(pairs, *alone)
 
 
-def describe_arrays(x: Any, place: str = "x") -> PairAttributes:
-    """Return the attributes of arrays: (n, m, d) of pairs, or that with (n, d) and (m, d) of items alone."""
-    given = x if isinstance(x, (tuple, list)) else (x,)
-    arrays = [np.asarray(part) for part in given]
+def describe_arrays(x: Any, place: str = "x", columns: Sequence[int] | None = None) -> PairAttributes:
+    """Return the attributes of arrays: (n, m, d) of pairs, or that with (n, e) and (m, f) of items alone.
+
+    ``columns`` are the numbers d, or d, e and f, that are expected.
+    """
+    arrays = _arrays(x)
     if len(arrays) not in (1, 3) or arrays[0].ndim != 3:
-        raise InvalidInput(f"{place} must be an array (n, m, d), or three: (n, m, d), (n, d) and (m, d).")
+        raise InvalidInput(f"{place} must be an array (n, m, d), or three: (n, m, d), (n, e) and (m, f).")
+    for part in arrays:
+        if part.dtype.kind not in "fiub":
+            raise InvalidInput(f"{place} has an array of type {part.dtype}; expected numbers.")
     n, m, _ = arrays[0].shape
+    if columns is not None and _columns(arrays) != list(columns):
+        raise InvalidInput(f"{place} has {_told(_columns(arrays))}; expected {_told(columns)}, as in training.")
     pairs = [_named(row) for row in arrays[0].reshape(n * m, -1)] if n * m else []
     sides: list[list[Any]] = [[["alone"]] * n, [["alone"]] * m]
     for at, (rows, size) in enumerate(zip(arrays[1:], (n, m), strict=False)):
@@ -84,6 +93,17 @@ def describe_arrays(x: Any, place: str = "x") -> PairAttributes:
             raise InvalidInput(f"{place} has an array of shape {rows.shape} for {size} items alone.")
         sides[at] = [{"alone": 1.0} | _named(row) for row in rows]
     return PairAttributes(pairs, *sides)
+
+
+def columns_of(x: Any) -> list[int]:
+    """Return how many numbers a pair has, and with three arrays also a deletion and an insertion.
+
+    Examples
+    --------
+    >>> columns_of(np.zeros((3, 4, 2))), columns_of((np.zeros((3, 4, 2)), np.zeros((3, 1)), np.zeros((4, 0))))
+    ([2], [2, 1, 0])
+    """
+    return _columns(_arrays(x))
 
 
 def describe_by(features: Callable[[Any, Any], Any], source: Any, target: Any, place: str = "x") -> PairAttributes:
@@ -100,6 +120,9 @@ def describe_by(features: Callable[[Any, Any], Any], source: Any, target: Any, p
         if len(given) not in (1, 3):
             raise InvalidInput(f"features of {place} returned {len(given)} things; expected pairs, or also both gaps.")
         sides = given[1:] or ([["alone"]] * len(source), [["alone"]] * len(target))
+        for part in given:
+            if isinstance(part, (str, bytes)) or not isinstance(part, Iterable):
+                raise InvalidInput(f"features of {place} returned {shown(part)}; expected lists of attributes.")
         rows = [list(row) for row in given[0]]
         if any(len(row) != len(target) for row in rows):
             raise InvalidInput(f"features of {place} returned rows of pairs that are not as long as the target.")
@@ -111,6 +134,19 @@ def describe_by(features: Callable[[Any, Any], Any], source: Any, target: Any, p
             f"insertions, but the lengths are {len(source)} and {len(target)}."
         )
     return described
+
+
+def _arrays(x: Any) -> list[npt.NDArray[Any]]:
+    return [np.asarray(part) for part in (x if isinstance(x, (tuple, list)) else (x,))]
+
+
+def _columns(arrays: Sequence[npt.NDArray[Any]]) -> list[int]:
+    return [part.shape[-1] if part.ndim else 0 for part in arrays]
+
+
+def _told(columns: Sequence[int]) -> str:
+    told = f"{columns[0]} numbers of each pair"
+    return told if len(columns) == 1 else f"{told}, {columns[1]} of each deletion and {columns[2]} of each insertion"
 
 
 def _class(word: str) -> str:
@@ -150,7 +186,7 @@ def _as_dict(item: Any) -> dict[str, float]:
     if isinstance(item, Mapping):
         found = {}
         for name, value in item.items():
-            number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            number = isinstance(value, Real) and not isinstance(value, bool)  # also NumPy's
             found[str(name) if number or value is True else f"{name}={value}"] = float(value) if number else 1.0
         return found
     if isinstance(item, (list, tuple, set, frozenset)) and all(isinstance(name, str) for name in item):

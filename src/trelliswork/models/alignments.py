@@ -35,10 +35,10 @@ def alignment_channels(affine: bool) -> list[tuple[Any, ...]]:
     return found + [(name, 3 + at, "tied", 0, 1, same, 0) for at, name in enumerate(_OPENS) if affine]
 
 
-def described(x: Any, features: Any, place: str) -> PairAttributes:
-    """Return the attributes of one input; ``features``: "tokens", "arrays" or a function."""
+def described(x: Any, features: Any, place: str, columns: Sequence[int] | None = None) -> PairAttributes:
+    """Return the attributes of one input; ``features``: "tokens", "arrays" with so many columns, or a function."""
     if features == "arrays":
-        return describe_arrays(x, place)
+        return describe_arrays(x, place, columns)
     if not isinstance(x, (tuple, list)) or len(x) != 2:
         raise InvalidInput(f"{place} is {shown(x)}; expected a pair (source, target) of sequences.")
     for side, name in zip(x, ("source", "target"), strict=True):
@@ -48,13 +48,17 @@ def described(x: Any, features: Any, place: str) -> PairAttributes:
 
 
 def alignment_sources(
-    X: Any, features: str | Callable[[Any, Any], Any], argument: str = "X", names: bool = False
+    X: Any,
+    features: str | Callable[[Any, Any], Any],
+    argument: str = "X",
+    names: bool = False,
+    columns: Sequence[int] | None = None,
 ) -> Iterator[list[_core.Source]]:
     """Yield attributes of deletions, of insertions and of pairs, block by block."""
     refuse_no_list(X, argument)
     inputs, first = iter(X), 0
     while block := list(islice(inputs, _AT_A_TIME)):
-        found = [described(x, features, f"{argument}[{first + i}]") for i, x in enumerate(block)]
+        found = [described(x, features, f"{argument}[{first + i}]", columns) for i, x in enumerate(block)]
         try:
             yield [
                 _core.AttributeSource([one.deletions for one in found], names, argument, first, "deletion"),

@@ -12,6 +12,7 @@ from trelliswork import _core
 from trelliswork.arguments import refuse_no_list
 from trelliswork.errors import InvalidInput
 from trelliswork.features.inputs import Inputs
+from trelliswork.features.pair_attributes import columns_of
 from trelliswork.models.alignments import ALIGNED, AlignmentModel, alignment_channels, alignment_sources
 from trelliswork.structures import checks
 from trelliswork.structures.alignment import alignment_structure
@@ -47,6 +48,7 @@ class AlignmentExamples(Examples):
         super().__init__(aligner, Inputs("attributes"))
         self.classes, self.described_by, X = list(ALIGNED), features, list(X)
         self._sample = X[:32]
+        self.columns = columns_of(X[0]) if features == "arrays" else None
         examples, lengths = self._read(X)
         gold = gold_pairs(y, lengths)
         Weighting(sample_weight, None, None).require_length(len(gold))
@@ -83,7 +85,7 @@ class AlignmentExamples(Examples):
         return examples, lengths
 
     def _sources(self, X: Any, argument: str = "X", names: bool = False) -> Any:
-        return alignment_sources(X, self.described_by, argument, names)
+        return alignment_sources(X, self.described_by, argument, names, self.columns)
 
     def _dev_score(self, X_dev: Any, y_dev: Any) -> DevScore:
         X_dev = list(X_dev)
