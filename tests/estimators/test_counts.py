@@ -167,3 +167,9 @@ def test_the_oracle_of_counts_answers_best_outputs_only():
     assert "argmax" in oracle.answers
     assert "kbest" in oracle.answers
     assert not {"expectations", "parts", "local"} & set(oracle.answers)
+
+
+def test_a_sequence_that_is_too_short_for_its_counts_is_told_which_they_are():
+    tagger = tw.SequenceLabeler("pa", at_least={"N": 1, "D": 1}).fit([["the", "dog"]], [["D", "N"]])
+    with pytest.raises(ValueError, match=r"X\[1\]: at_least=\{'N': 1\}, at_least=\{'D': 1\} and the scores"):
+        tagger.predict([["the", "dog"], ["dog"]])

@@ -272,7 +272,7 @@ class AutomatonModel(PartsModel):
             if allowed is not None:
                 parts[: length * K][~allowed[i].ravel()] = -np.inf
             found.append(parts)
-        yield PartBatch(self.structure, lengths, found, K, n_jobs)
+        yield PartBatch(self.structure, lengths, found, K, n_jobs, self._forbidding)
 
     def best_rows(self, rows: FloatArray, lengths: npt.NDArray[np.int64], n_jobs: int) -> Any:
         """Return the best labellings under scores of labels alone, all sequences one after the other."""
@@ -280,7 +280,14 @@ class AutomatonModel(PartsModel):
         parts = [
             np.r_[own.ravel(), np.zeros(n_arcs * (1 if self._tied else len(own)))] for own in np.split(rows, ends[:-1])
         ]
-        return PartBatch(self.structure, lengths, parts, len(self.labels), n_jobs).argmax() if len(lengths) else []
+        batch = PartBatch(self.structure, lengths, parts, len(self.labels), n_jobs, self._forbidding)
+        return batch.argmax() if len(lengths) else []
+
+    @property
+    def _forbidding(self) -> str:
+        """What may forbid every labelling of a sequence."""
+        counts = ", ".join(map(str, self.counts))
+        return f"{counts} and the scores together" if counts else "the scores"
 
     def _locally_normalised(self, parts: FloatArray, length: int) -> FloatArray:
         """Return scores of arcs that are log-probabilities of a label given the history, and none of labels."""

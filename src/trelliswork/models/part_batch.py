@@ -31,6 +31,8 @@ class PartBatch:
         Of all parts of each sequence; those of labels come first.
     n_labels : int
     n_jobs : int
+    forbidding : str
+        What may forbid every labelling of a sequence, for the message.
     """
 
     _row: tuple[int, ...]  # the shape of the first block at a token: (K,)
@@ -42,7 +44,9 @@ class PartBatch:
         scores: list[FloatArray],
         n_labels: int,
         n_jobs: int,
+        forbidding: str = "the scores",
     ) -> None:
+        self._forbidding = forbidding
         self.lengths, self.n_labels, self.n_jobs, self._row = lengths, n_labels, n_jobs, (n_labels,)
         self._structure, self._scores = structure, scores
         self._core = _core.PartBatch(structure, np.ascontiguousarray(lengths, dtype=np.int64), scores, n_jobs)
@@ -100,7 +104,7 @@ class PartBatch:
             own[: mask.size][~mask.ravel()] = -np.inf
             scores.append(own)
         lengths = self.lengths[list(numbers)]
-        return PartBatch(self._structure, lengths, scores, self.n_labels, self.n_jobs)
+        return PartBatch(self._structure, lengths, scores, self.n_labels, self.n_jobs, self._forbidding)
 
     def _span_probabilities(
         self,
@@ -125,4 +129,4 @@ class PartBatch:
             self._refuse(i)
 
     def _refuse(self, i: int) -> None:
-        raise Unsatisfiable(f"chain {i}: the scores forbid every labelling of it.")
+        raise Unsatisfiable(f"chain {i}: {self._forbidding} forbid every labelling of it.")
