@@ -392,3 +392,20 @@ def test_numbers_that_single_precision_cannot_square_are_refused_by_name():
 def test_development_data_without_labels_are_refused():
     with pytest.raises(InvalidInput, match="y_dev has no cell with a known label"):
         tw.ImageSegmenter().fit(SMALL, SMALL_LABELS, [], [])
+
+
+def test_pictures_too_wide_for_exact_labels_are_warned_of_once_where_nobody_asked_for_approximate_ones():
+    rng = np.random.default_rng(0)
+    narrow, wide = [rng.normal(size=(5, 2)) for _ in range(4)], [rng.normal(size=(30, 30))]
+    three = [(x > 0).astype(int) + (x > 1) for x in narrow]
+    segmenter = tw.ImageSegmenter().fit(narrow, three)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        segmenter.predict(narrow)
+        tw.ImageSegmenter().fit(narrow, [y > 0 for y in three]).predict(wide)  # a cut
+        tw.ImageSegmenter(inference="cut").fit(narrow, three).predict(wide)  # asked for
+    with pytest.warns(UserWarning, match="these may not be the best"):
+        segmenter.predict(wide)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        segmenter.predict(wide)

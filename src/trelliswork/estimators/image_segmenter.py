@@ -61,7 +61,8 @@ class ImageSegmenter(LinearEstimator):
     inference : {"auto", "cut", "trw", "bp", "ad3"}, default "auto"
         How the best labels are found where that is not exact anyway. It is for two labels with ``associative``, by a
         minimum cut; for cells without neighbours; and for narrow pictures (``K ** (width + 1)`` up to 4,096), which
-        have exact answers to all questions. ``"auto"``: `fit` refuses everything else. ``"cut"``: alpha-expansion for
+        have exact answers to all questions. ``"auto"``: `fit` refuses everything else, and
+        `predict` warns of it. ``"cut"``: alpha-expansion for
         more than two labels, roof duality for two. ``"trw"``, ``"bp"``: messages, also for learners that sum over all
         labellings. ``"ad3"``: dual decomposition.
     relaxed : bool, default False
@@ -348,18 +349,32 @@ class ImageSegmenter(LinearEstimator):
     ) -> Iterator[npt.NDArray[np.intp]]:
         model = self._model
         shapes, scores = [model.shape(image) for image, _ in waiting], [own for _, own in waiting]
+        if model.inference == "auto" and not all(map(self._finds_best, shapes)):
+            self._tell_once(
+                "best labels",
+                "a picture is too wide for best labels that are exact: these may not be the best (grid(x) says how "
+                "good they are).",
+            )
         batch = _core.PartBatch(model.structure, shapes, scores, n_jobs)
         for (image, _), best in zip(waiting, batch.best(1), strict=True):
             yield np.asarray(best[0][0]).astype(np.intp).reshape(image.shape[:-1])
 
+    def _finds_best(self, shape: npt.NDArray[np.uint32]) -> bool:
+        """Whether the best labels of a picture are exact."""
+        model = self._model
+        cuts = model.associative and len(model.labels) <= 2
+        return not model.neighbours or cuts or bool(model.structure.answers_lists(shape))
+
     def _tell_approximate(self, inference: str) -> None:
-        if inference not in self._model.told_of:
-            self._model.told_of.add(inference)
-            warnings.warn(
-                f"the grid is too wide for exact probabilities: these are beliefs by inference={inference!r}.",
-                UserWarning,
-                stacklevel=callers_level(),
-            )
+        self._tell_once(
+            inference, f"the grid is too wide for exact probabilities: these are beliefs by inference={inference!r}."
+        )
+
+    def _tell_once(self, key: str, told: str) -> None:
+        """Warn, the first time that this is so of the model."""
+        if key not in self._model.told_of:
+            self._model.told_of.add(key)
+            warnings.warn(told, UserWarning, stacklevel=callers_level())
 
     @classmethod
     def _restored_parameters(cls, model: ImageModel, given: dict[str, Any]) -> dict[str, Any]:
