@@ -35,7 +35,8 @@ std::vector<Parts> distinct_trees(std::size_t n, std::size_t n_choices, const st
     const auto add = [&](Parts parts) {
         if (known.insert(parts).second) out.push_back(std::move(parts));
     };
-    for (std::size_t tries = 0; out.size() < n && tries < 2 * n + 10; ++tries) {
+    // However many are wanted, there may be few: tries are counted against those that were found.
+    for (std::size_t tries = 0; out.size() < n && tries < 2 * out.size() + 10; ++tries) {
         check();
         add(sample());
     }

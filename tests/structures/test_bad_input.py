@@ -875,3 +875,51 @@ def test_a_thousand_labels_are_no_trouble():
 def test_more_labellings_than_a_counter_holds_are_no_trouble():
     chain = tw.Chain(np.zeros((5000, 50)), np.zeros((50, 50)))
     assert len(chain.kbest(30)) == 30
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: _triple().argmax("cut"), r'method="cut" needs tables of one or two variables, but factors\[0\]'),
+        (lambda: _with_chain().argmax("bp"), r'method="bp" .* factors\[0\]'),
+        (lambda: tw.FactorGraph([[0, 1]]).marginals(iterations=3), "iterations: exact sums have no settings"),
+        (lambda: tw.FactorGraph([[0, 1]]).log_partition(iterations=3), "iterations: exact sums have no settings"),
+        (lambda: tw.FactorGraph([[0, 1]]).argmax("trw", time_limit=np.nan), "time_limit"),
+        (lambda: tw.FactorGraph([[1e300, 1]]).augmented([1], scale=1e308), "unary with the cost"),
+        (lambda: tw.FactorGraph([[0, 1]]).augmented([1], cost="x"), r"\(2, 2\)"),
+        (lambda: tw.Matching([[1e300]]).augmented([(0, 0)], [[1.0]], scale=1e308), "scores with the cost"),
+        (lambda: tw.Alignment([[1e300]]).augmented([(0, 0)], [[1.0]], scale=1e308), "scores with the cost"),
+        (lambda: tw.Grid(np.zeros((2, 2, 2)), None), "pairwise must be a number.* found None"),
+        (lambda: tw.Matching(np.broadcast_to(0.0, (10**6, 10**6))), "8000 GB"),
+        (lambda: tw.Alignment(np.broadcast_to(0.0, (10**6, 10**6))), "1000 GB"),
+    ],
+)
+def test_refusals_of_graphs_and_pairs_say_what_is_wrong(call, said):
+    with pytest.raises(tw.InvalidInput, match=said):
+        call()
+
+
+def test_sums_of_alignments_that_do_not_fit_are_refused_before_memory_is_taken(monkeypatch):
+    monkeypatch.setattr("os.sysconf", lambda name: 1000)  # a machine with a megabyte
+    alignment = tw.Alignment(np.zeros((110, 110)))
+    assert alignment.argmax().score == 0.0
+    for question in ("log_partition", "marginals", "max_marginals", "sample", "entropy"):
+        with pytest.raises(tw.InvalidInput, match=r"alignments of 110 and 110 needs 0\.0 GiB"):
+            getattr(alignment, question)()
+    with pytest.raises(tw.InvalidInput, match="Align pieces"):
+        alignment.kbest(2)
+
+
+def test_any_number_of_iterations_and_of_different_samples():
+    assert tw.FactorGraph([[0.0, 1.0]]).argmax("trw", iterations=10**30, time_limit=np.inf).exact
+    assert len(tw.FactorGraph(np.zeros((3, 2))).sample(10**12, random_state=0, replace=False)) == 8
+    assert len(tw.Matching(np.zeros((2, 3))).sample(10**12, random_state=0, replace=False)) == 6
+
+
+def _triple():
+    return tw.FactorGraph(np.zeros((3, 2)), factors=[tw.factors.Table([0, 1, 2], np.zeros((2, 2, 2)))])
+
+
+def _with_chain():
+    chain = tw.Chain(np.zeros((2, 2)), np.zeros((2, 2)))
+    return tw.FactorGraph(np.zeros((2, 2)), factors=[tw.factors.Structure(chain, [0, 1])])

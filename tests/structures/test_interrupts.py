@@ -112,3 +112,10 @@ def test_sums_and_long_lists_of_matchings():
 @pytest.mark.parametrize("question", ["log_partition", "marginals", "max_marginals"])
 def test_long_alignments(question):
     assert_interruptible(getattr(tw.Alignment(np.zeros((2000, 2000))), question), after=0.1)
+
+
+def test_highs():
+    rng = np.random.default_rng(0)
+    costs = rng.integers(1, 1000, size=(40, 200)).astype(float)
+    knapsacks = tw.Program(rng.integers(1, 1000, size=200)).subject_to(costs, upper=costs.sum(axis=1) / 2)
+    assert_interruptible(lambda: knapsacks.argmax(time_limit=10.0), after=1.0)

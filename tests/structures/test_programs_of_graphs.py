@@ -141,3 +141,17 @@ def test_no_more_than_two_pairs():
     scores = [[4.0, 1.0, 0.0], [3.0, 3.0, 1.0], [2.0, 2.0, 5.0]]
     best = tw.Matching(scores, unmatched_left=0.0).program().at_most(n=2).argmax()
     assert best.pairs.tolist() == [[0, 0], [2, 2]]
+
+
+def test_a_grid_whose_neighbours_may_not_agree():
+    grid = tw.Grid([[[0.0, 1.0], [0.0, 3.0], [0.0, 1.0]]], -np.inf)
+    best = grid.program().argmax()
+    assert (best.labels.tolist(), best.score) == ([[0, 1, 0]], 3.0)
+    assert grid.program().subject_to({(0, 1, 1): 1}, upper=0).argmax().labels.tolist() == [[1, 0, 1]]
+
+
+@pytest.mark.parametrize("free_ends", [False, True])
+def test_an_alignment_of_nothing(free_ends):
+    program = tw.Alignment(np.zeros((0, 0)), free_ends=free_ends).program()
+    best = program.subject_to(np.zeros((0, 0)), upper=1).argmax(method="highs")
+    assert (best.pairs.tolist(), best.score) == ([], 0.0)

@@ -94,15 +94,16 @@ class Alignment(PartScores[AlignedPairs]):
         *,
         free_ends: bool = False,
     ) -> None:
-        array = checks.as_numbers("pairs", pairs)
-        if array.ndim != 2:
-            raise InvalidInput(f"pairs must have shape (n, m), one score for each pair; found {array.shape}.")
-        n, m = array.shape
+        given_as = checks.as_array("pairs", pairs)
+        if given_as.ndim != 2:
+            raise InvalidInput(f"pairs must have shape (n, m), one score for each pair; found {given_as.shape}.")
+        n, m = given_as.shape
         if 3 * (n + 1) * (m + 1) >= 2**32 - 1:
             raise InvalidInput(
-                f"pairs has shape {array.shape}: alignments of that length take {n * m / 1e9:.0f} GB for the best "
+                f"pairs has shape {given_as.shape}: alignments of that length take {n * m / 1e9:.0f} GB for the best "
                 f"and {100 * n * m / 1e9:.0f} GB for sums. Align pieces."
             )
+        array = checks.as_numbers("pairs", given_as)
         checks.require_scores("pairs", array)
         given: list[tuple[str, Any, int]] = [("deletions", deletions, n), ("insertions", insertions, m)]
         affine = deletion_opens is not None or insertion_opens is not None
@@ -133,6 +134,24 @@ class Alignment(PartScores[AlignedPairs]):
 
     # ---- questions -----------------------------------------------------------------------------------------------
 
+    def kbest(self, k: int, method: str = "astar") -> list[Any]:
+        """Return the ``k`` best alignments, distinct and best first; as many as there are, up to ``k``.
+
+        Parameters
+        ----------
+        k : int
+            How many are wanted.
+        method : {"astar", "viterbi"}
+            As for `Chain.kbest`.
+        """
+        self._require_memory()
+        return super().kbest(k, method)
+
+    def log_partition(self) -> float:
+        """Return the log of the sum of exp(score) over all alignments; -inf when all are forbidden."""
+        self._require_memory()
+        return super().log_partition()
+
     def marginals(self) -> FloatArray:
         """Return the probability of every pair, (n, m); those of items alone are in `gap_marginals`."""
         return self._shaped(self._expected(), np.add, 0.0)
@@ -152,6 +171,7 @@ class Alignment(PartScores[AlignedPairs]):
 
     def max_marginals(self) -> FloatArray:
         """Return the best score of an alignment with each pair, (n, m); -inf where there is none."""
+        self._require_memory()
         return self._shaped(self._structure.max_marginals(self._shape, self._scores), np.maximum, -np.inf)
 
     def sample(self, n: int = 1, random_state: Any = None, replace: bool = True) -> list[AlignedPairs]:
@@ -206,7 +226,9 @@ class Alignment(PartScores[AlignedPairs]):
             if not np.isfinite(table).all() or (table < 0).any():
                 raise InvalidInput("cost must hold finite numbers from 0.")
         charged[: n * m] = table.reshape(-1)
-        return self._changed(self._scores + checks.as_scale(scale) * charged)
+        scores = self._scores + checks.as_scale(scale) * charged
+        checks.require_scores("scores with the cost", scores)
+        return self._changed(scores)
 
     def constrained(
         self,
@@ -277,6 +299,14 @@ class Alignment(PartScores[AlignedPairs]):
         return pairs(table, self.argmax().pairs, source, target, ax=ax, **options)
 
     # ---- helpers -------------------------------------------------------------------------------------------------
+
+    def _expected(self) -> FloatArray:
+        self._require_memory()
+        return super()._expected()
+
+    def _require_memory(self) -> None:
+        n, m = self.lengths
+        checks.require_memory(f"this question about alignments of {n:,} and {m:,}", 100.0 * n * m, "Align pieces.")
 
     def _shaped(self, parts: FloatArray, join: np.ufunc, nothing: float) -> FloatArray:
         n, m = self.lengths

@@ -95,6 +95,16 @@ def require_scores(name: str, array: FloatArray) -> None:
         raise InvalidInput(invalid_score(f"{name}[{place}]", float(array[index])))
 
 
+def require_memory(what: str, needed: float, advice: str) -> None:
+    """Raise when so many bytes are not in the machine, before they are taken."""
+    try:
+        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # not on this system
+        return
+    if needed > there:
+        raise InvalidInput(f"{what} needs {needed / 2**30:.1f} GiB, and this machine has {there / 2**30:.1f}. {advice}")
+
+
 def invalid_score(place: str, value: float) -> str:
     """Say what is wrong with one score."""
     if np.isnan(value):

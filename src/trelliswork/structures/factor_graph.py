@@ -18,6 +18,7 @@ from trelliswork.structures import graph_inputs as inputs
 from trelliswork.structures.checks import FloatArray, LabelArray
 from trelliswork.structures.parts import Numbers, PartScores
 from trelliswork.structures.results import GraphBeliefs, GraphLabeling
+from trelliswork.structures.solving import Deadline
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -227,6 +228,7 @@ class FactorGraph(PartScores[GraphLabeling]):
         if method == "exact" or (method == "auto" and self.is_narrow() and self._is_quick(time_limit)):
             self._require_narrow("the best labelling")
             return super().argmax()
+        self._require_factors_of(method)
         state = _state_of(start)
         found: Any = self._core.search(self._scores, method, *settings, False, prove, state)
         labels, score, bound, _, converged, n_iterations = found
@@ -285,6 +287,7 @@ class FactorGraph(PartScores[GraphLabeling]):
         """
         if method != "exact":
             return self._settled(method, settings).log_partition
+        _require_no(settings)
         self._require_narrow("the log partition")
         return super().log_partition()
 
@@ -300,6 +303,7 @@ class FactorGraph(PartScores[GraphLabeling]):
         """
         if method != "exact":
             return self._settled(method, settings).marginals
+        _require_no(settings)
         return self._by_variable(self._expected())
 
     def edge_marginals(self, method: str = "exact", **settings: Any) -> list[FloatArray]:
@@ -320,6 +324,7 @@ class FactorGraph(PartScores[GraphLabeling]):
         """
         if method != "exact":
             return self._settled(method, settings).edge_marginals
+        _require_no(settings)
         return self._by_edge(self._expected())
 
     def beliefs(
@@ -435,7 +440,7 @@ class FactorGraph(PartScores[GraphLabeling]):
         right = self._as_labels("gold", gold)
         charged = np.ones(int(self._starts[-1]))
         if isinstance(cost, str):
-            checks.as_cost(cost, 1)
+            checks.as_cost(cost, int(self.n_labels.max(initial=0)))
             charged[self._starts[:-1] + right] = 0.0
         else:
             if len(np.unique(self.n_labels)) > 1:
@@ -444,6 +449,7 @@ class FactorGraph(PartScores[GraphLabeling]):
             charged = matrix[right].ravel()
         scores = np.array(self._scores)
         scores[: self._starts[-1]] += checks.as_scale(scale) * charged
+        checks.require_scores("unary with the cost", scores[: self._starts[-1]])
         return self._with(scores)
 
     def constrained(self, allowed: Any = None, fixed: Any = None) -> Self:
@@ -647,6 +653,20 @@ class FactorGraph(PartScores[GraphLabeling]):
                 'argmax(method="trw" or "ad3") or beliefs(method="bp" or "trw").'
             )
 
+    def _require_factors_of(self, method: str) -> None:
+        """Refuse factors that a search has no messages or cuts for."""
+        for i, factor in enumerate(self.factors):
+            if method == "cut" and not (isinstance(factor, factors.Table) and len(factor.variables) <= 2):
+                raise InvalidInput(
+                    f'method="cut" needs tables of one or two variables, but factors[{i}] is {factor!r:.80}. '
+                    'Use "ad3" or "ilp".'
+                )
+            if method == "bp" and inputs.is_structure(factor):
+                raise InvalidInput(
+                    f'method="bp" has no messages of the best for a whole structure, which factors[{i}] is. '
+                    'Use "ad3" or "ilp".'
+                )
+
     def _refuse_impossible(self) -> NoReturn:
         if not self.is_narrow():
             raise Unsatisfiable("every labelling is forbidden. Look at the -inf scores and the factors that forbid.")
@@ -698,15 +718,21 @@ def _lists(lists: list[Integers]) -> tuple[Numbers, Numbers]:
 def _search_settings(
     time_limit: float | None, iterations: int, tolerance: float, damping: float
 ) -> tuple[int, float, float, float]:
-    seconds = 0.0 if time_limit is None else checks.as_scale(time_limit)
-    if time_limit is not None and seconds <= 0.0:
-        raise InvalidInput(f"time_limit must be a number of seconds above 0, or None; found {time_limit!r}.")
+    seconds = 0.0
+    if time_limit is not None:
+        limit = Deadline(time_limit).seconds
+        seconds = limit if limit is not None and limit < np.inf else 0.0
     for name, value, most in (("tolerance", tolerance, np.inf), ("damping", damping, 1.0)):
         if not isinstance(value, (int, float, np.number)) or not 0.0 <= value < most:
             raise InvalidInput(
                 f"{name} must be a number from 0{' to below 1' if most == 1.0 else ''}, found {value!r}."
             )
-    return as_count("iterations", iterations), float(tolerance), float(damping), seconds
+    return min(as_count("iterations", iterations), 2**62), float(tolerance), float(damping), seconds
+
+
+def _require_no(settings: Mapping[str, Any]) -> None:
+    if settings:
+        raise InvalidInput(f'{", ".join(settings)}: exact sums have no settings. Those of method="bp" or "trw" do.')
 
 
 def _state_of(start: GraphLabeling | GraphBeliefs | None) -> _core.SearchState:

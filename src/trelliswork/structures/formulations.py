@@ -179,7 +179,9 @@ def of_hyperedges(
     wanted = np.zeros(max(n_nodes, 1))
     wanted[-1] = 1.0  # the goal; where there are no nodes, a row that nothing meets
     flows = into - used if n_nodes else picking(edges[:0], edges[:0], (1, 0))
-    objective = np.where(own, scores[parts], 0.0) + np.where(below, scores[of_heads], 0.0)
+    objective = np.zeros(n)
+    objective[own] += scores[parts[own]]
+    objective[below] += scores[of_heads[below]]
 
     def read(z: FloatArray) -> Any:
         counts = np.rint(by_part @ z).astype(np.int64)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -443,7 +442,9 @@ class Grid:
             if kind == "none":
                 continue
             first, second = (cells[_ends(step, self.shape, later)].ravel() for later in (False, True))
-            of_edges = np.eye(k) * given[..., None, None] if kind in ("agree", "agrees") else given
+            of_edges = given
+            if kind in ("agree", "agrees"):  # -inf where labels agree, and zero elsewhere
+                of_edges = np.where(np.eye(k, dtype=np.bool_), given[..., None, None], 0.0)
             of_edges = np.broadcast_to(of_edges.reshape(-1, k, k), (len(first), k, k))
             tables += list(zip(zip(first.tolist(), second.tolist(), strict=True), of_edges, strict=True))
         graph = Tables(np.full(cells.size, k), self.unary.reshape(-1), tables)
@@ -608,7 +609,11 @@ def _as_pairs(pairwise: Any, shape: tuple[int, ...], k: int, neighbours: int) ->
         one = _as_pair("pairwise", together, None, shape, k)
         return [one] * len(steps)
     if not checks.is_list(pairwise) or len(pairwise) != len(steps):
-        found = f"shape {together.shape}" if together is not None else f"{len(pairwise)} items"
+        found = f"{pairwise!r:.60}"
+        if together is not None:
+            found = f"shape {together.shape}"
+        elif checks.is_list(pairwise):
+            found = f"{len(pairwise)} items"
         raise InvalidInput(
             f"pairwise must be a number, a table of shape ({k}, {k}), or a sequence of {len(steps)} items, one for "
             f"each direction {', '.join(map(str, steps))}; found {found}."
@@ -654,12 +659,5 @@ def _require_memory(shape: tuple[int, ...], neighbours: int) -> None:
     """Raise when a cut of this size would not fit into the machine."""
     n_cells = math.prod(shape[:-1])
     needed = n_cells * (8.0 * neighbours + 28 + 8 * shape[-1])
-    try:
-        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # not on this system
-        return
-    if needed > there:
-        raise InvalidInput(
-            f"a grid of {n_cells:,} cells with {shape[-1]} labels and {neighbours} neighbours needs "
-            f"{needed / 2**30:.1f} GiB, and this machine has {there / 2**30:.1f}. Cut it into tiles that overlap."
-        )
+    what = f"a grid of {n_cells:,} cells with {shape[-1]} labels and {neighbours} neighbours"
+    checks.require_memory(what, needed, "Cut it into tiles that overlap.")

@@ -91,14 +91,15 @@ class Matching(PartScores[MatchedPairs]):
     ) -> None:
         if approximate not in (None, "bethe"):
             raise InvalidInput(f'approximate must be "bethe" or None, found {approximate!r}.')
-        array = checks.as_numbers("scores", scores)
-        if array.ndim != 2:
-            raise InvalidInput(f"scores must have shape (n, m), one for each pair; found {array.shape}.")
-        n, m = array.shape
+        given = checks.as_array("scores", scores)
+        if given.ndim != 2:
+            raise InvalidInput(f"scores must have shape (n, m), one for each pair; found {given.shape}.")
+        n, m = given.shape
         if n * m + n + m >= 2**32 - 1:
             raise InvalidInput(
-                f"scores has shape {array.shape}: {8 * n * m / 1e9:.0f} GB, more than a matching can have."
+                f"scores has shape {given.shape}: {8 * n * m / 1e9:.0f} GB, more than a matching can have."
             )
+        array = checks.as_numbers("scores", given)
         checks.require_scores("scores", array)
         left = right = None
         if unmatched_left is not None or unmatched_right is not None:
@@ -302,7 +303,9 @@ class Matching(PartScores[MatchedPairs]):
             if not np.isfinite(array).all() or (array < 0).any():
                 raise InvalidInput("cost must hold finite numbers from 0.")
             charged[: n * m] = array.reshape(-1)
-        return self._changed(self._scores + checks.as_scale(scale) * charged)
+        added = self._scores + checks.as_scale(scale) * charged
+        checks.require_scores("scores with the cost", added)
+        return self._changed(added)
 
     def constrained(
         self,

@@ -7,8 +7,9 @@ that is cheap, then to the program itself.
 from __future__ import annotations
 
 import math
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -117,12 +118,14 @@ def _milp(form: Formulation, scores: FloatArray, rows: Sequence[Rows], deadline:
 
     exponent = LARGEST_EXPONENT - math.frexp(np.abs(scores).max())[1]
     left = deadline.left()
-    result = milp(
-        np.ldexp(-scores, exponent),  # times a power of two, so that no score is rounded
-        integrality=np.zeros(scores.size, dtype=np.intp) if relaxed else form.integer.astype(np.intp),
-        bounds=Bounds(form.lower, form.upper),
-        constraints=[LinearConstraint(part.matrix, part.lower, part.upper) for part in rows if len(part.lower)],
-        options={"mip_rel_gap": 0.0} | ({} if left == math.inf else {"time_limit": max(left, 1e-9)}),
+    result = _heard(
+        lambda: milp(
+            np.ldexp(-scores, exponent),  # times a power of two, so that no score is rounded
+            integrality=np.zeros(scores.size, dtype=np.intp) if relaxed else form.integer.astype(np.intp),
+            bounds=Bounds(form.lower, form.upper),
+            constraints=[LinearConstraint(part.matrix, part.lower, part.upper) for part in rows if len(part.lower)],
+            options={"mip_rel_gap": 0.0} | ({} if left == math.inf else {"time_limit": max(left, 1e-9)}),
+        )
     )
     values = result.x
     if values is not None and not relaxed:
@@ -135,3 +138,29 @@ def _milp(form: Formulation, scores: FloatArray, rows: Sequence[Rows], deadline:
     elif (dual := getattr(result, "mip_dual_bound", None)) is not None and math.isfinite(dual):
         bound = float(np.ldexp(-dual, -exponent))
     return Solved(values, int(result.status), bound, str(result.message))
+
+
+def _heard(work: Callable[[], Any]) -> Any:
+    """Return what ``work`` does, and hear Ctrl-C meanwhile.
+
+    HiGHS cannot be stopped through SciPy, and signals wait for the main thread to come back from it. So another thread
+    does it; after Ctrl-C that one is left alone, and ends when HiGHS does.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    done: list[Any] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            done.append(work())
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run, name="HiGHS", daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(0.1)
+    if failed:
+        raise failed[0]
+    return done[0]
