@@ -459,3 +459,12 @@ def test_cuts_of_factor_graphs(seed, kind):
     assert best.score <= case.best + TOLERANCE <= best.score + best.gap + 2 * TOLERANCE
     assert best.exact or kind != (2, True)
     assert case.grid.score(best.labels.reshape(case.grid.shape)) == pytest.approx(best.score, abs=TOLERANCE)
+
+
+def test_auto_finds_what_moves_cannot_reach():
+    """Forbidden pairs may block every move from one allowed labelling to the next; narrow grids are then eliminated."""
+    unary = np.array([[[0, 0, 0], [-np.inf, 0, 0], [0, -np.inf, 0]]], dtype=float)
+    pairwise = np.array([[0, -np.inf, 0], [0, -np.inf, 0], [0, -np.inf, -np.inf]])
+    found = tw.Grid(unary, pairwise).argmax()
+    assert found.labels.tolist() == [[0, 2, 0]]
+    assert found.exact

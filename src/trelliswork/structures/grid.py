@@ -148,7 +148,7 @@ class Grid:
             label after the other take as many cells as make the score better, "swap" lets two exchange cells: no such
             move improves what they return. "qpbo" is roof duality for two labels and any pairs, and a search for what
             it leaves undecided. "auto": a cut where it is exact, "qpbo" for other pairs of two labels, "expansion" for
-            more labels.
+            more labels; elimination where forbidden pairs block all moves and the grid is narrow.
         start : array of labels, optional
             Where expansion, swap and qpbo begin: by default label 0 everywhere.
         rounds : int
@@ -170,15 +170,19 @@ class Grid:
             raise InvalidInput(f"method must be one of {', '.join(map(repr, _METHODS))}; found {method!r}.")
         begin = None if start is None else self._labels("start", start)
         rounds = min(checks.as_count("rounds", rounds), 2**40)
+        solver, chosen = _core.GridSolver(), method
         if method == "auto":
-            method = "expansion" if self.n_labels > 2 else "qpbo" if self._core.refused() else "cut"
-        if method == "cut":
+            chosen = "expansion" if self.n_labels > 2 else "qpbo" if self._core.refused() else "cut"
+        if chosen == "cut":
             return self._answer(self._cut())
-        solver = _core.GridSolver()
-        if method == "qpbo":
+        if chosen == "qpbo":
             self._require_two_labels('method="qpbo"')
-            return self._answer(solver.qpbo(self._core, begin, rounds))
-        return self._answer((solver.expansion if method == "expansion" else solver.swap)(self._core, begin, rounds))
+            found = solver.qpbo(self._core, begin, rounds)
+        else:
+            found = (solver.expansion if chosen == "expansion" else solver.swap)(self._core, begin, rounds)
+        if found[0] is None and method == "auto" and self.factor_graph().is_narrow():  # forbidden pairs block all moves
+            return self.kbest(1)[0]
+        return self._answer(found)
 
     def partial(self) -> PartialGrid:
         """Return what roof duality (QPBO) knows of two labels with any pairs: labels, -1 where it is undecided.
