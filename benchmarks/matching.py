@@ -75,12 +75,12 @@ def _further(scores: npt.NDArray[np.float64], k: int) -> Any:
 
 
 def further() -> None:
-    """The k best, as so many times the best."""
+    """The k best, as so many times the best; each by itself, so that both find their data in cache."""
     rows = []
     for n in (20, 50, 100, 200, 500):
         scores = np.random.default_rng(n).random((n, n))
         for k in (10, 100) if n != 100 else (2, 10, 100, 1000):
-            one, many = alternating(partial(_best, scores), partial(_further, scores, k))
+            (one,), (many,) = alternating(partial(_best, scores)), alternating(partial(_further, scores, k))
             rows.append([f"n={n}, k={k}", 1e6 * one, 1e6 * many, many / one, 1e6 * (many - one) / (k - 1)])
     head = ["size", "best", "k best", "times the best", "each further one"]
     print_table("Further matchings: microseconds", head, rows)

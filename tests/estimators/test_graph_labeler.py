@@ -691,3 +691,10 @@ def test_several_best_of_a_wide_graph_are_refused_without_advice_that_does_not_h
         warnings.simplefilter("ignore")  # scores of a perceptron are no log-probabilities
         with pytest.raises(InvalidInput, match=r"several best labellings\. Use predict"):
             labeler.predict_kbest(X, 2)
+
+
+@pytest.mark.parametrize("inference", ["auto", "cut"])
+def test_iterations_are_refused_where_nothing_is_searched(inference):
+    labeler = tw.GraphLabeler(inference=inference, search_iterations=5)
+    with pytest.raises(tw.InvalidInput, match="search_iterations does not go with inference"):
+        labeler.fit([(np.zeros((2, 1)), [(0, 1)], None)], [[0, 1]])

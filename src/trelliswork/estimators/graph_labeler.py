@@ -58,7 +58,7 @@ class GraphLabeler(LinearEstimator):
     labels : list, or dict of lists by type of node, optional
         The labels that there are; by default those that ``y`` has, by type, sorted.
     search_iterations : int, default 1000
-        The most iterations of an approximate search.
+        The most iterations of an approximate search. Another number is refused where ``inference`` does not search.
     time_limit : float, optional
         The most seconds that a search takes for one graph. What was found by then is the answer.
     min_count, hash_bits, combinations, patience, n_jobs, random_state, verbose
@@ -302,7 +302,10 @@ class GraphLabeler(LinearEstimator):
             raise InvalidInput("associative weights are symmetric already: leave one of the two options out.")
         if self.relaxed and self.inference not in ("trw", "ad3"):
             raise InvalidInput(f'relaxed answers come from inference="trw" or "ad3", not from {self.inference!r}.')
-        checks.as_count("search_iterations", self.search_iterations)
+        if checks.as_count("search_iterations", self.search_iterations) != 1000 and self.inference in ("auto", "cut"):
+            raise InvalidInput(
+                f"search_iterations does not go with inference={self.inference!r}, which does not search."
+            )
         if self.time_limit is not None:
             limit = self.time_limit
             if isinstance(limit, bool) or not isinstance(limit, (int, float)) or not 0 < limit < np.inf:
