@@ -18,7 +18,7 @@ SIDE_BY_SIDE = -n $(WORKERS) --dist worksteal
 test: $(VENV)/.built
 	$(BIN)/python -m pytest -q -m "not slow" $(SIDE_BY_SIDE)
 
-test-all: $(VENV)/.built
+test-all: $(VENV)/.extras
 	$(BIN)/python -m pytest -q $(SIDE_BY_SIDE)
 	TRELLISWORK_KERNELS=avx2 $(BIN)/python -m pytest -q -m "not slow" $(SIDE_BY_SIDE) tests/structures
 	TRELLISWORK_KERNELS=baseline $(BIN)/python -m pytest -q -m "not slow" $(SIDE_BY_SIDE) tests/structures
@@ -85,6 +85,12 @@ $(VENV)/.built: $(VENV)/bin/python $(CORE)
 
 $(VENV)/.lint: $(VENV)/.built
 	$(PIP) install "ruff>=0.8" "mypy>=1.13" "clang-format>=18"
+	touch $@
+
+# What the extras need, and what their tests and pages show them with. torch first: the file without CUDA where it can be had.
+$(VENV)/.extras: $(VENV)/.built
+	$(PIP) install "torch==2.13.0" || $(PIP) install torch
+	$(PIP) install pytorch-crf "spacy>=3.8" "pyarrow>=16" pandas polars duckdb datasets
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.built
