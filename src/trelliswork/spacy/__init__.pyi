@@ -1,0 +1,4 @@
+# Written by `make stubs` from __init__.py.
+from trelliswork.spacy.component import LabelerPipe as LabelerPipe
+
+__all__ = ["LabelerPipe"]
