@@ -23,6 +23,7 @@ ORDER = (
     "training",
     "evaluation",
     "estimators",
+    "spacy",
     "compat",
     "cli",
 )
