@@ -186,7 +186,7 @@ def test_tags_are_set(factory, target):
     space = {"tag": "_SP", "pos": "SPACE"}[target]
     wanted = [
         space if token.is_space else {"tag": f"{p}_", "pos": p}[target]
-        for token, p in zip(doc, "DET NOUN X VERB PUNCT".split(), strict=True)
+        for token, p in zip(doc, ["DET", "NOUN", "X", "VERB", "PUNCT"], strict=True)
     ]
     assert [getattr(token, f"{target}_") for token in doc] == wanted
     assert [token._.probability is None for token in doc] == [token.is_space for token in doc]
@@ -274,6 +274,15 @@ def test_two_of_them_in_one_pipeline():
     assert (
         nlp.config["training"]["score_weights"]["ents_f"] == nlp.config["training"]["score_weights"]["pos_acc"] == 0.5
     )
+
+
+def test_components_are_sourced_from_other_pipelines(names):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    copied = nlp.add_pipe("trelliswork", source=names, name="people")
+    assert nlp.pipe_names == ["sentencizer", "people"]
+    assert ents(nlp("Bo hums .")) == [("Bo", "PER")]
+    assert copied.labels == ("LOC", "PER")
 
 
 def test_several_processes_give_the_same(recipes):

@@ -123,12 +123,11 @@ class Entities:
     def write(self, doc: Doc, answer: Sequence[tuple[str, int, int, float | None]]) -> None:
         """Add the predicted entities; what was there and is not to be overwritten stays as it is."""
         declare(Span)
-        stays = not self.overwrite and _begins(doc)
-        kept, blocked = (doc.ents, _blocked(doc)) if stays else ((), [])
-        for span in () if stays else doc.ents:
-            doc.user_data.pop(("._.", _NAME, span.start_char, span.end_char), None)
+        kept, blocked = ([], []) if self.overwrite or not _begins(doc) else ([*doc.ents], _blocked(doc))
+        if self.overwrite:
+            _forget_probabilities(doc)
         taken = {i for span in (*kept, *blocked) for i in range(span.start, span.end)}
-        there = words(doc)
+        there = words(doc) if answer else []
         new = []
         for kind, start, stop, probability in answer:
             span = Span(doc, there[start], there[stop - 1] + 1, label=kind)
@@ -136,7 +135,7 @@ class Entities:
                 new.append(span)
                 if probability is not None:
                     span._.set(_NAME, probability)
-        doc.set_ents([*kept, *new], blocked=blocked, default="outside")
+        doc.set_ents(kept + new, blocked=blocked, default="outside")
 
     def _spelled(self, found: list[tuple[str, int, int]], outside: list[bool]) -> Labels:
         """Return labels of spans; what is neither in one nor known to be outside is None."""
@@ -239,12 +238,17 @@ def declare(kind: Any) -> None:
 
 def _begins(doc: Doc) -> bool:
     """Whether an entity or a blocked token is there."""
-    return any(token.ent_iob == 3 for token in doc)
+    return doc.has_annotation("ENT_IOB") and any([token.ent_iob == 3 for token in doc])
 
 
 def _blocked(doc: Doc) -> list[Span]:
     """Return the tokens in which no entity may be: those that begin one of no type."""
     return [doc[i : i + 1] for i, token in enumerate(doc) if token.ent_iob == 3 and not token.ent_type]
+
+
+def _forget_probabilities(doc: Doc) -> None:
+    for span in doc.ents:
+        doc.user_data.pop(("._.", _NAME, span.start_char, span.end_char), None)
 
 
 def _shifted(ents: Sequence[Span], there: list[int]) -> list[tuple[str, int, int]]:
