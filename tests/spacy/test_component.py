@@ -1,5 +1,6 @@
 """The component in a pipeline: what it writes into documents, what it leaves alone, and how it is moved about."""
 
+import functools
 import itertools
 import pickle
 import subprocess
@@ -11,6 +12,8 @@ import pytest
 pytest.importorskip("spacy.tokens", reason="spaCy is not installed (the extra `spacy`)")
 
 import spacy
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from spacy.tokens import Doc, DocBin, Span
 
 import trelliswork as tw
@@ -49,28 +52,61 @@ def test_entities_are_found_with_their_probabilities(scheme):
     assert nlp.get_pipe("trelliswork").labels == ("LOC", "PER")
 
 
-@pytest.mark.parametrize("scheme", ["BIO", "BILOU"])
-def test_probabilities_are_those_of_the_estimator_given_what_is_there(scheme):
+@functools.cache
+def valid(scheme, length):
+    """A pipeline whose model does not know all labels of the scheme, and all that it could say of so many words."""
     nlp = trained(scheme=scheme)
+    return nlp, list(labellings(nlp.get_pipe("trelliswork").labeler.classes_.tolist(), length, scheme))
+
+
+@st.composite
+def drawn(draw, length):
+    """Words, entities of types known and unknown, and blocked tokens."""
+    words = [draw(st.sampled_from(["Ann", "Lee", "Bo", "La", "Rochelle", "hums", "Aix", "xyz"])) for _ in range(length)]
+    spans = []
+    for i in range(length):
+        kind, goes_on = draw(st.sampled_from(["", "PER", "LOC", "ODD", "blocked"])), draw(st.booleans())
+        if goes_on and spans and kind == spans[-1][0]:
+            spans[-1] = (kind, spans[-1][1], i + 1)
+        else:
+            spans.append((kind, i, i + 1))
+    entities = {span for span in spans if span[0] not in ("", "blocked")}
+    return words, entities, {i for kind, start, stop in spans if kind == "blocked" for i in range(start, stop)}
+
+
+def spelled(labels, scheme):
+    return {tuple(span) for span in tw.corpora.spans(labels, scheme)}
+
+
+@pytest.mark.filterwarnings("ignore::trelliswork.errors.UnknownAttributes")
+@settings(max_examples=60)
+@given(st.integers(1, 4).flatmap(drawn), st.sampled_from(SCHEMES))
+def test_what_is_predicted_is_the_best_of_all_that_goes_with_what_is_there(given, scheme):
+    words, entities, blocked = given
+    nlp, possible = valid(scheme, len(words))
     pipe = nlp.get_pipe("trelliswork")
-    doc = nlp.make_doc("Ann Lee hums Aix")
-    doc.set_ents([Span(doc, 3, 4, label="PER")])
-    (x,) = pipe.tokens([doc])
-    classes = pipe.labeler.classes_.tolist()
-    single = {"BIO": "B-PER", "BILOU": "U-PER"}[scheme]
-    possible = [labels for labels in labellings(classes, 4, scheme) if labels[3] == single]
-    log_probs = pipe.labeler.log_prob([x] * len(possible), possible)
-    shares = np.exp(log_probs - np.logaddexp.reduce(log_probs))
-    found = nlp(doc)
-    assert ents(found)[-1] == ("Aix", "PER")
-    assert found.ents[-1]._.probability is None, "it was not predicted"
-    assert len(found.ents) > 1
-    for ent in found.ents[:-1]:
-        wanted = tw.corpora.Span(ent.label_, ent.start, ent.end)
-        expected = sum(
-            p for labels, p in zip(possible, shares, strict=True) if wanted in tw.corpora.spans(labels, scheme)
-        )
-        np.testing.assert_allclose(ent._.probability, expected, rtol=1e-9)
+    doc = Doc(nlp.vocab, words=words)
+    there = [Span(doc, start, stop, label=kind) for kind, start, stop in entities]
+    doc.set_ents(there, blocked=[doc[i : i + 1] for i in blocked], default="missing")
+
+    labels_of = [set(tw.corpora.labels_from_spans([span], len(words), scheme)) for span in entities]
+    sayable = {span for span, own in zip(entities, labels_of, strict=True) if own <= set(pipe.labeler.classes_)}
+    shut = blocked | {i for _, start, stop in entities - sayable for i in range(start, stop)}
+    going = [
+        labels for labels in possible if sayable <= spelled(labels, scheme) and all(labels[i] == "O" for i in shut)
+    ]
+    scores = pipe.labeler.log_prob(pipe.tokens([doc]) * len(going), going)
+    best = [spelled(labels, scheme) for labels, score in zip(going, scores, strict=True) if score > max(scores) - 1e-9]
+
+    after = nlp(doc)
+    found = {(ent.label_, ent.start, ent.end): ent._.probability for ent in after.ents}
+    assert set(found) in [entities | spans for spans in best]
+    assert {span for span, probability in found.items() if probability is None} == entities
+    shares = np.exp(scores - np.logaddexp.reduce(scores))
+    for span in set(found) - entities:
+        expected = sum(share for labels, share in zip(going, shares, strict=True) if span in spelled(labels, scheme))
+        np.testing.assert_allclose(found[span], expected, rtol=1e-9, atol=1e-12)
+    assert all(after[i].ent_iob == 3 and not after[i].ent_type for i in blocked)
 
 
 def test_the_best_that_goes_with_what_is_there_is_predicted(names):

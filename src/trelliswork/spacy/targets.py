@@ -108,10 +108,12 @@ class Entities:
         if self.overwrite or not _begins(doc):
             return None
         there, blocked = words(doc), {span.start for span in _blocked(doc)}
-        labels = self._spelled(_shifted(doc.ents, there), [i in blocked for i in there])
-        known = [label if label is None or label in classes else "O" for label in labels]
-        limits = [{label} if isinstance(label, str) else label for label in self._closed(known, classes)]
-        return [None if limit == {"O"} and "O" not in classes else limit for limit in limits]
+        found = _shifted(doc.ents, there)
+        known = [span for span in found if self._can_spell(span, set(classes))]
+        free = {t for _, start, stop in set(found).difference(known) for t in range(start, stop)}
+        outside = [(t in free or i in blocked) and "O" in classes for t, i in enumerate(there)]
+        closed = self._closed(self._spelled(known, outside), classes)
+        return [{label} if isinstance(label, str) else label for label in closed]
 
     def ask(self, labeler: Any, X: Sequence[Any], limits: Any, probabilities: bool) -> list[Any]:
         """Return (type, start, stop, probability) of the entities of each document."""
@@ -141,6 +143,10 @@ class Entities:
         """Return labels of spans; what is neither in one nor known to be outside is None."""
         labels: Labels = labels_from_spans(found, len(outside), self.scheme.names[0])
         return [None if label == "O" and not known else label for label, known in zip(labels, outside, strict=True)]
+
+    def _can_spell(self, span: tuple[str, int, int], classes: set[str]) -> bool:
+        kind, start, stop = span
+        return classes.issuperset(labels_from_spans([(kind, 0, stop - start)], stop - start, self.scheme.names[0]))
 
     def _closed(self, labels: Labels, classes: Collection[str]) -> Labels:
         out = list(labels)
