@@ -10,6 +10,8 @@ EXTRAS = {
     "docs/spacy.md": "spacy",
     "src/trelliswork/arrow": "pyarrow",
     "docs/arrow.md": "pyarrow",
+    "src/trelliswork/serving": "starlette",
+    "docs/serving.md": "starlette",
 }
 
 

@@ -25,6 +25,7 @@ ORDER = (
     "estimators",
     "spacy",
     "compat",
+    "serving",
     "cli",
 )
 

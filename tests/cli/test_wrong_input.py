@@ -111,6 +111,7 @@ OPTIONS = {
     "convert": "{good} -",
     "demo": "pictures",
     "bench": "",
+    "serve": "{model}",
 }
 WRONG = {
     "train": [
@@ -183,6 +184,7 @@ WRONG = {
         "--encoding klingon",
         "--no-header",
     ],
+    "serve": ["--port 99999", "--port http", "--workers 0", "--timeout 0", "--max-k 0", "--max-bytes -1"],
     "demo": ["{model}"],
     "bench": ["--jobs 0", "--jobs two"],
 }

@@ -32,6 +32,7 @@ VERBS = {
     "cv": "Cross-validate learners and their parameters.",
     "inspect": "Show what is in a model: labels, transitions, weights; explain a token.",
     "convert": "Rewrite a corpus in another format or label scheme, or a model in fewer bytes.",
+    "serve": "Serve a model over HTTP, with a page to look at its answers.",
     "demo": "Train on the corpora that ship with the library, tag fresh lines, parse.",
     "bench": "Time this library beside the peers that are installed.",
 }
