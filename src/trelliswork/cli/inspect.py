@@ -13,7 +13,7 @@ from trelliswork.cli.reading import Layout, layout_options, read_sentences
 from trelliswork.cli.trees import TreeTask, task_of
 from trelliswork.errors import InvalidInput
 
-__all__ = ["command", "described", "explained"]
+__all__ = ["command", "described", "explained", "write_report"]
 
 
 @click.command(
@@ -32,6 +32,8 @@ __all__ = ["command", "described", "explained"]
 @click.option("--explain", metavar="FILE", help='Explain the sentences of this file ("-": standard input).')
 @click.option("--token", metavar="WORD|N", help="Explain this token only: a word, or its position from 0.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--html", metavar="FILE", help="Write a report about the model, one HTML file.")
+@click.option("--gold", metavar="FILE", help="For the report: a labelled file on which calibration is measured.")
 @no_mmap_option
 @layout_options(labels=False)
 def command(
@@ -42,6 +44,8 @@ def command(
     explain: str | None,
     token: str | None,
     as_json: bool,
+    html: str | None,
+    gold: str | None,
     mmap: bool,
     layout: Layout,
 ) -> None:
@@ -49,6 +53,15 @@ def command(
 
     In --sentence, tokens are parted by spaces; the columns of a token by slashes, if the model was trained on several.
     """
+    if html is not None:
+        if as_json or sentence is not None or explain is not None or token is not None:
+            raise click.UsageError(
+                "--html writes a report about the model: leave out --json, --sentence, --explain and --token."
+            )
+        write_report(model, html, gold, top, labels, mmap, layout)
+        return
+    if gold is not None:
+        raise click.UsageError("--gold is for the report: say --html FILE, too.")
     if sentence is None and explain is None:
         facts = described(model, top, labels, mmap)
         click.echo(json.dumps(facts, ensure_ascii=False) if as_json else _text_of(facts))
@@ -86,6 +99,36 @@ def described(model: str, top: int = 8, labels: tuple[str, ...] = (), mmap: bool
         if label not in known:
             raise InvalidInput(f"--label {label}: the labels of {model} are {', '.join(known)}.")
     return _facts(model, len(data), estimator, top, labels)
+
+
+def write_report(
+    model: str,
+    target: str,
+    gold: str | None = None,
+    top: int = 8,
+    labels: tuple[str, ...] = (),
+    mmap: bool = True,
+    layout: Layout | None = None,
+) -> None:
+    """Write a page about a model: labels, transitions, strongest attributes, learning curve, calibration.
+
+    Parameters
+    ----------
+    model, top, labels, mmap
+        As for `described`.
+    target : str
+        The path of the page.
+    gold : str, optional
+        A labelled file, on which calibration is measured.
+    layout : Layout, optional
+        How that file is laid out.
+    """
+    from trelliswork.atomic_files import replacing
+    from trelliswork.cli.report import report
+
+    text = report(opened_model(model, None, mmap)[0], described(model, top, labels, mmap), gold, layout)
+    with replacing(target) as file:
+        file.write(text.encode())
 
 
 def _facts(model: str, size: int, estimator: Any, top: int, labels: tuple[str, ...]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -131,6 +132,21 @@ class Explanation:
 
     def __str__(self) -> str:
         return self.text()
+
+    def _repr_html_(self, top: int = 8) -> str:
+        """Return the labels for a notebook, each with what speaks for and against it."""
+        from trelliswork.plots.html import bars
+
+        parts = []
+        for t, (token, label) in enumerate(zip(self.tokens, self.labels, strict=True)):
+            probability = self.marginals[t, self._number[label]]
+            found = [
+                (c.attribute if c.attribute is not None else f"after {c.previous}", c.value)
+                for c in self.contributions(t)[:top]
+            ]
+            head = f"{escape(_shown(token))}: <b>{escape(label)}</b> {probability:.3f}"
+            parts.append(f"<details><summary>{head}</summary>{bars(found)}</details>")
+        return "".join(parts)
 
 
 def explained(model: TrainedModel, source: _core.Source, tokens: Sequence[Any]) -> Explanation:

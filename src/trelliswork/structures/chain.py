@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from html import escape
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from trelliswork import _core
-from trelliswork.errors import InvalidInput
+from trelliswork.errors import InvalidInput, Unsatisfiable
 from trelliswork.structures import checks
 from trelliswork.structures.batch import ChainBatch
 from trelliswork.structures.checks import FloatArray, LabelArray
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from trelliswork.structures.formulations import Formulation
 
 __all__ = ["Chain"]
+
+
+_MOST_SHOWN = 60  # positions or labels, in a notebook
 
 
 class Chain(BareScores[Labeling]):
@@ -93,6 +97,24 @@ class Chain(BareScores[Labeling]):
 
     def __repr__(self) -> str:
         return f"Chain({self.n_positions} positions, {self.n_labels} labels)"
+
+    def _repr_html_(self) -> str:
+        """Return the trellis for a notebook: probabilities of labels by position, the best path with a rim."""
+        if not self.n_positions or max(self.n_positions, self.n_labels) > _MOST_SHOWN:
+            return f"<code>{escape(repr(self))}</code>"
+        from trelliswork.plots.html import heat_map
+
+        try:
+            best, table = self.argmax().labels, self.marginals()
+        except Unsatisfiable as error:
+            return f"<code>{escape(repr(self))}</code>: {escape(str(error))}"
+        return heat_map(
+            table.T,
+            [str(k) for k in range(self.n_labels)],
+            [str(t) for t in range(self.n_positions)],
+            marked={(int(k), t) for t, k in enumerate(best)},
+            caption=f"{self!r}: marginals",
+        )
 
     @property
     def n_positions(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from html import escape
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from trelliswork.structures.formulations import Formulation
 
 __all__ = ["DependencyTree"]
+
+
+_MOST_SHOWN = 100  # words, in a notebook
 
 
 class DependencyTree(PartScores[Tree]):
@@ -160,6 +164,19 @@ class DependencyTree(PartScores[Tree]):
         labels = "" if self.labels is None else f", {self.n_labels} labels"
         second = "".join(f", {name}" for name in ("siblings", "grandparents") if getattr(self, name) is not None)
         return f"DependencyTree({self.n_words} words{labels}{second}{kinds})"
+
+    def _repr_html_(self) -> str:
+        """Return the best tree for a notebook: arcs above the numbers of its words."""
+        if not 0 < self.n_words <= _MOST_SHOWN:
+            return f"<code>{escape(repr(self))}</code>"
+        from trelliswork.plots.trees import arcs_svg
+
+        try:
+            best = self.argmax()
+        except Unsatisfiable as error:
+            return f"<code>{escape(repr(self))}</code>: {escape(str(error))}"
+        names = None if best.labels is None else [str(k) for k in best.labels]
+        return arcs_svg([str(m) for m in range(1, self.n_words + 1)], best.heads.tolist(), names)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (
