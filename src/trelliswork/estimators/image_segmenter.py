@@ -53,7 +53,7 @@ class ImageSegmenter(LinearEstimator):
         negative: with two labels the best labelling is then exact, by a minimum cut. False: a weight for each two
         labels, of any sign.
     contrast : bool or float, default True
-        Whether a pair sees how different the two cells are: exp(-|difference|^2 / (2 sigma^2)) (Boykov & Jolly 2001).
+        Whether a pair sees how different its cells are: ``exp(-|difference|^2 / (2 sigma^2))`` (Boykov & Jolly 2001).
         True takes sigma from the training pictures; a number is sigma. Colours are compared from 0 to 1 where they
         are whole numbers, maps after they were standardised.
     position : bool, default False

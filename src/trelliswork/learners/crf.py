@@ -85,9 +85,9 @@ class CRF(Parameters):
         ``l1 > 0``, where the last per mille of the objective takes hundreds of iterations and hardly changes a
         prediction; else it is 0, which switches the rule off.
 
-    See Also
-    --------
-    docs/training.md : what each solver is for, and how many passes over the data it takes.
+    Notes
+    -----
+    The page "Training" (docs/training.md) says what each solver is for, and how many passes over the data it takes.
 
     Examples
     --------

@@ -58,9 +58,9 @@ class MEMM(CRF):
         Stop as well when the objective has fallen by less than ``delta`` of itself in ``period`` iterations; as for
         `CRF`.
 
-    See Also
-    --------
-    docs/label_bias.md : an example that this model gets wrong and a CRF gets right.
+    Notes
+    -----
+    The page "Label bias" (docs/label_bias.md) has an example that this model gets wrong and a CRF gets right.
 
     Examples
     --------

@@ -34,7 +34,7 @@ _MOST_TO_EXPLAIN = 30.0  # seconds to look for constraints that clash, where no 
 
 
 class Program:
-    """The variables z that maximise ``objective . z`` under linear constraints (Daumé 2017, eq. 17.32).
+    """The variables z that maximise ``objective @ z`` under linear constraints (Daumé 2017, eq. 17.32).
 
     Variables are binary unless said otherwise. A program never changes: `subject_to` and its shorthands return a new
     one. Among solutions of equal score the solver chooses; it chooses the same one every time.

@@ -284,7 +284,7 @@ class Structure:
         checked_about(self, X, Y).ask(np.random.default_rng(random_state))
 
     def score(self, x: Any, y: Any, weights: FloatArray) -> float:
-        """Return the score of an output, ``weights . features(x, y)``."""
+        """Return the score of an output, ``weights @ features(x, y)``."""
         place = f"{type(self).__name__}.features(x, y)"
         vector = vector_of(self.features(x, y), int(self.n_features), lambda: place)
         return vector.dot(np.asarray(weights, dtype=np.float64))[0]

@@ -1,0 +1,56 @@
+"""How Sphinx makes the site of these pages: `make docs`."""
+
+from importlib.util import find_spec
+
+import trelliswork
+
+project = "trelliswork"
+author = "The trelliswork developers"
+release = version = trelliswork.__version__
+copyright = author
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
+    "sphinx.ext.viewcode",
+    "numpydoc",
+    "sphinx_copybutton",
+]
+root_doc = "index"
+exclude_patterns = ["_build", "reference/generated/README.md"]
+html_theme = "furo"
+html_title = "trelliswork"
+html_static_path = []
+html_theme_options = {"navigation_with_keys": True}
+
+myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_heading_anchors = 4
+nb_execution_mode = "off"  # the tests execute notebooks; the site shows what is in them
+nb_merge_streams = True
+
+autosummary_generate = True
+autodoc_default_options = {"members": True, "inherited-members": True, "show-inheritance": True}
+autodoc_mock_imports = [
+    name for name in ("torch", "spacy", "pyarrow", "pyspark", "starlette", "uvicorn", "msgspec") if find_spec(name) is None
+]
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+# Links within these pages are checked by every build (-W); those to elsewhere by `make linkcheck`, where there is a network.
+intersphinx_mapping = {}
+linkcheck_timeout = 10
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+suppress_warnings = ["myst.header"]
+
+
+def setup(app):  # noqa: D103
+    import sys
+    from pathlib import Path
+
+    sys.path.insert(0, str(Path(__file__).parent))
+    from reference_pages import write_pages
+
+    write_pages(Path(__file__).parent / "reference")

@@ -1,0 +1,54 @@
+"""The pages of the reference, written anew from the lists of public names whenever the site is built."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from types import ModuleType
+
+# Page -> its title, what it is about, the package, and the folders of its names ("" is all of them).
+PAGES = {
+    "structures": ("Structures", "Bare scores in, answers out.", "trelliswork", ("structures",)),
+    "estimators": ("Estimators", "What a person uses: `fit`, `predict`, `save`.", "trelliswork", ("estimators",)),
+    "learners": (
+        "Learners",
+        "Training algorithms. Each is given to an estimator, as an object or by its name.",
+        "trelliswork",
+        ("learners", "training"),
+    ),
+    "features": (
+        "Features, labels and errors",
+        "From an input to attributes; what labels may follow each other; what can go wrong.",
+        "trelliswork",
+        ("features", "labels", "models", "errors"),
+    ),
+    "corpora": ("Corpora", "Reading and writing labelled text.", "trelliswork.corpora", ("",)),
+    "evaluation": ("Evaluation", "How good an answer is, and how sure one can be.", "trelliswork.evaluation", ("",)),
+    "plots": ("Pictures", "Drawings of arrays, trees and graphs.", "trelliswork.plots", ("",)),
+    "serving": ("Serving", "A model behind HTTP.", "trelliswork.serving", ("",)),
+}
+HEAD = "# {}\n\n{}\n\n```{{eval-rst}}\n.. currentmodule:: {}\n\n.. autosummary::\n   :toctree: generated\n   :nosignatures:\n\n"
+
+
+def write_pages(folder: Path) -> None:
+    """Write every page, and one that lists them."""
+    folder.mkdir(exist_ok=True)
+    for page, (title, about, package, folders) in PAGES.items():
+        names = "".join(f"   {name}\n" for name in public_names(package, folders))
+        (folder / f"{page}.md").write_text(f"{HEAD.format(title, about, package)}{names}```\n")
+    rows = "\n".join(PAGES)
+    (folder / "index.md").write_text(
+        f"# Reference\n\nEvery public name, from its docstring.\n\n```{{toctree}}\n:maxdepth: 1\n{rows}\n```\n"
+    )
+
+
+def public_names(package: str, folders: tuple[str, ...]) -> list[str]:
+    """Return the classes and functions of a package whose homes are in some folders."""
+    module = importlib.import_module(package)
+    homes = vars(module).get("_HOMES", {package.partition(".")[2]: module.__all__})
+    return sorted(
+        name
+        for home, names in homes.items()
+        for name in names
+        if home.startswith(folders) and not isinstance(getattr(module, name), ModuleType)
+    )
