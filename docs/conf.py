@@ -13,7 +13,6 @@ extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.intersphinx",
     "sphinx.ext.viewcode",
     "numpydoc",
     "sphinx_copybutton",
@@ -32,21 +31,20 @@ nb_merge_streams = True
 
 autosummary_generate = True
 autodoc_default_options = {"members": True, "inherited-members": True, "show-inheritance": True}
-autodoc_mock_imports = [
-    name for name in ("torch", "spacy", "pyarrow", "pyspark", "starlette", "uvicorn", "msgspec") if find_spec(name) is None
-]
+EXTRAS = ("torch", "spacy", "pyarrow", "pyspark", "starlette", "uvicorn", "msgspec", "prometheus_client")
+autodoc_mock_imports = [name for name in EXTRAS if find_spec(name) is None]
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
-# Links within these pages are checked by every build (-W); those to elsewhere by `make linkcheck`, where there is a network.
-intersphinx_mapping = {}
+# Links within these pages are checked by every build (-W), those to elsewhere by `make linkcheck`, if there is a network.
 linkcheck_timeout = 10
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 suppress_warnings = ["myst.header"]
 
 
-def setup(app):  # noqa: D103
+def setup(app):
+    """Write the pages of the reference first."""
     import sys
     from pathlib import Path
 

@@ -27,7 +27,18 @@ PAGES = {
     "plots": ("Pictures", "Drawings of arrays, trees and graphs.", "trelliswork.plots", ("",)),
     "serving": ("Serving", "A model behind HTTP.", "trelliswork.serving", ("",)),
 }
-HEAD = "# {}\n\n{}\n\n```{{eval-rst}}\n.. currentmodule:: {}\n\n.. autosummary::\n   :toctree: generated\n   :nosignatures:\n\n"
+HEAD = """# {}
+
+{}
+
+```{{eval-rst}}
+.. currentmodule:: {}
+
+.. autosummary::
+   :toctree: generated
+   :nosignatures:
+
+"""
 
 
 def write_pages(folder: Path) -> None:

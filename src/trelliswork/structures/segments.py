@@ -141,7 +141,7 @@ class SegmentChain(PartScores[Segmentation]):
         return np.arange(self.segment_scores.size, dtype=np.int64).reshape(self.segment_scores.shape)
 
     def segment_probability(self, start: int, stop: int, label: int) -> float:
-        """Return the probability that positions from ``start`` up to, and without, ``stop`` are one segment of ``label``."""
+        """Return the probability that positions from ``start`` to before ``stop`` are one segment of ``label``."""
         (segment,) = self._checked_segments([(start, stop, label)], partial=True)
         length = segment[1] - segment[0]
         return float(self.segment_marginals()[segment[0], length - 1, segment[2]]) if length <= self.longest else 0.0
