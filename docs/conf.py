@@ -36,7 +36,7 @@ autodoc_mock_imports = [name for name in EXTRAS if find_spec(name) is None]
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
-# Links within these pages are checked by every build (-W), those to elsewhere by `make linkcheck`, if there is a network.
+# Links within these pages are checked by every build (-W), those to elsewhere by `make linkcheck`.
 linkcheck_timeout = 10
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True

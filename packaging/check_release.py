@@ -1,9 +1,9 @@
-"""Check the archives of a release: their form, their binary, their types, and that the wheel works where nothing else is.
+"""Check the archives of a release: form, binary, types, and that the wheel works where nothing else is.
 
     python packaging/check_release.py dist        (`make release` builds first)
 
-The wheel is repaired for manylinux by auditwheel, checked by twine, its stubs by stubtest; then it is installed in a new
-environment whose PATH has no compiler, imported, asked for its version, and the demonstration is run.
+The wheel is repaired for manylinux by auditwheel, checked by twine, its stubs by stubtest; then it is installed in a
+new environment whose PATH has no compiler, imported, asked for its version, and the demonstration is run.
 """
 
 from __future__ import annotations
