@@ -14,14 +14,7 @@ EXTRAS = {
     "docs/serving.md": "starlette",
 }
 
-
-def installed(package):
-    """Whether a package is there; a folder of tests that is named after it, on the path of a worker, is not it."""
-    found = find_spec(package)
-    return found is not None and found.origin is not None
-
-
-left_out = {path: package for path, package in EXTRAS.items() if not installed(package)}
+left_out = {path: package for path, package in EXTRAS.items() if find_spec(package) is None}
 collect_ignore = list(left_out)
 
 

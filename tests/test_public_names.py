@@ -14,7 +14,16 @@ from trelliswork.lazy import stub_of
 from trelliswork.learners.aliases import OF_THE_LABELER
 
 PACKAGES = ["trelliswork", "trelliswork.corpora", "trelliswork.evaluation", "trelliswork.estimators"]
-EXTRAS = {"pyarrow", "spacy", "torch"}  # what some modules need, and not everybody has
+EXTRAS = {
+    "msgspec",
+    "prometheus_client",
+    "pyarrow",
+    "pyspark",
+    "spacy",
+    "starlette",
+    "torch",
+    "uvicorn",
+}  # what some modules need, and not everybody has
 MODULES = {"active", "corpora", "evaluation", "factors", "models", "plots", "semirings"}
 
 

@@ -8,7 +8,7 @@
 ``labels.py``         what a model that labels tokens answers
 ``trees.py``          what a parser answers
 ``limits.py``         how much one request may cost, and the threads in which long ones are answered
-``application.py``    routes: from a request to an answer or an error
+``asgi.py``           routes: from a request to an answer or an error
 ``description.py``    the OpenAPI description and its page, made from ``requests.py``
 ``connections.py``    connections that are closed when their client is too slow
 ``page/``             the page, without a resource from outside
@@ -18,7 +18,7 @@
 from trelliswork.lazy import attach
 
 _HOMES = {
-    "serving.application": ("application", "serve"),
+    "serving.asgi": ("application", "serve"),
     "serving.limits": ("Limits",),
 }
 __getattr__, __dir__, __all__ = attach(__name__, _HOMES)

@@ -150,7 +150,7 @@ def serve(
     os.environ[_SETTINGS] = msgspec.json.encode(
         {"model": os.fspath(model), "limits": vars(limits), "hosts": hosts}
     ).decode()
-    uvicorn.run("trelliswork.serving.application:_of_worker", factory=True, workers=workers, **common)
+    uvicorn.run("trelliswork.serving.asgi:_of_worker", factory=True, workers=workers, **common)
 
 
 _SETTINGS = "TRELLISWORK_SERVING"
