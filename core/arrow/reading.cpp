@@ -546,6 +546,27 @@ Tokens listed_tokens(std::span<const Slice> columns, std::size_t first, Limit li
     return gatherer.finish();
 }
 
+Columns joined(const std::vector<const Columns*>& all) {
+    Columns out;
+    std::string text;
+    for (const Columns* columns : all) {
+        if (columns->n_rows() > 0 && out.n_rows() > 0 && columns->n_columns != out.n_columns)
+            fail("the tokens have different numbers of columns");
+        if (columns->n_rows() > 0) out.n_columns = columns->n_columns;
+        if (text.size() + columns->text.size() >= std::numeric_limits<std::uint32_t>::max())
+            fail("there are more than 4 GiB of text. Hand it over in parts.");
+        const auto shift = static_cast<std::uint32_t>(text.size());
+        const std::size_t n_before = out.starts.back();
+        text.append(columns->text);
+        for (const Columns::Place& cell : columns->cells) out.cells.push_back({cell.begin + shift, cell.size});
+        for (std::size_t i = 0; i < columns->n_sequences(); ++i) out.starts.push_back(n_before + columns->starts[i + 1]);
+    }
+    const auto held = std::make_shared<const std::string>(std::move(text));
+    out.text = *held;
+    out.owner = held;
+    return out;
+}
+
 Tokens cut_tokens(const Slice& column, std::size_t first, Limit limit, std::span<const std::uint8_t> classes) {
     if (kind_of(*column.schema) != Kind::kText) fail("expected text");
     if (classes.size() != kCodePoints) fail("expected a class for every character");

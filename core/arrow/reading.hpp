@@ -71,6 +71,9 @@ struct Tokens {
 // Tokens from lists of text, a column of tokens for each. Null tokens are refused unless `keep_nulls`.
 Tokens listed_tokens(std::span<const Slice> columns, std::size_t first, Limit limit, bool keep_nulls);
 
+// All sequences, one after the other; the text is copied. All have as many columns, unless they have no rows.
+Columns joined(const std::vector<const Columns*>& all);
+
 // What characters are to a tokenizer.
 enum class Character : std::uint8_t { kWord, kSpace, kMark, kEmoji, kJoiner };
 

@@ -1,5 +1,8 @@
 // Arrow's C interfaces at the border with Python: capsules in (`__arrow_c_stream__`, `__arrow_c_array__`), capsules out.
+#include <nanobind/stl/unique_ptr.h>
+
 #include <cerrno>
+#include <cstring>
 #include <exception>
 
 #include "../arrow/reading.hpp"
@@ -341,12 +344,6 @@ void bind_arrow(nb::module_& m) {
         .def("array", &OwnColumn::array, "Its values as a capsule.");
     nb::class_<LentBatch>(m, "ArrowBatch", "Rows that somebody lent, until nobody looks at them any more.")
         .def_prop_ro("n_rows", [](const LentBatch& self) { return self.batch->n_rows(); })
-        .def(
-            "same_type",
-            [](const LentBatch& self, const LentBatch& other) {
-                return arrow::same_type(self.batch->schema(), other.batch->schema());
-            },
-            nb::arg("other"))
         .def("lists", &LentBatch::lists, nb::arg("columns"), nb::arg("first"), nb::arg("rows"), nb::arg("bytes"),
              nb::arg("keep_nulls") = false,
              "Tokens of lists of text: columns, which rows are valid (None: all), no places, which tokens are null.")
@@ -367,6 +364,10 @@ void bind_arrow(nb::module_& m) {
     nb::class_<LentStream>(m, "ArrowStream", "What an object with __arrow_c_stream__ or __arrow_c_array__ offers.")
         .def(nb::init<nb::handle>(), nb::arg("offered"))
         .def("next", &LentStream::next, nb::sig("def next(self) -> ArrowBatch | None"))
+        .def(
+            "same_type",
+            [](const LentStream& self, const LentStream& other) { return arrow::same_type(self.type(), other.type()); },
+            nb::arg("other"))
         .def_prop_ro("is_table", [](const LentStream& self) { return arrow::is_table(self.type()); })
         .def_prop_ro(
             "names", [](const LentStream& self) { return column_names(self.type()); },
@@ -381,6 +382,15 @@ void bind_arrow(nb::module_& m) {
             "column", [](const LentStream& self, std::size_t i) { return OwnColumn{self.column(i)}; }, nb::arg("i"),
             "The type of a column without rows.");
 
+    m.def(
+        "joined_columns",
+        [](const nb::list& all) {
+            std::vector<const Columns*> parts;
+            for (const nb::handle one : all) parts.push_back(&nb::cast<const Columns&>(one));
+            const Unlocked unlocked;
+            return std::make_unique<Columns>(arrow::joined(parts));
+        },
+        nb::arg("all"), nb::sig("def joined_columns(all: list[Columns]) -> Columns"), "All sequences, one after the other.");
     m.def(
         "arrow_numbers", [](const Vector& values) { return OwnColumn{Column::numbers(std::span(values.data(), values.size()))}; },
         nb::arg("values"));
