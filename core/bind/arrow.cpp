@@ -288,9 +288,10 @@ struct Batches {
             work();
             return 0;
         } catch (nb::python_error& raised) {
+            const int code = failed(raised);
             // Who asked us cannot pass it on. So an interrupt is asked for again: it is raised when Python has control.
             if (raised.matches(PyExc_KeyboardInterrupt)) PyErr_SetInterrupt();
-            return failed(raised);
+            return code;
         } catch (const std::exception& raised) {
             return failed(raised);
         }

@@ -330,8 +330,8 @@ class HMM(SavesModel, Estimator):
     @snapshot
     def score(self, X: Sequences, y: LabelLists) -> float:
         """Return the share of tokens whose predicted label is the one in ``y``; tokens labelled None are left out."""
-        sequences = checked_sequences(X)
-        gold = [label for labels in checked_labels(y, sequences) for label in labels]
+        sequences = checked_sequences(arrow_tokens(X))
+        gold = [label for labels in checked_labels(arrow_labels(y), sequences) for label in labels]
         guesses = [label for labels in self.predict(sequences) for label in labels]
         right = [guess == label for guess, label in zip(guesses, gold, strict=True) if label is not None]
         if not right:
