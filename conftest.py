@@ -9,7 +9,7 @@ EXTRAS = {
     "src/trelliswork/spacy": "spacy",
     "docs/spacy.md": "spacy",
     "src/trelliswork/arrow": "pyarrow",
-    "docs/arrow.md": "pyarrow",
+    "docs/arrow.md": "pyarrow pandas polars duckdb datasets",
     "src/trelliswork/serving": "starlette",
     "docs/serving.md": "starlette",
 }
@@ -21,7 +21,8 @@ def installed(package):
     return found is not None and found.origin is not None
 
 
-left_out = {path: package for path, package in EXTRAS.items() if not installed(package)}
+lacking = {path: [name for name in needed.split() if not installed(name)] for path, needed in EXTRAS.items()}
+left_out = {path: names[0] for path, names in lacking.items() if names}
 collect_ignore = list(left_out)
 
 

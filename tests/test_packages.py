@@ -24,6 +24,7 @@ ORDER = (
     "evaluation",
     "estimators",
     "spacy",
+    "arrow",
     "compat",
     "serving",
     "cli",

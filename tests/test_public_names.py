@@ -13,9 +13,15 @@ import trelliswork
 from trelliswork.lazy import stub_of
 from trelliswork.learners.aliases import OF_THE_LABELER
 
-PACKAGES = ["trelliswork", "trelliswork.corpora", "trelliswork.evaluation", "trelliswork.estimators"]
+PACKAGES = [
+    "trelliswork",
+    "trelliswork.arrow",
+    "trelliswork.corpora",
+    "trelliswork.evaluation",
+    "trelliswork.estimators",
+]
 EXTRAS = {"pyarrow", "spacy", "torch"}  # what some modules need, and not everybody has
-MODULES = {"active", "corpora", "evaluation", "factors", "models", "plots", "semirings"}
+MODULES = {"active", "arrow", "corpora", "evaluation", "factors", "models", "plots", "semirings"}
 
 
 @pytest.mark.parametrize("name", PACKAGES)

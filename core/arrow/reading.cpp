@@ -57,13 +57,34 @@ bool is_list(const ArrowSchema& schema) {
 }
 
 std::string plain_name(std::string_view format) {
-    static constexpr std::pair<std::string_view, const char*> kNames[] = {
-        {"n", "null"},    {"b", "bool"},         {"c", "int8"},      {"C", "uint8"},        {"s", "int16"},
-        {"S", "uint16"},  {"i", "int32"},        {"I", "uint32"},    {"l", "int64"},        {"L", "uint64"},
-        {"e", "float16"}, {"f", "float"},        {"g", "double"},    {"z", "binary"},       {"Z", "large_binary"},
-        {"u", "string"},  {"U", "large_string"}, {"tdD", "date32"},  {"vz", "binary_view"}, {"vu", "string_view"},
-        {"+s", "struct"}, {"+m", "map"},         {"tdm", "date64"},  {"+l", "list"},        {"+L", "large_list"},
-        {"+vl", "list_view"}, {"+vL", "large_list_view"}, {"+r", "run_end_encoded"}};
+    static constexpr std::pair<std::string_view, const char*> kNames[] = {{"n", "null"},
+                                                                          {"b", "bool"},
+                                                                          {"c", "int8"},
+                                                                          {"C", "uint8"},
+                                                                          {"s", "int16"},
+                                                                          {"S", "uint16"},
+                                                                          {"i", "int32"},
+                                                                          {"I", "uint32"},
+                                                                          {"l", "int64"},
+                                                                          {"L", "uint64"},
+                                                                          {"e", "float16"},
+                                                                          {"f", "float"},
+                                                                          {"g", "double"},
+                                                                          {"z", "binary"},
+                                                                          {"Z", "large_binary"},
+                                                                          {"u", "string"},
+                                                                          {"U", "large_string"},
+                                                                          {"tdD", "date32"},
+                                                                          {"vz", "binary_view"},
+                                                                          {"vu", "string_view"},
+                                                                          {"+s", "struct"},
+                                                                          {"+m", "map"},
+                                                                          {"tdm", "date64"},
+                                                                          {"+l", "list"},
+                                                                          {"+L", "large_list"},
+                                                                          {"+vl", "list_view"},
+                                                                          {"+vL", "large_list_view"},
+                                                                          {"+r", "run_end_encoded"}};
     for (const auto& [known, name] : kNames)
         if (format == known) return name;
     if (format.starts_with("+w:")) return "fixed_size_list";
@@ -313,7 +334,8 @@ public:
     std::size_t row() const { return first_ + tokens_.columns.n_sequences(); }
     bool full(Limit limit) const {
         const std::size_t n_rows = tokens_.columns.n_sequences();
-        return n_rows >= limit.rows || text_.size() + sizeof(Columns::Place) * tokens_.columns.cells.size() >= limit.bytes;
+        return n_rows >= limit.rows ||
+               text_.size() + sizeof(Columns::Place) * tokens_.columns.cells.size() >= limit.bytes;
     }
 
     std::size_t add_text(std::string_view text) {  // returns where it begins
@@ -492,7 +514,8 @@ Batch::Batch(std::shared_ptr<const Owned<ArrowSchema>> schema, Owned<ArrowArray>
     require(array_->n_children == 0 || array_->children != nullptr, "the columns of a table are missing");
     const Validity validity(*array_);
     for (std::size_t i = 0; i < n_rows_ && array_->null_count != 0; ++i)
-        if (validity.null(i)) fail("row " + std::to_string(i) + " of the table is null as a whole; only values may be.");
+        if (validity.null(i))
+            fail("row " + std::to_string(i) + " of the table is null as a whole; only values may be.");
 }
 
 std::size_t Batch::n_columns() const { return arrow::n_columns(**schema_); }
@@ -559,7 +582,8 @@ Columns joined(const std::vector<const Columns*>& all) {
         const std::size_t n_before = out.starts.back();
         text.append(columns->text);
         for (const Columns::Place& cell : columns->cells) out.cells.push_back({cell.begin + shift, cell.size});
-        for (std::size_t i = 0; i < columns->n_sequences(); ++i) out.starts.push_back(n_before + columns->starts[i + 1]);
+        for (std::size_t i = 0; i < columns->n_sequences(); ++i)
+            out.starts.push_back(n_before + columns->starts[i + 1]);
     }
     const auto held = std::make_shared<const std::string>(std::move(text));
     out.text = *held;
@@ -604,7 +628,8 @@ Tokens placed_tokens(const Slice& column, std::size_t first, std::span<const std
             if (next + 2 > places.size()) fail("there are fewer places than tokens");
             const std::int64_t begin = places[next], stop = places[next + 1];
             if (begin < static_cast<std::int64_t>(cursor.character()) || stop <= begin)
-                fail("row " + std::to_string(gatherer.row()) + ": tokens must be in order, not empty, not overlapping.");
+                fail("row " + std::to_string(gatherer.row()) +
+                     ": tokens must be in order, not empty, not overlapping.");
             while (!cursor.done() && cursor.character() < static_cast<std::size_t>(begin)) cursor.advance();
             const std::size_t at = cursor.at();
             while (!cursor.done() && cursor.character() < static_cast<std::size_t>(stop)) cursor.advance();

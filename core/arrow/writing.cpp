@@ -40,8 +40,8 @@ struct Held {
     std::vector<T> children;
     std::vector<T*> pointers;
     T dictionary{};
-    std::shared_ptr<const void> owner;                  // of what was lent
-    std::vector<std::shared_ptr<const void>> owners;    // of buffers
+    std::shared_ptr<const void> owner;                // of what was lent
+    std::vector<std::shared_ptr<const void>> owners;  // of buffers
     std::vector<const void*> buffers;
 };
 

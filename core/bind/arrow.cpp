@@ -1,4 +1,5 @@
-// Arrow's C interfaces at the border with Python: capsules in (`__arrow_c_stream__`, `__arrow_c_array__`), capsules out.
+// Arrow's C interfaces at the border with Python: capsules in (`__arrow_c_stream__`, `__arrow_c_array__`), capsules
+// out.
 #include <nanobind/stl/unique_ptr.h>
 
 #include <cerrno>
@@ -150,7 +151,8 @@ public:
             schema_ = checked(std::move(schema));
         } else {
             const nb::object pair = offered.attr("__arrow_c_array__")();
-            require(PyTuple_Check(pair.ptr()) && PyTuple_Size(pair.ptr()) == 2, "__arrow_c_array__ must give two capsules");
+            require(PyTuple_Check(pair.ptr()) && PyTuple_Size(pair.ptr()) == 2,
+                    "__arrow_c_array__ must give two capsules");
             schema_ = checked(taken<ArrowSchema>(nb::handle(PyTuple_GetItem(pair.ptr(), 0)), kSchema));
             single_ = taken<ArrowArray>(nb::handle(PyTuple_GetItem(pair.ptr(), 1)), kArray);
         }
@@ -206,8 +208,8 @@ nb::list column_names(const ArrowSchema& type) {
     nb::list out;
     for (std::size_t i = 0; i < arrow::n_columns(type); ++i) {
         const char* name = arrow::column_schema(type, i).name;
-        PyObject* text = PyUnicode_DecodeUTF8(name ? name : "", static_cast<Py_ssize_t>(name ? std::strlen(name) : 0),
-                                              "replace");
+        PyObject* text =
+            PyUnicode_DecodeUTF8(name ? name : "", static_cast<Py_ssize_t>(name ? std::strlen(name) : 0), "replace");
         if (!text) throw nb::python_error();
         out.append(nb::steal(text));
     }
@@ -391,12 +393,15 @@ void bind_arrow(nb::module_& m) {
             const Unlocked unlocked;
             return std::make_unique<Columns>(arrow::joined(parts));
         },
-        nb::arg("all"), nb::sig("def joined_columns(all: list[Columns]) -> Columns"), "All sequences, one after the other.");
+        nb::arg("all"), nb::sig("def joined_columns(all: list[Columns]) -> Columns"),
+        "All sequences, one after the other.");
     m.def(
-        "arrow_numbers", [](const Vector& values) { return OwnColumn{Column::numbers(std::span(values.data(), values.size()))}; },
+        "arrow_numbers",
+        [](const Vector& values) { return OwnColumn{Column::numbers(std::span(values.data(), values.size()))}; },
         nb::arg("values"));
     m.def(
-        "arrow_numbers", [](const Labels& values) { return OwnColumn{Column::numbers(std::span(values.data(), values.size()))}; },
+        "arrow_numbers",
+        [](const Labels& values) { return OwnColumn{Column::numbers(std::span(values.data(), values.size()))}; },
         nb::arg("values"));
     m.def("arrow_names", &coded_strings, nb::arg("codes"), nb::arg("names"), "The name of each code.");
     m.def("arrow_cells", &cell_strings, nb::arg("columns"), nb::arg("column"), "A column of tokens.");

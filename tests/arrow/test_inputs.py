@@ -151,7 +151,10 @@ def test_pandas(tagger):
     assert pa.table(tw.arrow.tag(tagger, words))["labels"].to_pylist() == tagger.predict(X)
     assert tagger.predict(words["words"]) == tagger.predict(X)
     category = pandas.DataFrame({"note": pandas.Categorical(ROWS["note"])})
-    assert pa.table(tw.arrow.tag(tagger, category, output="tokens"))["tokens"].to_pylist()[1:] == [None, ["Bo", "sings"]]
+    assert pa.table(tw.arrow.tag(tagger, category, output="tokens"))["tokens"].to_pylist()[1:] == [
+        None,
+        ["Bo", "sings"],
+    ]
 
 
 def test_polars(tagger):
@@ -167,7 +170,7 @@ def test_polars(tagger):
 
 def test_duckdb(tagger):
     duckdb = pytest.importorskip("duckdb", reason="a relation of DuckDB")
-    notes = pa.table(ROWS)  # noqa: F841: DuckDB finds it by its name
+    notes = pa.table(ROWS)
     relation = duckdb.sql("select * from notes order by id")
     tagged = tw.arrow.tag(tagger, relation, "note", output="spans")  # noqa: F841
     found = duckdb.sql("select id, unnest(spans).text as name from tagged order by id").fetchall()

@@ -86,7 +86,9 @@ def test_lists_of_a_fixed_size(tagger, rows, random):
 @given(texts, st.sampled_from(TEXTS), st.integers(1, 5), st.sampled_from([None, "words", "whitespace"]), st.randoms())
 def test_text_is_cut_as_the_tokenizer_does(tagger, rows, type, batch_size, tokenizer, random):
     column = laid_out(rows, type, random)
-    tagged = tw.arrow.tag(tagger, column, output=("tokens", "labels", "spans"), tokenizer=tokenizer, batch_size=batch_size)
+    tagged = tw.arrow.tag(
+        tagger, column, output=("tokens", "labels", "spans"), tokenizer=tokenizer, batch_size=batch_size
+    )
     tagged = pa.table(tagged)
     tagged.validate(full=True)
     places = [None if row is None else token_offsets(row, tokenizer) for row in rows]
@@ -94,7 +96,9 @@ def test_text_is_cut_as_the_tokenizer_does(tagger, rows, type, batch_size, token
     assert tagged["tokens"].to_pylist() == tokens
     assert tagged["labels"].to_pylist() == asked(tagger, tokens)
     spans = iter(tagger.predict_spans([row for row in tokens if row is not None]))
-    expected = [None if row is None else _in_characters(next(spans), row, own) for row, own in zip(rows, places, strict=True)]
+    expected = [
+        None if row is None else _in_characters(next(spans), row, own) for row, own in zip(rows, places, strict=True)
+    ]
     assert tagged["spans"].to_pylist() == expected
 
 
@@ -145,7 +149,9 @@ def test_columns_of_which_nothing_is_known(tagger):
 def test_tables_that_are_slices_of_tables(tagger):
     table = pa.table({"id": range(6), "words": [["the"], ["dog"], None, ["a", "dog"], [], ["Zoë"]]})
     rows = table["words"].to_pylist()
-    struct = pa.StructArray.from_arrays([table["id"].combine_chunks(), table["words"].combine_chunks()], ["id", "words"])
+    struct = pa.StructArray.from_arrays(
+        [table["id"].combine_chunks(), table["words"].combine_chunks()], ["id", "words"]
+    )
     for first in range(6):
         for sliced in (table.slice(first, 2), table.slice(first, 2).to_batches()[0], struct.slice(first, 2)):
             tagged = pa.table(tw.arrow.tag(tagger, sliced, "words", batch_size=1))

@@ -4,9 +4,9 @@ import ctypes
 import gc
 
 import pytest
-from arrow_structs import Array, Offer, OfferedStream, array, ints, lists, new_capsule, schema, table, text
 
 import trelliswork as tw
+from arrow_structs import Array, Offer, OfferedStream, array, ints, lists, new_capsule, schema, table, text
 from trelliswork import _core
 
 
@@ -135,8 +135,12 @@ MALFORMED = {
     "views without views": lambda: strings(None, None, ints(), format=b"vu"),
     "a view of negative size": lambda: strings(None, view(-1), ints(), format=b"vu", length=1),
     "a view of no buffer": lambda: strings(None, view(20), ints(), format=b"vu", length=1),
-    "a view of a negative buffer": lambda: strings(None, view(20, -1), b"x" * 30, ints(30, size="q"), format=b"vu", length=1),
-    "a view beyond its buffer": lambda: strings(None, view(20, 0, 11), b"x" * 30, ints(30, size="q"), format=b"vu", length=1),
+    "a view of a negative buffer": lambda: strings(
+        None, view(20, -1), b"x" * 30, ints(30, size="q"), format=b"vu", length=1
+    ),
+    "a view beyond its buffer": lambda: strings(
+        None, view(20, 0, 11), b"x" * 30, ints(30, size="q"), format=b"vu", length=1
+    ),
     "a view from before its buffer": lambda: strings(
         None, view(20, 0, -1), b"x" * 30, ints(30, size="q"), format=b"vu", length=1
     ),
@@ -176,7 +180,10 @@ MALFORMED = {
         schema(b"+vL", b"", [schema(b"u")]),
         array(1, [None, ints(0, size="q"), ints(-1, size="q")], [text("a")[1]]),
     ),
-    "fixed lists beyond their child": lambda: (schema(b"+w:2", b"", [schema(b"u")]), array(2, [None], [text("a", "b")[1]])),
+    "fixed lists beyond their child": lambda: (
+        schema(b"+w:2", b"", [schema(b"u")]),
+        array(2, [None], [text("a", "b")[1]]),
+    ),
     "fixed lists of no number": lambda: (schema(b"+w:x", b"", [schema(b"u")]), array(1, [None], [text("a", "b")[1]])),
     "fixed lists of a huge size": lambda: (
         schema(b"+w:99999999999", b"", [schema(b"u")]),

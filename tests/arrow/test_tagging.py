@@ -1,12 +1,13 @@
 """What comes back for which model and which output, and what is refused."""
 
+import gc
 import io
 import itertools
 
 import pytest
-from interrupting import assert_interruptible
 
 import trelliswork as tw
+from interrupting import assert_interruptible
 
 pa = pytest.importorskip("pyarrow", reason="tables are made by pyarrow")
 
@@ -53,6 +54,7 @@ MODELS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::trelliswork.errors.UnknownAttributes")  # the committee's parts know little
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model_of_labels_gives_what_it_says_of_lists(name, table):
     model = MODELS[name]().fit(X, Y)
@@ -291,11 +293,15 @@ def test_an_interrupt_passes_through_whoever_reads(tagger):
 
 
 def test_ctrl_c(tagger):
-    many = pa.chunked_array([pa.array([["Ann", "Lee", "hums", "."]] * 100_000)] * 100)
-    assert_interruptible(lambda: tw.arrow.tag(tagger, many))
-    assert_interruptible(lambda: tw.arrow.tag(tagger, many, output="spans"))
-    text = pa.array(["Ann Lee hums. " * 4_000_000])
-    assert_interruptible(lambda: [tw.arrow.tag(tagger, text) for _ in range(20)])
+    many = pa.chunked_array([pa.array([["Ann", "Lee", "hums", "."]] * 50_000)] * 10)
+    text = pa.array(["Ann Lee hums. " * 1_000_000])
+    gc.disable()  # what is raised while garbage is collected is lost
+    try:
+        assert_interruptible(lambda: tw.arrow.tag(tagger, many))
+        assert_interruptible(lambda: tw.arrow.tag(tagger, many.slice(0, 50_000), output="spans"))
+        assert_interruptible(lambda: [tw.arrow.tag(tagger, text, output="tokens") for _ in range(20)])
+    finally:
+        gc.enable()
 
 
 def test_rows_are_taken_by_their_length_too(tagger):
@@ -331,8 +337,6 @@ def test_a_million_rows_in_little_memory(tagger):
 
 
 def test_the_answers_outlive_everything(tagger):
-    import gc
-
     def made():
         table = pa.table({"id": list(range(100)), "words": [["Ann", str(i)] for i in range(100)]})
         return pa.table(tw.arrow.tag(tagger, table, "words"))

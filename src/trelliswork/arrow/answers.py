@@ -72,8 +72,8 @@ def require_tagger(model: Any) -> Any:
     inputs = getattr(getattr(model, "_model", None), "inputs", None)
     if inputs is not None and inputs.kind != "columns":
         raise InvalidInput(
-            f"the model was trained on {inputs.described()}, and a table has words. Tag with a model whose features are "
-            "templates, or make the features yourself and call predict."
+            f"the model was trained on {inputs.described()}, and a table has words. Tag with a model whose features "
+            "are templates, or make the features yourself and call predict."
         )
     strange = [label for label in model.classes_ if not isinstance(label, str)]
     if strange:

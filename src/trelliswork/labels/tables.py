@@ -134,11 +134,11 @@ class _Strings:
         self.lengths.append(lengths)
         self.valid.append(np.ones(len(lengths), dtype=np.bool_) if valid is None else valid != 0)
 
-    def finished(self) -> Any:
+    def finished(self) -> LabelTable | list[list[str | None] | None]:
         import numpy as np
 
         codes, lengths, valid = (np.concatenate(part) for part in (self.codes, self.lengths, self.valid))
-        if valid.all() and (codes >= 0).all():
+        if valid.all() and codes.min(initial=0) == 0:
             return LabelTable(codes.astype(np.int32), self.names, lengths)
         label_of: list[str | None] = [*self.names, None]
         ends = np.cumsum(lengths).tolist()

@@ -456,9 +456,7 @@ class HMM(SavesModel, Estimator):
     def _index(self, X: Sequences, y: LabelLists | None) -> tuple[list[Any], dict[Hashable, int], Corpus]:
         """Return the names of the labels, the numbers of the tokens, and the corpus in these numbers."""
         sequences = checked_sequences(arrow_tokens(X))
-        label_lists = (
-            [[None] * len(x) for x in sequences] if y is None else checked_labels(arrow_labels(y), sequences)
-        )
+        label_lists = [[None] * len(x) for x in sequences] if y is None else checked_labels(arrow_labels(y), sequences)
         tokens = [token for sequence in sequences for token in sequence]
         labels = [label for label_list in label_lists for label in label_list]
         if not tokens:
