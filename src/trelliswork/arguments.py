@@ -12,19 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from trelliswork import _core
 from trelliswork.errors import InvalidInput, shown
 
 __all__ = [
-    "arrow_batches",
-    "arrow_stream",
     "as_count",
     "callers_level",
     "checked_labels",
     "checked_sequence",
     "checked_sequences",
     "listed",
-    "offers_arrow",
     "refuse_no_list",
     "refuse_unordered",
     "sorted_labels",
@@ -142,31 +138,6 @@ def listed(X: Any) -> Any:
     if not isinstance(X, Iterator | list | tuple):
         return X  # tables and arrays
     return [list(x) if isinstance(x, Iterator) else x for x in X]
-
-
-def offers_arrow(X: Any) -> bool:
-    """Whether X is a table or a column that Arrow's C interface hands over: pyarrow, polars, pandas, DuckDB, ..."""
-    return hasattr(X, "__arrow_c_stream__") or hasattr(X, "__arrow_c_array__")
-
-
-def arrow_stream(X: Any, argument: str) -> _core.ArrowStream:
-    """Return what an object that `offers_arrow` has, batch after batch."""
-    try:
-        return _core.ArrowStream(X)
-    except ValueError as error:
-        raise InvalidInput(f"{argument}: {error}") from None
-
-
-def arrow_batches(stream: _core.ArrowStream) -> Iterator[_core.ArrowBatch]:
-    """Yield the batches of a stream."""
-    while True:
-        try:
-            batch = stream.next()
-        except ValueError as error:
-            raise InvalidInput(str(error)) from None
-        if batch is None:
-            return
-        yield batch
 
 
 def as_count(name: str, value: Any, least: int = 1) -> int:

@@ -8,7 +8,7 @@ from trelliswork.lazy import attach
 
 _HOMES = {
     "arrow.batches": ("BatchReader", "RecordBatch", "Table"),
-    "arrow.examples": ("examples",),
+    "arrow.learning": ("examples",),
     "arrow.tagging": ("tag", "tag_batches"),
 }
 

@@ -2,7 +2,7 @@
 from trelliswork.arrow.batches import BatchReader as BatchReader
 from trelliswork.arrow.batches import RecordBatch as RecordBatch
 from trelliswork.arrow.batches import Table as Table
-from trelliswork.arrow.examples import examples as examples
+from trelliswork.arrow.learning import examples as examples
 from trelliswork.arrow.tagging import tag as tag
 from trelliswork.arrow.tagging import tag_batches as tag_batches
 

@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from trelliswork import _core
-from trelliswork.arguments import arrow_batches, arrow_stream, as_count, offers_arrow
+from trelliswork.arguments import as_count
 from trelliswork.arrow.answers import Answers, answers_of, require_tagger
 from trelliswork.arrow.batches import BatchReader, RecordBatch, Table
+from trelliswork.arrow_streams import arrow_batches, arrow_stream, offers_arrow
 from trelliswork.corpora.tables import TokenTable
 from trelliswork.corpora.text import Tokenizer, character_classes, check_tokenizer, token_offsets
 from trelliswork.errors import InvalidInput, TrellisworkError, shown

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, overload
 
 from trelliswork import _core
-from trelliswork.arguments import arrow_batches, arrow_stream, offers_arrow
+from trelliswork.arrow_streams import arrow_batches, arrow_stream, offers_arrow
 from trelliswork.corpora.files import Source, name_of, reading_bytes
 from trelliswork.errors import InvalidInput
 from trelliswork.labels.tables import LabelTable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-from trelliswork.arguments import arrow_batches, arrow_stream, offers_arrow
+from trelliswork.arrow_streams import arrow_batches, arrow_stream, offers_arrow
 from trelliswork.errors import InvalidInput
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from trelliswork.arguments import arrow_batches, arrow_stream, offers_arrow
+from trelliswork.arrow_streams import arrow_batches, arrow_stream, offers_arrow
 from trelliswork.corpora.tables import TokenTable, token_table
 from trelliswork.errors import InvalidInput, shown
 from trelliswork.labels.tables import label_table
