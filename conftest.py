@@ -9,12 +9,13 @@ EXTRAS = {
     "src/trelliswork/spacy": "spacy",
     "docs/spacy.md": "spacy",
     "src/trelliswork/arrow": "pyarrow",
-    "docs/arrow.md": "pyarrow",
+    "docs/arrow.md": "pyarrow pandas polars duckdb datasets",
     "src/trelliswork/serving": "starlette",
     "docs/serving.md": "starlette",
 }
 
-left_out = {path: package for path, package in EXTRAS.items() if find_spec(package) is None}
+lacking = {path: [name for name in needed.split() if find_spec(name) is None] for path, needed in EXTRAS.items()}
+left_out = {path: names[0] for path, names in lacking.items() if names}
 collect_ignore = list(left_out)
 
 

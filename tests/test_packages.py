@@ -8,7 +8,7 @@ import pytest
 import trelliswork
 
 ROOT = Path(trelliswork.__file__).parent
-BASE = ("errors", "lazy", "log", "atomic_files", "arguments", "questions", "_core")
+BASE = ("errors", "lazy", "log", "atomic_files", "arguments", "arrow_streams", "questions", "_core")
 
 # Each may import those before it, at the top of a module or inside a function.
 ORDER = (
@@ -24,6 +24,7 @@ ORDER = (
     "evaluation",
     "estimators",
     "spacy",
+    "arrow",
     "compat",
     "serving",
     "cli",

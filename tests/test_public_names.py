@@ -13,18 +13,16 @@ import trelliswork
 from trelliswork.lazy import stub_of
 from trelliswork.learners.aliases import OF_THE_LABELER
 
-PACKAGES = ["trelliswork", "trelliswork.corpora", "trelliswork.evaluation", "trelliswork.estimators"]
-EXTRAS = {
-    "msgspec",
-    "prometheus_client",
-    "pyarrow",
-    "pyspark",
-    "spacy",
-    "starlette",
-    "torch",
-    "uvicorn",
-}  # what some modules need, and not everybody has
-MODULES = {"active", "corpora", "evaluation", "factors", "models", "plots", "semirings"}
+PACKAGES = [
+    "trelliswork",
+    "trelliswork.arrow",
+    "trelliswork.corpora",
+    "trelliswork.evaluation",
+    "trelliswork.estimators",
+]
+# What some modules need, and not everybody has.
+EXTRAS = {"msgspec", "prometheus_client", "pyarrow", "pyspark", "spacy", "starlette", "torch", "uvicorn"}
+MODULES = {"active", "arrow", "corpora", "evaluation", "factors", "models", "plots", "semirings"}
 
 
 @pytest.mark.parametrize("name", PACKAGES)

@@ -84,5 +84,6 @@ void bind_part_models(nb::module_& m);   // models of any structure, from exampl
 void bind_tagging(nb::module_& m);       // a trained model at work
 void bind_grids(nb::module_& m);         // cuts on grids of cells
 void bind_crfsuite(nb::module_& m);      // items, training sets and model files of CRFsuite
+void bind_arrow(nb::module_& m);         // tables of other libraries in, answers out
 
 }  // namespace tw::bind

@@ -192,6 +192,13 @@ void bind_columns(nb::module_& m) {
                     "list[str]]"),
             "The values of a column as numbers in order of first sight, continuing `known`, and the table of values.")
         .def(
+            "part",
+            [](const Columns& columns, std::size_t first, std::size_t last) {
+                const Unlocked unlocked;
+                return std::make_unique<Columns>(some_sequences(columns, first, last));
+            },
+            nb::arg("first"), nb::arg("last"), "Sequences first .. last - 1 alone; the text is shared.")
+        .def(
             "without",
             [](const Columns& columns, std::size_t column) {
                 return std::make_unique<Columns>(without_column(columns, column));

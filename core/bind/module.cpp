@@ -28,6 +28,7 @@ NB_MODULE(_core, m) {
     tw::bind::bind_tagging(m);
     tw::bind::bind_grids(m);
     tw::bind::bind_crfsuite(m);
+    tw::bind::bind_arrow(m);
 
     m.def("kernels", [] { return std::string(tw::kernels().name); }, "Instruction set of the kernels in use.");
     m.def("kernel_width", [] { return tw::kernels().width; }, "Doubles in one vector of the kernels in use.");

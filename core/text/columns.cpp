@@ -216,6 +216,24 @@ Columns without_column(const Columns& columns, std::size_t column) {
     return out;
 }
 
+Columns some_sequences(const Columns& columns, std::size_t first, std::size_t last) {
+    if (first > last || last > columns.n_sequences()) throw std::invalid_argument("there are no such sequences");
+    Columns out;
+    out.text = columns.text;
+    out.owner = columns.owner;
+    out.n_columns = columns.n_columns;
+    out.name = columns.name;
+    out.first_line = columns.first_line;
+    const std::size_t begin = columns.starts[first], end = columns.starts[last];
+    const auto cell = columns.cells.begin(), line = columns.lines.begin();
+    out.cells.assign(cell + static_cast<std::ptrdiff_t>(begin * columns.n_columns),
+                     cell + static_cast<std::ptrdiff_t>(end * columns.n_columns));
+    if (!columns.lines.empty())
+        out.lines.assign(line + static_cast<std::ptrdiff_t>(begin), line + static_cast<std::ptrdiff_t>(end));
+    for (std::size_t i = first; i < last; ++i) out.starts.push_back(columns.starts[i + 1] - begin);
+    return out;
+}
+
 std::vector<std::int32_t> column_codes(const Columns& columns, std::size_t column, std::vector<std::string>& table) {
     if (column >= columns.n_columns && columns.n_rows() > 0) throw std::invalid_argument("there is no such column");
     std::unordered_map<std::string, std::int32_t> code_of;

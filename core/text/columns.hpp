@@ -50,6 +50,9 @@ Columns parse_columns(std::string_view data, const ColumnsFormat& format, std::s
 // The same rows without one column; the text is shared.
 Columns without_column(const Columns& columns, std::size_t column);
 
+// Sequences first .. last - 1 alone; the text is shared.
+Columns some_sequences(const Columns& columns, std::size_t first, std::size_t last);
+
 // The values of a column as numbers in order of first sight. `table` holds the values known before and grows.
 std::vector<std::int32_t> column_codes(const Columns& columns, std::size_t column, std::vector<std::string>& table);
 

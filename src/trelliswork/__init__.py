@@ -9,7 +9,7 @@ __version__ = "0.1.0"
 
 # Module -> the public names that it defines. The only list of them; `make stubs` writes __init__.pyi from it.
 _HOMES = {
-    "": ("corpora", "evaluation", "models", "plots"),
+    "": ("arrow", "corpora", "evaluation", "models", "plots"),
     "errors": (
         "ConvergenceWarning",
         "InvalidInput",

@@ -154,6 +154,9 @@ class Columns:
         The values of a column as numbers in order of first sight, continuing `known`, and the table of values.
         """
 
+    def part(self, first: int, last: int) -> Columns:
+        """Sequences first .. last - 1 alone; the text is shared."""
+
     def without(self, column: int) -> Columns:
         """The same rows without one column; the text is shared."""
 
@@ -1201,6 +1204,103 @@ class CrfsuiteTagger:
 
 def crfsuite_bytes(labels: list, names: list, starts: NDArray[numpy.uint32], codes: NDArray[numpy.uint32], weights: NDArray[numpy.float64], transitions: NDArray[numpy.float64]) -> tuple[bytes, int, int]:
     """A model file of CRFsuite, and how many features and attributes it has."""
+
+class ArrowColumn:
+    """An array to hand out; a struct of columns is a record batch."""
+
+    @property
+    def length(self) -> int: ...
+
+    def schema(self) -> object:
+        """Its type as a capsule."""
+
+    def array(self) -> object:
+        """Its values as a capsule."""
+
+class ArrowBatch:
+    """Rows that somebody lent, until nobody looks at them any more."""
+
+    @property
+    def n_rows(self) -> int: ...
+
+    def lists(self, columns: Sequence[int], first: int, rows: int, bytes: int, keep_nulls: bool = False) -> tuple:
+        """
+        Tokens of lists of text: columns, which rows are valid (None: all), no places, which tokens are null.
+        """
+
+    def words(self, column: int, classes: bytes, first: int, rows: int, bytes: int) -> tuple:
+        """
+        Text, cut by the class of each character: the same, with the places of tokens.
+        """
+
+    def placed(self, column: int, first: int, counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], places: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple:
+        """
+        Text that the caller cut: tokens of each row, and where they begin and stop.
+        """
+
+    def texts(self, column: int, first: int, rows: int, bytes: int) -> list[str | None]: ...
+
+    def integers(self, column: int) -> tuple:
+        """
+        Lists of integers: values, lengths, which rows are valid (None: all), which values are null.
+        """
+
+    def column(self, i: int, first: int, rows: int) -> ArrowColumn:
+        """Some rows of a column, to hand on as they are."""
+
+class ArrowStream:
+    """What an object with __arrow_c_stream__ or __arrow_c_array__ offers."""
+
+    def __init__(self, offered: object) -> None: ...
+
+    def next(self) -> ArrowBatch | None: ...
+
+    def same_type(self, other: ArrowStream) -> bool: ...
+
+    @property
+    def is_table(self) -> bool: ...
+
+    @property
+    def names(self) -> list[str]: ...
+
+    def kind(self, i: int) -> str:
+        """What can be made of a column: text, tokens, integers, other."""
+
+    def type_name(self, i: int) -> str: ...
+
+    def column(self, i: int) -> ArrowColumn:
+        """The type of a column without rows."""
+
+def joined_columns(all: list[Columns]) -> Columns:
+    """All sequences, one after the other."""
+
+@overload
+def arrow_numbers(values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> ArrowColumn: ...
+
+@overload
+def arrow_numbers(values: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> ArrowColumn: ...
+
+def arrow_names(codes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], names: Sequence[str]) -> ArrowColumn:
+    """The name of each code."""
+
+def arrow_cells(columns: Columns, column: int) -> ArrowColumn:
+    """A column of tokens."""
+
+def arrow_spans(columns: Columns, firsts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], lasts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> ArrowColumn:
+    """
+    The text from one token to another, both in it, of tokens that were cut from text.
+    """
+
+def arrow_lists(lengths: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], child: ArrowColumn, valid: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> ArrowColumn:
+    """Lists of so many values each; those that are not valid are null."""
+
+def arrow_table(length: int, names: Sequence[str], columns: list) -> ArrowColumn:
+    """A record batch, or a column of structs."""
+
+def arrow_stream(type: ArrowColumn, batches: object) -> object:
+    """
+    Record batches of one type, from an iterator that is asked for the next when it is wanted, as a capsule.
+    """
 
 def kernels() -> str:
     """Instruction set of the kernels in use."""

@@ -61,9 +61,12 @@ def test_events_are_disjoint_and_make_up_the_span(scheme, length, seed, data):
     start = data.draw(st.integers(0, length - 1))
     stop = data.draw(st.integers(start + 1, length))
     having = [("X", start, stop) in spans([labels[k] for k in row], scheme) for row in every.labellings]
+    kinds, starts, stops, lengths = np.array([[0], [start], [stop], [length]])
+    events = SpanLabels.of(labels).events(kinds, starts, stops, lengths)
+    parted = np.split(events.masks, np.cumsum(events.sizes))
     total = sum(
         every.span_probability(begin, map(np.flatnonzero, masks))
-        for begin, masks in SpanLabels.of(labels).events(0, start, stop, length)
+        for begin, masks in zip(events.begins.tolist(), parted, strict=False)
     )
     np.testing.assert_allclose(total, every.probabilities()[np.array(having)].sum(), rtol=1e-9, atol=1e-12)
 

@@ -8,10 +8,11 @@ into pieces that end where sequences end.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, overload
 
 from trelliswork import _core
+from trelliswork.arrow_streams import arrow_batches, arrow_stream, offers_arrow
 from trelliswork.corpora.files import Source, name_of, reading_bytes
 from trelliswork.errors import InvalidInput
 from trelliswork.labels.tables import LabelTable
@@ -19,7 +20,7 @@ from trelliswork.labels.tables import LabelTable
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["LabelTable", "TokenTable", "read_blocks", "read_table", "read_table_blocks"]
+__all__ = ["LabelTable", "TokenTable", "arrow_tokens", "read_blocks", "read_table", "read_table_blocks", "token_table"]
 
 
 class TokenTable:
@@ -68,6 +69,16 @@ class TokenTable:
         """How many tokens there are in all."""
         return self.columns.n_rows
 
+    def part(self, first: int, last: int) -> TokenTable:
+        """Return the sequences from ``first`` up to, and without, ``last``; the text is shared.
+
+        Examples
+        --------
+        >>> list(TokenTable.from_lists([["Rain", "fell"], ["Stop"]]).part(1, 2))
+        [['Stop']]
+        """
+        return TokenTable(self.columns.part(first, last))
+
     def lengths(self) -> np.ndarray:
         """Return how many tokens each sequence has."""
         return self.columns.lengths()
@@ -89,6 +100,45 @@ class TokenTable:
 
     def __repr__(self) -> str:
         return f"TokenTable({len(self)} sequences, {self.n_tokens} tokens, {self.n_columns} columns)"
+
+
+_EVERYTHING = 1 << 62  # rows, bytes
+
+
+def arrow_tokens(X: Any, argument: str = "X") -> Any:
+    """Return a column of lists of text that Arrow hands over as a table of tokens; ``X`` itself if it is anything else.
+
+    Parameters
+    ----------
+    X : object
+        A column of pyarrow, polars, pandas, DuckDB: whatever has Arrow's C interface.
+    argument : str
+        What errors call it.
+
+    Examples
+    --------
+    >>> arrow_tokens([["Rain", "fell"], ["Stop"]])  # no column of Arrow's
+    [['Rain', 'fell'], ['Stop']]
+    """
+    if not offers_arrow(X):
+        return X
+    stream = arrow_stream(X, argument)
+    return X if stream.is_table or stream.kind(0) != "tokens" else token_table(arrow_batches(stream), [0], argument)
+
+
+def token_table(batches: Iterable[_core.ArrowBatch], columns: list[int], argument: str) -> TokenTable:
+    """Return the tokens of batches, whose columns are lists of text."""
+    parts: list[_core.Columns] = []
+    try:
+        for batch in batches:
+            tokens, valid, *_ = batch.lists(columns, 0, _EVERYTHING, _EVERYTHING)
+            if valid is not None:
+                row = sum(part.n_sequences for part in parts) + valid.tolist().index(0)
+                raise ValueError(f"row {row} is null. Leave such rows out, or tag them with trelliswork.arrow.tag.")
+            parts.append(tokens)
+        return TokenTable(parts[0] if len(parts) == 1 else _core.joined_columns(parts))
+    except ValueError as error:
+        raise InvalidInput(f"{argument}: {error}") from None
 
 
 def read_table(

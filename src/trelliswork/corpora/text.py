@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from trelliswork.corpora.files import Source, name_of, numbered_lines
@@ -95,7 +96,7 @@ def read_text(
     1 ['Rain', 'fell', '.']
     3 ['It', 'stopped', '.']
     """
-    _check_tokenizer(tokenizer)
+    check_tokenizer(tokenizer)
     return _lines(source, tokenizer, keep_empty, encoding)
 
 
@@ -119,7 +120,7 @@ def token_offsets(text: str, tokenizer: Tokenizer = None) -> list[tuple[int, int
     >>> token_offsets(text, str.split)
     [(0, 5), (6, 7), (8, 13)]
     """
-    _check_tokenizer(tokenizer)
+    check_tokenizer(tokenizer)
     if callable(tokenizer):
         return find_offsets(text, tokenizer(text))
     pattern = _WHITESPACE if tokenizer == "whitespace" else _WORDS
@@ -257,11 +258,32 @@ _PUNCTUATION = (
     r"\ufe10-\ufe19\ufe30-\ufe6b\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
 )
 _EMOJI = r"\u2600-\u27bf\U0001f000-\U0001faff"
-_WORDS = re.compile(rf"[{_PUNCTUATION}]|[{_EMOJI}][{_EMOJI}\u200d\ufe0f]*|[^\s{_PUNCTUATION}{_EMOJI}]+")
+_JOINERS = r"\u200d\ufe0f"
+_WORDS = re.compile(rf"[{_PUNCTUATION}]|[{_EMOJI}][{_EMOJI}{_JOINERS}]*|[^\s{_PUNCTUATION}{_EMOJI}]+")
 _WHITESPACE = re.compile(r"\S+")
 
 
-def _check_tokenizer(tokenizer: Tokenizer) -> None:
+@lru_cache
+def character_classes(tokenizer: str) -> bytes:
+    """Return what each code point is to a tokenizer, as the core cuts text: in words, space, mark, emoji, joiner.
+
+    Examples
+    --------
+    >>> classes = character_classes("words")
+    >>> [classes[ord(character)] for character in "a .\u2600\u200d"]
+    [0, 1, 2, 3, 4]
+    """
+    every = "".join(map(chr, range(0x110000)))
+    kinds = (r"\s", _PUNCTUATION, _EMOJI, _JOINERS) if tokenizer == "words" else (r"\s",)
+    classes = bytearray(len(every))
+    for number, characters in enumerate(kinds, 1):
+        for match in re.finditer(f"[{characters}]+", every):
+            classes[match.start() : match.end()] = bytes([number]) * (match.end() - match.start())
+    return bytes(classes)
+
+
+def check_tokenizer(tokenizer: Tokenizer) -> None:
+    """Refuse what is no tokenizer."""
     if tokenizer not in (None, "words", "whitespace") and not callable(tokenizer):
         raise InvalidInput(f"tokenizer must be 'words', 'whitespace' or a function, found {tokenizer!r}.")
 

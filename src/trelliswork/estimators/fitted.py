@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
-__all__ = ["atomic", "check_is_fitted", "snapshot"]
+__all__ = ["atomic", "check_is_fitted", "copied", "snapshot"]
 
 P = ParamSpec("P")
 E = TypeVar("E")
@@ -32,7 +32,7 @@ def atomic(method: Callable[Concatenate[E, P], R]) -> Callable[Concatenate[E, P]
 
     @functools.wraps(method)
     def changed(self: E, /, *arguments: P.args, **named: P.kwargs) -> R:
-        copy = _copied(self)
+        copy = copied(self)
         before = dict(vars(copy))
         method(copy, *arguments, **named)
         after = vars(copy)
@@ -49,12 +49,13 @@ def snapshot(method: Callable[Concatenate[E, P], R]) -> Callable[Concatenate[E, 
 
     @functools.wraps(method)
     def answer(self: E, /, *arguments: P.args, **named: P.kwargs) -> R:
-        return method(_copied(self), *arguments, **named)
+        return method(copied(self), *arguments, **named)
 
     return answer
 
 
-def _copied(estimator: E) -> E:
+def copied(estimator: E) -> E:
+    """Return an estimator with the attributes that this one has at the moment."""
     copy: E = object.__new__(type(estimator))
     copy.__dict__ = estimator.__dict__.copy()  # in one step: another thread may be assigning
     return copy

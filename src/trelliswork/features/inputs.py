@@ -24,7 +24,7 @@ import numpy as np
 
 from trelliswork import _core
 from trelliswork.arguments import refuse_no_list, refuse_unordered
-from trelliswork.corpora.tables import TokenTable
+from trelliswork.corpora.tables import TokenTable, arrow_tokens
 from trelliswork.errors import InvalidInput, shown
 from trelliswork.features import presets
 from trelliswork.features.templates import Templates
@@ -73,6 +73,7 @@ class Inputs:
         at_a_time : int, optional
             The most sequences in one source; by default as many as are best read together.
         """
+        X = arrow_tokens(X, argument)
         self.check(X, argument)
         if self.kind == "columns":
             return self._of_columns(X, argument, at_a_time)
@@ -115,6 +116,10 @@ class Inputs:
         if at_a_time is None or (isinstance(X, Sized) and len(X) <= at_a_time):
             columns = X.columns if isinstance(X, TokenTable) else _columns(X, argument, 0)
             yield self._column_source(columns, argument)
+            return
+        if isinstance(X, TokenTable):
+            for first in range(0, len(X), at_a_time):
+                yield self._column_source(X.part(first, min(first + at_a_time, len(X))).columns, argument)
             return
         for first, block in _blocks(X, at_a_time):
             yield self._column_source(_columns(block, argument, first), argument)
@@ -168,6 +173,7 @@ def inputs_of(X: Any, features: Any, meets: Collection[str] = TOKENS_MEET) -> tu
     >>> inputs_of([[{"word": "dog"}]], "auto")[0].kind
     'attributes'
     """
+    X = arrow_tokens(X)
     if isinstance(features, str) and features not in ("auto", "attributes"):
         features = named_templates(features)
     if isinstance(features, Templates):
@@ -186,6 +192,7 @@ def inputs_of(X: Any, features: Any, meets: Collection[str] = TOKENS_MEET) -> tu
 
 def head(X: Any) -> tuple[list[Any], Any]:
     """Return the beginnings of the first sequences of X, and X itself, none of it used up."""
+    X = arrow_tokens(X)
     refuse_no_list(X, "X")
     first = list(itertools.islice(X, _SAMPLED[0]))
     if isinstance(X, Iterator):

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from trelliswork.arguments import callers_level, refuse_unordered
 from trelliswork.errors import InvalidInput, shown
-from trelliswork.labels.tables import LabelTable
+from trelliswork.labels.tables import LabelTable, arrow_labels
 
 __all__ = ["Gold", "encoded", "paired", "require_paired", "warn_of_unseen"]
 
@@ -125,6 +125,7 @@ def encoded(y: Any, argument: str = "y", known: Sequence[str] = ()) -> Gold:
         A label is a string; None is a token, or in place of a list a sequence, of which nothing is known; a set has
         the labels that a token may have.
     """
+    y = arrow_labels(y, argument)
     if isinstance(y, LabelTable):
         return _of_table(y, argument, known)
     if y is None:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from trelliswork.arguments import refuse_no_list
 from trelliswork.errors import InvalidInput, shown
 from trelliswork.labels.spans import Span, labels_from_spans, spans, suggest_scheme
+from trelliswork.labels.tables import arrow_labels
 
 __all__ = ["OUTSIDE", "SpanLists", "lengths_of", "rows_of", "span_lists", "written"]
 
@@ -51,6 +52,7 @@ def span_lists(y: Any, argument: str = "y", scheme: str | None = None) -> SpanLi
     >>> span_lists([["B-NP", "I-NP", "O"]]).spans, span_lists([[(0, 2, "NP")]]).spans
     ([[Span(type='NP', start=0, stop=2)]], [[Span(type='NP', start=0, stop=2)]])
     """
+    y = arrow_labels(y, argument)
     refuse_no_list(y, argument)
     lists = [list(own) for own in y]
     if all(not isinstance(item, str) for own in lists for item in own) and any(lists):

@@ -6,10 +6,10 @@ is I or E (L) and the one before it is B or I of the same type; any other label 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from trelliswork.errors import InvalidInput
 from trelliswork.labels.schemes import MEANING
 from trelliswork.labels.spans import spans
 
-__all__ = ["SpanLabels"]
+__all__ = ["Events", "SpanLabels"]
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -95,41 +95,96 @@ class SpanLabels:
         n_right = len(np.intersect1d(_as_one(there), _as_one(found), assume_unique=True))
         return 2 * n_right / (len(there) + len(found)) if len(there) + len(found) else 0.0
 
-    def events(self, kind: int, start: int, stop: int, length: int) -> Iterator[tuple[int, list[Bools]]]:
-        """Yield disjoint events that together are "there is a span of this type from start to stop, and no longer".
+    def events(self, kinds: Ints, starts: Ints, stops: Ints, lengths: Ints) -> Events:
+        """Return disjoint events that together are "there is a span of this type from start to stop, and no longer".
 
-        Each is a first position and, from there on, which labels each position may have. How a span opens depends
-        on the label before it, and how it ends on the label after it, so there are up to four.
+        How a span opens depends on the label before it, and how it ends on the label after it, so there are up to four
+        for each span.
+
+        Parameters
+        ----------
+        kinds, starts, stops : int arrays (N,)
+            Spans, by the numbers of their types.
+        lengths : int array (N,)
+            How long the sequence of each is.
         """
-        not_before, inner, not_after, ways = self._ways[kind]
-        for looks_back, looks_on, single, first, last in ways:
-            body = [single] if stop - start == 1 else [first, *[inner] * (stop - start - 2), last]
-            head = [not_before] if looks_back and start > 0 else []
-            tail = [not_after] if looks_on and stop < length else []
-            masks = head + body + tail
-            if all(mask is not None for mask in masks):
-                yield start - len(head), masks
+        ways, size = self._ways, (stops - starts)[:, None]
+        single, first, last = (ids[kinds] for ids in (ways.single, ways.first, ways.last))  # [span][way]
+        before, inner, after = (ids[kinds][:, None] for ids in (ways.before, ways.inner, ways.after))
+        has_head = ways.looks_back & (starts > 0)[:, None]
+        has_tail = ways.looks_on & (stops < lengths)[:, None]
+        body = np.where(size == 1, single >= 0, (first >= 0) & (last >= 0) & ((size == 2) | (inner >= 0)))
+        owners, way = np.nonzero(body & (~has_head | (before >= 0)) & (~has_tail | (after >= 0)))
+        head, tail = has_head[owners, way], has_tail[owners, way]
+        sizes = (stops - starts)[owners] + head + tail
+        ends = np.cumsum(sizes)
+        opens, closes = ends - sizes + head, ends - tail - 1
+        rows = np.repeat(inner[owners, 0], sizes)
+        rows[opens] = np.where(opens == closes, single[owners, way], first[owners, way])
+        rows[closes] = np.where(opens == closes, single[owners, way], last[owners, way])
+        rows[(opens - 1)[head]] = before[owners, 0][head]
+        rows[(closes + 1)[tail]] = after[owners, 0][tail]
+        return Events(owners, starts[owners] - head, sizes, ways.masks[rows])
 
     @cached_property
-    def _ways(self) -> list[tuple[Any, Any, Any, list[Any]]]:
-        """For each type the masks of `events`; None for one that no label fits."""
-        ways: list[tuple[Any, Any, Any, list[Any]]] = []
+    def _ways(self) -> _Ways:
+        """The masks of `events`."""
+        masks: list[Bools] = []
+
+        def number(mask: Bools) -> int:
+            masks.append(mask)
+            return len(masks) - 1 if mask.any() else -1
+
+        edges, ways = [], []
         for kind in range(len(self.types)):
             own = self.type_of == kind
             before, after = own & self.continued, own & self.continues  # a span goes on from `before` to `after`
-            found = [
-                (
-                    looks_back,
-                    looks_on,
-                    _or_none(opening & closing),
-                    _or_none(opening & self.continued),
-                    _or_none(closing & self.continues),
-                )
-                for looks_back, opening in ((False, own & ~self.continues), (True, after))
-                for looks_on, closing in ((False, own & ~self.continued), (True, before))
-            ]
-            ways.append((_or_none(~before), _or_none(after & before), _or_none(~after), found))
-        return ways
+            edges.append([number(mask) for mask in (~before, after & before, ~after)])
+            ways.append(
+                [
+                    [number(opening & closing), number(opening & self.continued), number(closing & self.continues)]
+                    for opening in (own & ~self.continues, after)
+                    for closing in (own & ~self.continued, before)
+                ]
+            )
+        return _Ways(
+            np.array(masks, dtype=np.uint8).reshape(len(masks), len(self.type_of)),
+            *np.array(edges, dtype=np.int64).T,
+            *np.moveaxis(np.array(ways, dtype=np.int64), 2, 0),
+        )
+
+
+class Events(NamedTuple):
+    """Labels that a stretch of a sequence may have.
+
+    Attributes
+    ----------
+    owners : int array (E,)
+        Which span an event is of.
+    begins, sizes : int arrays (E,)
+        Its first position, and how many it has.
+    masks : uint8 array (sum of sizes, K)
+        Which labels each of its positions may have.
+    """
+
+    owners: Ints
+    begins: Ints
+    sizes: Ints
+    masks: npt.NDArray[np.uint8]
+
+
+class _Ways(NamedTuple):
+    """Which labels there may be around spans and in them: numbers of masks by type, -1 for one that no label fits."""
+
+    masks: npt.NDArray[np.uint8]
+    before: Ints
+    inner: Ints
+    after: Ints
+    single: Ints  # [type][way]: how a span opens and closes
+    first: Ints
+    last: Ints
+    looks_back: Bools = np.array([False, False, True, True])
+    looks_on: Bools = np.array([False, True, False, True])
 
 
 def _type(label: str, scheme: str) -> str | None:
@@ -139,7 +194,3 @@ def _type(label: str, scheme: str) -> str | None:
 
 def _as_one(found: Ints) -> Any:
     return np.ascontiguousarray(found).view([("", found.dtype)] * 3).ravel()
-
-
-def _or_none(mask: Bools) -> Bools | None:
-    return mask if mask.any() else None

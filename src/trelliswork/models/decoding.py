@@ -35,34 +35,21 @@ def spans_of(
     batch: ChainBatch, labellings: Sequence[npt.NDArray[Any]], spelled: SpanLabels
 ) -> list[list[PredictedSpan]]:
     """Return the spans of each labelling and their probabilities: those of disjoint events, summed."""
-    found: list[list[tuple[int, int, int]]] = []
-    events: list[tuple[int, list[Bools]]] = []  # first position, and the labels of each position from there on
-    owners: list[int] = []  # the number of the span that an event is of
-    counts: list[int] = []  # how many events there are of each chain
-    n_spans = 0
-    for labels in labellings:
-        firsts = np.arange(len(labels)) == 0
-        spans = list(zip(*(part.tolist() for part in spelled.spans(labels, firsts)), strict=True))
-        n_before = len(events)
-        for kind, start, stop in spans:
-            events += spelled.events(kind, start, stop, len(labels))
-            owners += [n_spans] * (len(events) - len(owners))
-            n_spans += 1
-        found.append(spans)
-        counts.append(len(events) - n_before)
-    probabilities = np.bincount(owners, _event_probabilities(batch, events, counts), minlength=n_spans)
-    numbers = iter(np.minimum(probabilities, 1.0).tolist())
-    return [[PredictedSpan(spelled.types[kind], a, b, next(numbers)) for kind, a, b in spans] for spans in found]
-
-
-def _event_probabilities(batch: ChainBatch, events: Sequence[tuple[int, list[Bools]]], counts: list[int]) -> FloatArray:
-    rows = [mask for _, masks in events for mask in masks]
-    return batch._span_probabilities(
-        np.array(counts, dtype=np.int64),
-        np.array([begin for begin, _ in events], dtype=np.int64),
-        np.array([len(masks) for _, masks in events], dtype=np.int64),
-        np.array(rows, dtype=np.uint8).reshape(len(rows), batch.n_labels),
-    )
+    lengths = np.array([len(labels) for labels in labellings], dtype=np.int64)
+    begins = np.cumsum(lengths) - lengths
+    firsts = np.zeros(lengths.sum(), dtype=np.bool_)
+    firsts[begins[lengths > 0]] = True
+    kinds, starts, stops = spelled.spans(np.concatenate([np.zeros(0, dtype=np.int64), *labellings]), firsts)
+    chains = np.searchsorted(begins + lengths, starts, side="right")  # of which labelling each span is
+    starts, stops = starts - begins[chains], stops - begins[chains]
+    events = spelled.events(kinds, starts, stops, lengths[chains])
+    counts = np.bincount(chains[events.owners], minlength=len(lengths))
+    of_events = batch._span_probabilities(counts, events.begins, events.sizes, events.masks)
+    probabilities = np.minimum(np.bincount(events.owners, of_events, minlength=len(kinds)), 1.0)
+    parts = [kinds.tolist(), starts.tolist(), stops.tolist(), probabilities.tolist()]
+    found = [PredictedSpan(spelled.types[kind], *rest) for kind, *rest in zip(*parts, strict=True)]
+    ends = np.cumsum(np.bincount(chains, minlength=len(lengths))).tolist()
+    return [found[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
 
 
 def least_risk(batch: ChainBatch, cost: FloatArray, model: TrainedModel) -> list[npt.NDArray[np.int32]]:

@@ -24,6 +24,7 @@ from trelliswork.arguments import (
     checked_sequences,
     sorted_labels,
 )
+from trelliswork.corpora.tables import arrow_tokens
 from trelliswork.errors import ConvergenceWarning, InvalidInput, Unsatisfiable
 from trelliswork.estimators.base import Estimator
 from trelliswork.estimators.fitted import atomic, check_is_fitted, snapshot
@@ -44,6 +45,9 @@ from trelliswork.estimators.hmm.counts import (
 from trelliswork.estimators.hmm.files import exported_model, labeler_of, restored_model
 from trelliswork.estimators.hmm.unknown_words import UnseenTokens, lexicon
 from trelliswork.estimators.saving import SavesModel
+from trelliswork.labels.span_labels import SpanLabels
+from trelliswork.labels.tables import arrow_labels
+from trelliswork.models.decoding import PredictedSpan, spans_of
 from trelliswork.models.registry import refuse_arguments
 from trelliswork.structures.batch import ChainBatch
 from trelliswork.structures.chain import Chain
@@ -296,6 +300,24 @@ class HMM(SavesModel, Estimator):
         return self._ask(X, ChainBatch.marginals)
 
     @snapshot
+    def predict_spans(self, X: Sequences) -> list[list[PredictedSpan]]:
+        """Return, for each sequence, the spans that its predicted labels spell, each with its probability.
+
+        Examples
+        --------
+        >>> import trelliswork as tw
+        >>> hmm = tw.HMM().fit([["Ann", "Lee", "sings"]], [["B-PER", "I-PER", "O"]])
+        >>> [span[:3] for span in hmm.predict_spans([["Ann", "Lee", "sings"]])[0]]
+        [('PER', 0, 2)]
+        """
+        check_is_fitted(self, "classes_")
+        labels = self.classes_.tolist()
+        spelled = SpanLabels.of(labels) if all(isinstance(label, str) for label in labels) else None
+        if spelled is None:
+            raise InvalidInput("the labels of this model spell no spans in any scheme, as B-PER and I-PER do.")
+        return self._ask(X, lambda batch: spans_of(batch, [best.labels for best in batch.argmax()], spelled))
+
+    @snapshot
     def predict_max_marginals(self, X: Sequences) -> list[Array]:
         """Return, for each sequence, the best log p(x, y) with each label at each token, an array (T, K)."""
         return self._ask(X, ChainBatch.max_marginals)
@@ -308,8 +330,8 @@ class HMM(SavesModel, Estimator):
     @snapshot
     def score(self, X: Sequences, y: LabelLists) -> float:
         """Return the share of tokens whose predicted label is the one in ``y``; tokens labelled None are left out."""
-        sequences = checked_sequences(X)
-        gold = [label for labels in checked_labels(y, sequences) for label in labels]
+        sequences = checked_sequences(arrow_tokens(X))
+        gold = [label for labels in checked_labels(arrow_labels(y), sequences) for label in labels]
         guesses = [label for labels in self.predict(sequences) for label in labels]
         right = [guess == label for guess, label in zip(guesses, gold, strict=True) if label is not None]
         if not right:
@@ -433,8 +455,8 @@ class HMM(SavesModel, Estimator):
 
     def _index(self, X: Sequences, y: LabelLists | None) -> tuple[list[Any], dict[Hashable, int], Corpus]:
         """Return the names of the labels, the numbers of the tokens, and the corpus in these numbers."""
-        sequences = checked_sequences(X)
-        label_lists = [[None] * len(x) for x in sequences] if y is None else checked_labels(y, sequences)
+        sequences = checked_sequences(arrow_tokens(X))
+        label_lists = [[None] * len(x) for x in sequences] if y is None else checked_labels(arrow_labels(y), sequences)
         tokens = [token for sequence in sequences for token in sequence]
         labels = [label for label_list in label_lists for label in label_list]
         if not tokens:
@@ -516,7 +538,7 @@ class HMM(SavesModel, Estimator):
     def _ask(self, X: Sequences, question: Callable[[ChainBatch], Iterable[Any]]) -> list[Any]:
         """Return the answers for all sequences, asked block by block."""
         check_is_fitted(self, "classes_")
-        sequences = checked_sequences(X)
+        sequences = checked_sequences(arrow_tokens(X))
         answers: list[Any] = []
         for block in blocks(np.array([len(sequence) for sequence in sequences]), len(self.classes_)):
             batch = self._batch(sequences[block], block.start)
