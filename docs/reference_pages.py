@@ -25,6 +25,7 @@ PAGES = {
     "corpora": ("Corpora", "Reading and writing labelled text.", "trelliswork.corpora", ("",)),
     "evaluation": ("Evaluation", "How good an answer is, and how sure one can be.", "trelliswork.evaluation", ("",)),
     "plots": ("Pictures", "Drawings of arrays, trees and graphs.", "trelliswork.plots", ("",)),
+    "arrow": ("Tables", "Labels for the rows of Arrow tables and data frames.", "trelliswork.arrow", ("",)),
     "serving": ("Serving", "A model behind HTTP.", "trelliswork.serving", ("",)),
 }
 HEAD = """# {}
