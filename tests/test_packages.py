@@ -25,6 +25,7 @@ ORDER = (
     "estimators",
     "spacy",
     "arrow",
+    "torch",
     "compat",
     "serving",
     "cli",
