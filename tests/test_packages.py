@@ -24,6 +24,7 @@ ORDER = (
     "evaluation",
     "estimators",
     "spacy",
+    "torch",
     "compat",
     "serving",
     "cli",
