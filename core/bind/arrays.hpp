@@ -64,6 +64,7 @@ nb::ndarray<nb::numpy, T> to_numpy(const std::vector<T>& values, std::initialize
 
 void bind_unlocked(nb::module_& m);  // how threads are told to end
 void bind_chain(nb::module_& m);
+void bind_padded_losses(nb::module_& m);  // losses of padded chains, for networks
 void bind_semirings(nb::module_& m);
 void bind_sources(nb::module_& m);       // where attributes come from; before those that take them
 void bind_features(nb::module_& m);      // columns of text and templates over them

@@ -8,6 +8,7 @@ NB_MODULE(_core, m) {
     m.doc() = "The compiled core of trelliswork; use the public names of the package instead.";
     tw::bind::bind_unlocked(m);
     tw::bind::bind_chain(m);
+    tw::bind::bind_padded_losses(m);
     tw::bind::bind_semirings(m);
     tw::bind::bind_sources(m);
     tw::bind::bind_features(m);

@@ -64,6 +64,15 @@ class Expectation:
 
     def result(self) -> tuple: ...
 
+@overload
+def padded_losses(unary: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu', writable=False)], transitions: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu', writable=False)], end: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu', writable=False)], mask: Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, gold: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, cost: float, best: bool, n_jobs: int, losses: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, d_unary: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu')] | None, d_transitions: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu')] | None, d_start: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu')] | None, d_end: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu')] | None) -> tuple: ...
+
+@overload
+def padded_losses(unary: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], transitions: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], end: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], mask: Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, gold: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, cost: float, best: bool, n_jobs: int, losses: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, d_unary: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')] | None, d_transitions: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')] | None, d_start: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')] | None, d_end: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')] | None) -> tuple:
+    """
+    Losses of chains and, with weights, the gradient of their weighted sum; returns what is wrong and where.
+    """
+
 def scalar_vectors(chain: ChainBatch, semiring: str, reverse: bool) -> NDArray[numpy.float64]: ...
 
 def kbest_vectors(chain: ChainBatch, k: int, reverse: bool) -> list[list[float]]: ...
