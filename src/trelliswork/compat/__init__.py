@@ -24,7 +24,7 @@ from trelliswork.errors import InvalidInput
 
 __all__ = ["DROP_INS", "install", "installed", "shim_folder", "uninstall"]
 
-DROP_INS = ("pycrfsuite", "seqeval", "sklearn_crfsuite")  # packages of this folder, by the names of the originals
+DROP_INS = ("pycrfsuite", "seqeval", "sklearn_crfsuite", "torchcrf")  # packages of this folder, by the names of the originals
 
 
 class _Loader(importlib.abc.Loader):
@@ -106,7 +106,7 @@ def shim_folder() -> Path:
     Examples
     --------
     >>> sorted(path.name for path in shim_folder().iterdir())
-    ['pycrfsuite', 'seqeval', 'sklearn_crfsuite']
+    ['pycrfsuite', 'seqeval', 'sklearn_crfsuite', 'torchcrf']
     """
     return Path(__file__).parent / "shims"
 

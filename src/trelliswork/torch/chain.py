@@ -8,22 +8,18 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch._C._functorch import is_functorch_wrapped_tensor  # under torch.vmap, torch.func.grad and the like
 
 from trelliswork.arguments import as_count
-from trelliswork.errors import InvalidInput, Unsatisfiable
+from trelliswork.errors import InvalidInput
 from trelliswork.labels.constraints import constraints_of
 from trelliswork.structures.checks import as_method
-from trelliswork.torch import chain_ops, chain_scores
+from trelliswork.torch import chain_engine
 from trelliswork.torch.chain_scores import Moves
 from trelliswork.torch.masks import as_mask, padded
-from trelliswork.torch.reductions import as_loss, as_reduction, weights_of
-from trelliswork.torch.second_order import batch_of, refuse_label
+from trelliswork.torch.reductions import as_loss, as_reduction
+from trelliswork.torch.second_order import batch_of
 
 __all__ = ["ChainCRF"]
-
-ENGINES = ("auto", "torch")
-
 
 class ChainCRF(nn.Module):
     """The last layer of a tagger: scores of labels in, a loss or labels out, with learned scores of transitions.
@@ -53,12 +49,11 @@ class ChainCRF(nn.Module):
     --------
     >>> crf = ChainCRF(["O", "B", "I"], constraints="BIO")
     >>> labels = torch.tensor([[0, 1, 2, 0], [1, 2, -100, -100]])
-    >>> emissions = torch.tensor([[0, 2, 2, 0], [1, 2, 0, 0]])[..., None] == torch.arange(3.0)
-    >>> emissions = emissions.float().requires_grad_()
-    >>> loss = crf(emissions, labels)
+    >>> emissions = 5.0 * nn.functional.one_hot(torch.tensor([[0, 2, 2, 0], [1, 2, 0, 0]]), 3)
+    >>> loss = crf(emissions.requires_grad_(), labels)
     >>> loss.backward()
-    >>> crf.decode(emissions, mask=labels != -100)  # never I after O
-    [[0, 1, 2, 0], [1, 2]]
+    >>> crf.decode(emissions, mask=labels != -100)  # I never follows O
+    [[1, 2, 2, 0], [1, 2]]
     """
 
     transitions: Tensor
@@ -82,13 +77,11 @@ class ChainCRF(nn.Module):
         self.loss = as_loss(loss)
         if order not in (1, 2):
             raise InvalidInput(f"order must be 1 or 2, found {order!r}.")
-        if engine not in ENGINES:
-            raise InvalidInput(f"engine must be one of {', '.join(map(repr, ENGINES))}; found {engine!r}.")
-        self.order, self.ignore_index, self.engine = order, ignore_index, engine
+        self.order, self.ignore_index, self.engine = order, ignore_index, chain_engine.as_engine(engine)
         K = self.n_labels
-        self.transitions = nn.Parameter(torch.empty(K, K))
         self.start_transitions = nn.Parameter(torch.empty(K))
         self.end_transitions = nn.Parameter(torch.empty(K))
+        self.transitions = nn.Parameter(torch.empty(K, K))
         self.trigrams = nn.Parameter(torch.empty(K, K, K)) if order == 2 else None
         self._forbid(constraints)
         self.reset_parameters()
@@ -140,25 +133,8 @@ class ChainCRF(nn.Module):
         if self.ignore_index is not None:
             known = gold != self.ignore_index
             counts = known if counts is None else counts & known
-        return self._loss(unary, gold, counts, kind)
+        return chain_engine.loss(unary, self._moves(unary), gold, counts, self.loss, kind, self.engine)
 
-    def _loss(self, unary: Tensor, gold: Tensor, mask: Tensor | None, reduction: str) -> Tensor:
-        """The loss of checked tensors."""
-        moves = self._moves(unary)
-        cost = 1.0 if self.loss in ("softmax-margin", "hinge") else 0.0
-        best = self.loss in ("hinge", "perceptron")
-        lengths = unary.new_full(unary.shape[:1], unary.shape[1]) if mask is None else mask.sum(dim=1).to(unary.dtype)
-        weights = weights_of(reduction, lengths)
-        if self._in_core(unary, *moves):
-            learns = torch.is_grad_enabled() and any(x.requires_grad for x in (unary, *moves))
-            if weights is not None and learns:
-                return chain_ops.chain_gradient(unary, *moves, gold, mask, weights, cost, best)[0]  # type: ignore[no-any-return]
-            losses = chain_ops.chain_losses(unary, *moves, gold, mask, cost, best)
-        else:
-            self._check_values(unary, gold, mask)
-            losses = chain_scores.losses(unary, moves, gold, mask, cost, best)
-            self._check_losses(losses)
-        return losses if weights is None else (losses * weights).sum()
 
     # ---- answers -----------------------------------------------------------------------------------------------------
 
@@ -183,15 +159,8 @@ class ChainCRF(nn.Module):
         tensor([[   0, -100,    0]])
         """
         unary, counts = self._read(emissions, mask)
-        moves = self._moves(unary)
-        with torch.no_grad():
-            if self._in_core(unary, *moves):
-                found = chain_ops.chain_best(unary, *moves, counts, self._fill)
-            else:
-                self._check_values(unary, None, counts)
-                self._check_losses(chain_scores.losses(unary, moves, None, counts, 0.0, True))
-                found = chain_scores.best_labels(unary, moves, counts, self._fill)
-        return found if as_tensor else self._lists(found, counts)
+        found = chain_engine.best_labels(unary, self._moves(unary), counts, self._fill, self.engine)
+        return found if as_tensor else chain_engine.label_lists(found, counts)
 
     def kbest(
         self, emissions: Tensor, k: int, mask: Any = None, as_tensor: bool = False, method: str = "astar"
@@ -274,18 +243,11 @@ class ChainCRF(nn.Module):
 
         Examples
         --------
-        >>> ChainCRF(2).marginals(torch.zeros(1, 3, 2), as_tensor=True).sum(dim=-1)
-        tensor([[1.0000, 1.0000, 1.0000]], grad_fn=<SumBackward1>)
+        >>> ChainCRF(2).marginals(torch.tensor([[[0.0, -torch.inf], [0.0, 0.0]]]), as_tensor=True)[0, 0].detach()
+        tensor([1., 0.])
         """
         unary, counts = self._read(emissions, mask)
-        moves = self._moves(unary)
-        ones = unary.new_ones(unary.shape[0])
-        if self._in_core(unary, *moves):
-            found = chain_ops.chain_gradient(unary, *moves, None, counts, ones, 0.0, False)[1]
-        else:
-            self._check_values(unary, None, counts)
-            self._check_losses(chain_scores.losses(unary, moves, None, counts, 0.0, False))
-            found = chain_scores.gradient_of_losses(unary, moves, None, counts, ones, 0.0, False)[1]
+        found = chain_engine.marginals(unary, self._moves(unary), counts, self.engine)
         if as_tensor:
             return found
         return list(found) if counts is None else [row[here] for row, here in zip(found, counts, strict=True)]
@@ -300,13 +262,7 @@ class ChainCRF(nn.Module):
         tensor([True])
         """
         unary, counts = self._read(emissions, mask)
-        moves = self._moves(unary)
-        if self._in_core(unary, *moves):
-            return chain_ops.chain_losses(unary, *moves, None, counts, 0.0, False)  # type: ignore[no-any-return]
-        self._check_values(unary, None, counts)
-        totals = chain_scores.losses(unary, moves, None, counts, 0.0, False)
-        self._check_losses(totals)
-        return totals
+        return chain_engine.log_partition(unary, self._moves(unary), counts, self.engine)
 
     # ---- what is handed over -----------------------------------------------------------------------------------------
 
@@ -325,13 +281,7 @@ class ChainCRF(nn.Module):
             raise InvalidInput(f"emissions must be a tensor of floating-point numbers, found {found}.")
         if emissions.ndim != 3 or emissions.shape[2] != self.n_labels:
             raise InvalidInput(f"emissions must have shape (B, T, {self.n_labels}), found {tuple(emissions.shape)}.")
-        if emissions.device != self.transitions.device:
-            raise InvalidInput(
-                f"emissions are on {emissions.device}, but the parameters are on {self.transitions.device}. "
-                "Move one of them."
-            )
-        shared = torch.promote_types(emissions.dtype, self.transitions.dtype)
-        return emissions.to(torch.promote_types(shared, torch.float32))
+        return chain_engine.as_unary(emissions, self.transitions)
 
     def _gold(self, labels: Tensor, unary: Tensor) -> Tensor:
         if not isinstance(labels, Tensor) or labels.dtype.is_floating_point or labels.dtype == torch.bool:
@@ -355,54 +305,13 @@ class ChainCRF(nn.Module):
             unary.new_zeros(0) if self.trigrams is None else self.trigrams.to(unary.dtype),
         )
 
-    def _in_core(self, *scores: Tensor) -> bool:
-        if self.engine != "auto" or scores[0].device.type != "cpu" or torch.compiler.is_exporting():
-            return False
-        return torch.compiler.is_compiling() or not any(map(is_functorch_wrapped_tensor, scores))
-
     def _batch(self, unary: Tensor, mask: Tensor | None) -> Any:
         """The chains, in the core, wherever the tensors are."""
         with torch.no_grad():
             moves = Moves(*(scores.cpu() for scores in self._moves(unary)))
             return batch_of(unary.cpu(), moves, None if mask is None else mask.cpu())
 
-    # ---- what the core checks, checked by PyTorch --------------------------------------------------------------------
-
-    def _check_values(self, unary: Tensor, gold: Tensor | None, mask: Tensor | None) -> None:
-        """Refuse scores and labels that have no meaning, unless PyTorch only looks at the steps."""
-        wrong = unary.isnan() | (unary == torch.inf)
-        if mask is not None:
-            wrong = wrong & mask[..., None]
-        if _holds(wrong.any()):
-            i, t, k = wrong.nonzero()[0].tolist()
-            raise InvalidInput(
-                f"emissions[{i}, {t}, {k}] is {float(unary[i, t, k])}. Scores must be numbers; use -inf to forbid a label."
-            )
-        if gold is None:
-            return
-        strange = (gold < 0) | (gold >= self.n_labels)
-        if mask is not None:
-            strange = strange & mask
-        if _holds(strange.any()):
-            i, t = strange.nonzero()[0].tolist()
-            refuse_label("label", i, t, int(gold[i, t]), self.n_labels)
-
-    def _check_losses(self, losses: Tensor) -> None:
-        if _holds((losses == -torch.inf).any() | losses.isnan().any()):
-            i = int(((losses == -torch.inf) | losses.isnan()).nonzero()[0])
-            raise Unsatisfiable(f"every labelling of emissions[{i}] is forbidden. Look at its -inf scores.")
-        if _holds((losses > -0.5 * chain_scores.FORBIDDEN).any()):
-            i = int((losses > -0.5 * chain_scores.FORBIDDEN).nonzero()[0])
-            raise InvalidInput(f"labels[{i}] is forbidden. Check the labels, the constraints and the -inf scores.")
-
     # ---- how answers look --------------------------------------------------------------------------------------------
-
-    def _lists(self, found: Tensor, mask: Tensor | None) -> list[list[int]]:
-        if mask is None:
-            return found.tolist()  # type: ignore[no-any-return]
-        flat, lengths = found[mask].tolist(), mask.sum(dim=1).tolist()
-        stops = np.cumsum(lengths).tolist()
-        return [flat[stop - size : stop] for stop, size in zip(stops, lengths, strict=True)]
 
     def _placed(self, found: Sequence[Sequence[Any]], width: int, mask: Tensor | None, unary: Tensor) -> Tensor:
         """Labellings as a tensor (B, width, T), every label where it is."""
@@ -415,13 +324,3 @@ class ChainCRF(nn.Module):
             here = slice(None) if mask is None else mask[i]
             out[i, : len(own), here] = labels
         return out
-
-
-def _holds(condition: Tensor) -> bool:
-    """Whether a condition on values holds; False where there are no values to look at."""
-    if torch.compiler.is_compiling() or condition.device.type == "meta":
-        return False
-    try:
-        return bool(condition)
-    except RuntimeError:  # under torch.vmap
-        return False
