@@ -71,9 +71,8 @@ class ChainCRF(nn.Module):
         engine: str = "auto",
     ) -> None:
         super().__init__()
-        names = None if isinstance(n_labels, (int, np.integer)) else list(n_labels)  # type: ignore[arg-type]
-        self.n_labels = as_count("n_labels", n_labels if names is None else len(names))
-        self.labels = names
+        self.labels = [str(name) for name in n_labels] if isinstance(n_labels, (list, tuple)) else None
+        self.n_labels = as_count("n_labels", n_labels if self.labels is None else len(self.labels))
         self.loss = as_loss(loss)
         if order not in (1, 2):
             raise InvalidInput(f"order must be 1 or 2, found {order!r}.")

@@ -101,16 +101,17 @@ def best_labels(unary: Tensor, moves: Moves, mask: Tensor | None, fill: int) -> 
         found, pointer = terms.max(dim=1)
         pointers.append(pointer)
         state, begun = _advanced(state, begun, found, scores[:, t], moves, counts[:, t])
-    flat = (state + moves.end).reshape(B, -1)
-    place = flat.reshape(B, -1, K).transpose(1, 2).reshape(B, -1).argmax(dim=1)  # the last label decides first
-    rows = flat.shape[1] // K
+    rows = K + 1 if moves.trigrams.numel() else 1
+    by_last = (state + moves.end).reshape(B, rows, K).transpose(1, 2).flatten(1)  # the last label decides first
+    place = by_last.argmax(dim=1)
     last, older = place // rows, place % rows
     out = []
     left = counts.sum(dim=1)  # labels that are still to be read
     for t in range(T - 1, -1, -1):
         here = counts[:, t]
         out.append(torch.where(here, last, fill))
-        pointer = pointers[t].reshape(B, -1).gather(1, (older.clamp(max=K - 1) * K + last if rows > 1 else last)[:, None])[:, 0]
+        history = older.clamp(max=K - 1) * K + last if rows > 1 else last
+        pointer = pointers[t].flatten(1).gather(1, history[:, None])[:, 0]
         more = here & (left > 1)
         if rows > 1:
             last, older = torch.where(more, older, last), torch.where(more, pointer, older)
