@@ -1,9 +1,10 @@
 """Forward and backward of a CRF layer: `trelliswork.torch.ChainCRF` beside pytorch-crf, in turn, single precision.
 
-Both use two threads, see the same tensors and a mask of padding, and start each time without gradients. Times are medians
-of rounds in which one follows the other, so that whatever else the machine does is shared. The limit is what the
-multiply-adds alone would take, forward, backward and for expected transitions, on one thread at the rate that this
-processor reaches in registers; `core` is the call of the core without PyTorch around it.
+Both may use two threads, see the same tensors and a mask of padding, and start each time without gradients. Times are
+medians of rounds in which one follows the other, so that whatever else the machine does is shared. The limit is what
+the multiply-adds alone would take, forward, backward and for expected transitions, on one thread at the rate that this
+processor reaches in registers; `core` is the call of the core without PyTorch around it. The longer shapes of the other
+benchmarks are left out: at 10,000 positions the gradient of pytorch-crf is wrong in the second digit.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def main() -> None:
     print_load()
     rate = multiply_add_rate()
     rows = []
-    for shape in SHAPES[:3]:  # pytorch-crf takes seconds for the long one
+    for shape in SHAPES[:2]:
         contenders = made(shape)
         times = in_turn(contenders, rounds)
         limit = 3 * shape[0] * shape[1] * shape[2] ** 2 / rate
@@ -81,7 +82,9 @@ def made(shape: tuple[int, int, int]) -> dict[str, Callable[[], object]]:
     for loss, gradient in found:
         torch.testing.assert_close(loss, found[-1][0], rtol=1e-4, atol=1e-4)
         torch.testing.assert_close(gradient, found[-1][1], rtol=1e-3, atol=1e-5)
-    scores = [x.detach().numpy() for x in (emissions, layer.transitions, layer.start_transitions, layer.end_transitions)]
+    scores = [
+        x.detach().numpy() for x in (emissions, layer.transitions, layer.start_transitions, layer.end_transitions)
+    ]
     out = [np.empty_like(x) for x in scores]
     losses, weights = np.empty(B), np.full(B, 1 / B)
     contenders["core"] = lambda: _core.padded_losses(

@@ -48,7 +48,8 @@ nb::tuple padded_losses(const Given<Real>& unary, const Given<Real>& transitions
     const std::size_t B = unary.shape(0), T = unary.shape(1), K = unary.shape(2);
     require(K >= 1, "there must be at least one label");
     require(T <= (std::size_t{1} << 31) / K, "too many positions times labels: at most 2^31");
-    require(transitions.size() == K * K && start.size() == K && end.size() == K, "transitions, start or end do not fit");
+    require(transitions.size() == K * K && start.size() == K && end.size() == K,
+            "transitions, start or end do not fit");
     require(!mask || (mask->shape(0) == B && mask->shape(1) == T), "the mask does not fit");
     require(!gold || (gold->shape(0) == B && gold->shape(1) == T), "gold does not fit");
     require(gold || cost == 0.0, "a cost needs gold");
@@ -84,9 +85,9 @@ template <class Real>
 void bind_precision(nb::module_& m) {
     m.def("padded_losses", padded_losses<Real>, nb::arg("unary").noconvert(), nb::arg("transitions").noconvert(),
           nb::arg("start").noconvert(), nb::arg("end").noconvert(), nb::arg("mask").none(), nb::arg("gold").none(),
-          nb::arg("cost"), nb::arg("best"), nb::arg("n_jobs"), nb::arg("losses").noconvert(),
-          nb::arg("weights").none(), nb::arg("d_unary").none(), nb::arg("d_transitions").none(),
-          nb::arg("d_start").none(), nb::arg("d_end").none(),
+          nb::arg("cost"), nb::arg("best"), nb::arg("n_jobs"), nb::arg("losses").noconvert(), nb::arg("weights").none(),
+          nb::arg("d_unary").none(), nb::arg("d_transitions").none(), nb::arg("d_start").none(),
+          nb::arg("d_end").none(),
           "Losses of chains and, with weights, the gradient of their weighted sum; returns what is wrong and where.");
 }
 

@@ -18,7 +18,7 @@ namespace {
 constexpr double kLargest = 1e25;
 constexpr double kTooLarge = 1e300;
 // Below this many multiply-adds a second thread costs more than it brings.
-constexpr double kWorthAThread = 1e6;
+constexpr double kWorthAThread = 3e6;
 constexpr std::size_t kMostShards = 16, kMostTables = std::size_t{1} << 22;
 
 bool is_invalid(double score) { return !(score < kTooLarge) || (score < -kTooLarge && score != kLogZero); }
@@ -44,7 +44,8 @@ public:
     }
 
 private:
-    // ---- what comes in -----------------------------------------------------------------------------------------------
+    // ---- what comes in
+    // -----------------------------------------------------------------------------------------------
 
     FoundProblem read_moves() {
         transitions_.assign(s_.transitions, s_.transitions + K_ * K_);
@@ -158,7 +159,8 @@ private:
         }
     }
 
-    // ---- without a gradient, or of the best labelling: the questions of a batch -----------------------------------------
+    // ---- without a gradient, or of the best labelling: the questions of a batch
+    // -----------------------------------------
 
     Batch batch() {
         rows_.resize(positions_.size() * K_);
@@ -186,7 +188,8 @@ private:
                          [&](std::size_t n) { return static_cast<std::size_t>(labels[n]); });
     }
 
-    // ---- sums with their gradient ----------------------------------------------------------------------------------------
+    // ---- sums with their gradient
+    // ----------------------------------------------------------------------------------------
 
     struct Shard {  // what one part of the groups adds to the gradient of shared scores
         explicit Shard(std::size_t K) : transitions(K * K, 0.0), start(K, 0.0), end(K, 0.0) {}
@@ -231,7 +234,8 @@ private:
         });
         std::vector<std::vector<std::size_t>> out;
         for (std::size_t n = 0; n < order.size();) {
-            const bool four = n + kSideBySide <= order.size() && negative(order[n]) == negative(order[n + kSideBySide - 1]);
+            const bool four =
+                n + kSideBySide <= order.size() && negative(order[n]) == negative(order[n + kSideBySide - 1]);
             const std::size_t count = four ? kSideBySide : 1;
             out.emplace_back(order.begin() + static_cast<std::ptrdiff_t>(n),
                              order.begin() + static_cast<std::ptrdiff_t>(n + count));
@@ -250,8 +254,8 @@ private:
         return largest > 0.0 ? largest : 1.0;
     }
 
-    bool take_group(const Moves<Real>& moves, std::size_t stride, const std::vector<std::size_t>& group, Scratch& scratch,
-                    Shard& shard) {
+    bool take_group(const Moves<Real>& moves, std::size_t stride, const std::vector<std::size_t>& group,
+                    Scratch& scratch, Shard& shard) {
         std::size_t tokens = 0;
         bool forbidden = forbidden_moves_;
         std::uint32_t lengths[kSideBySide];
@@ -311,7 +315,8 @@ private:
         add_rows(shard, i, scratch.nodes.data(), K_, weight);
     }
 
-    // ---- the gradient ----------------------------------------------------------------------------------------------------
+    // ---- the gradient
+    // ----------------------------------------------------------------------------------------------------
 
     void clear_gradient() {
         if (!gradient_.weights || (!s_.mask && !s_.best)) return;  // every row is written

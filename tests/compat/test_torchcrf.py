@@ -103,7 +103,10 @@ def test_models_that_the_original_pickled(original):
 
 
 WRONG = [
-    (lambda crf: crf(torch.zeros(1, 2), torch.zeros(2, 2, dtype=torch.long)), "emissions must have dimension of 3, got 2"),
+    (
+        lambda crf: crf(torch.zeros(1, 2), torch.zeros(2, 2, dtype=torch.long)),
+        "emissions must have dimension of 3, got 2",
+    ),
     (lambda crf: crf.decode(torch.zeros(1, 2)), "emissions must have dimension of 3, got 2"),
     (
         lambda crf: crf(torch.zeros(1, 2, 3), torch.zeros(2, 2, dtype=torch.long)),

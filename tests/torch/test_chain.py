@@ -226,7 +226,9 @@ def test_a_mask_removes_positions():
     torch.testing.assert_close(crf(emissions, labels, mask.to(torch.uint8)), kept)
     torch.testing.assert_close(crf(emissions, labels, mask.long()), kept)
     torch.testing.assert_close(crf(emissions, torch.where(mask, labels, -100)), kept)
-    torch.testing.assert_close(crf(emissions[:, :3], labels[:, :3], torch.tensor([2])), crf(emissions[:, :2], labels[:, :2]))
+    torch.testing.assert_close(
+        crf(emissions[:, :3], labels[:, :3], torch.tensor([2])), crf(emissions[:, :2], labels[:, :2])
+    )
 
 
 def test_masked_positions_may_hold_anything():
@@ -275,7 +277,10 @@ def test_a_hundred_thousand_tokens():
     emissions = torch.randn(1, 100_000, 3, requires_grad=True)
     loss = crf(emissions, torch.zeros(1, 100_000, dtype=torch.int64))
     loss.backward()
-    chain = tw.Chain(emissions[0].detach().numpy(), *(p.detach().numpy() for p in (crf.transitions, crf.start_transitions, crf.end_transitions)))
+    chain = tw.Chain(
+        emissions[0].detach().numpy(),
+        *(p.detach().numpy() for p in (crf.transitions, crf.start_transitions, crf.end_transitions)),
+    )
     assert loss.item() == pytest.approx(-chain.log_prob(np.zeros(100_000, dtype=int)), rel=1e-6)
     np.testing.assert_allclose(emissions.grad[0, :5, 1:], chain.marginals()[:5, 1:], atol=1e-5)
 
@@ -341,7 +346,8 @@ def test_gradients_flow_through_marginals():
     emissions, _, mask = data()
     emissions.requires_grad_()
     found, expected = (
-        gradients(layer, (layer.marginals(emissions, mask, as_tensor=True) ** 2).sum(), emissions) for layer in (crf, judge)
+        gradients(layer, (layer.marginals(emissions, mask, as_tensor=True) ** 2).sum(), emissions)
+        for layer in (crf, judge)
     )
     assert_all_close(found, expected)
 
@@ -392,8 +398,8 @@ def test_compiled_code_runs_without_a_graph_break(backend, reduction):
     assert_all_close(found, gradients(crf, question(emissions), emissions))
     decode = torch.compile(lambda x: crf.decode(x, mask, as_tensor=True), backend=backend, fullgraph=True)
     assert torch.equal(decode(emissions), crf.decode(emissions, mask, as_tensor=True))
+    labels[0, 1] = 9
     with pytest.raises(ValueError, match=r"labels\[0, 1\] is 9"):
-        labels[0, 1] = 9
         compiled(emissions)
 
 

@@ -24,7 +24,8 @@ from trelliswork.errors import InvalidInput
 
 __all__ = ["DROP_INS", "install", "installed", "shim_folder", "uninstall"]
 
-DROP_INS = ("pycrfsuite", "seqeval", "sklearn_crfsuite", "torchcrf")  # packages of this folder, by the names of the originals
+# Packages of this folder, by the names of the originals.
+DROP_INS = ("pycrfsuite", "seqeval", "sklearn_crfsuite", "torchcrf")
 
 
 class _Loader(importlib.abc.Loader):

@@ -8,8 +8,9 @@
     crf.decode(emissions, mask)              # a list of labels for each sequence
 
 All modules take tensors batch first; ``module(scores, gold, mask=None, reduction="mean")`` is a loss to be minimised.
-They answer `decode`, `kbest`, `marginals`, `sample` and `log_partition`, as lists or, with ``as_tensor=True``, as padded
-tensors. Importing this package does not import PyTorch; using a name of it does (``pip install trelliswork[torch]``).
+They answer `decode`, `kbest`, `marginals`, `sample` and `log_partition`, as lists or, with ``as_tensor=True``, as
+padded tensors. Importing this package does not import PyTorch; using a name of it does (``pip install
+trelliswork[torch]``).
 """
 
 from trelliswork.lazy import attach

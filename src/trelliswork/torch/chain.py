@@ -21,6 +21,7 @@ from trelliswork.torch.second_order import batch_of
 
 __all__ = ["ChainCRF"]
 
+
 class ChainCRF(nn.Module):
     """The last layer of a tagger: scores of labels in, a loss or labels out, with learned scores of transitions.
 
@@ -133,7 +134,6 @@ class ChainCRF(nn.Module):
             known = gold != self.ignore_index
             counts = known if counts is None else counts & known
         return chain_engine.loss(unary, self._moves(unary), gold, counts, self.loss, kind, self.engine)
-
 
     # ---- answers -----------------------------------------------------------------------------------------------------
 
@@ -289,7 +289,9 @@ class ChainCRF(nn.Module):
         if labels.shape != unary.shape[:2]:
             raise InvalidInput(f"labels must have shape {tuple(unary.shape[:2])}, found {tuple(labels.shape)}.")
         if labels.device != unary.device:
-            raise InvalidInput(f"labels are on {labels.device}, but the emissions are on {unary.device}. Move them there.")
+            raise InvalidInput(
+                f"labels are on {labels.device}, but the emissions are on {unary.device}. Move them there."
+            )
         return labels.to(torch.int64)
 
     def _moves(self, unary: Tensor) -> Moves:
@@ -298,9 +300,9 @@ class ChainCRF(nn.Module):
             return values if forbidden is None else values.masked_fill(forbidden, -torch.inf)
 
         return Moves(
-            scores(self.transitions, self._forbidden_transitions),  # type: ignore[arg-type]
-            scores(self.start_transitions, self._forbidden_start),  # type: ignore[arg-type]
-            scores(self.end_transitions, self._forbidden_end),  # type: ignore[arg-type]
+            scores(self.transitions, self._forbidden_transitions),
+            scores(self.start_transitions, self._forbidden_start),
+            scores(self.end_transitions, self._forbidden_end),
             unary.new_zeros(0) if self.trigrams is None else self.trigrams.to(unary.dtype),
         )
 

@@ -1,7 +1,7 @@
 """Questions about padded chains, answered by the core on the CPU and by PyTorch elsewhere.
 
-The core checks values as it reads them. PyTorch's answers are checked here, where there are values to look at: not while a
-program is traced.
+The core checks values as it reads them. PyTorch's answers are checked here, where there are values to look at: not
+while a program is traced.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def loss(
 def log_partition(unary: Tensor, moves: Moves, mask: Tensor | None, engine: str = "auto") -> Tensor:
     """Return log partitions, (B,)."""
     if _in_core(engine, unary, *moves):
-        return chain_ops.chain_losses(unary, *moves, None, mask, 0.0, False)  # type: ignore[no-any-return]
+        return chain_ops.chain_losses(unary, *moves, None, mask, 0.0, False)
     _check_values(unary, None, mask)
     totals = chain_scores.losses(unary, moves, None, mask, 0.0, False)
     _check_totals(totals)
@@ -95,7 +95,7 @@ def marginals(unary: Tensor, moves: Moves, mask: Tensor | None, engine: str = "a
     """Return the probabilities of labels, (B, T, K), zero where nothing counts: the gradient of the log partitions."""
     ones = unary.new_ones(unary.shape[0])
     if _in_core(engine, unary, *moves):
-        return chain_ops.chain_gradient(unary, *moves, None, mask, ones, 0.0, False)[1]  # type: ignore[no-any-return]
+        return chain_ops.chain_gradient(unary, *moves, None, mask, ones, 0.0, False)[1]
     log_partition(unary, moves, mask, engine)
     return chain_scores.gradient_of_losses(unary, moves, None, mask, ones, 0.0, False)[1]
 
@@ -104,7 +104,7 @@ def marginals(unary: Tensor, moves: Moves, mask: Tensor | None, engine: str = "a
 def best_labels(unary: Tensor, moves: Moves, mask: Tensor | None, fill: int, engine: str = "auto") -> Tensor:
     """Return the best labels where they are, (B, T), and ``fill`` where nothing counts."""
     if _in_core(engine, unary, *moves):
-        return chain_ops.chain_best(unary, *moves, mask, fill)  # type: ignore[no-any-return]
+        return chain_ops.chain_best(unary, *moves, mask, fill)
     _check_values(unary, None, mask)
     _check_totals(chain_scores.losses(unary, moves, None, mask, 0.0, True))
     return chain_scores.best_labels(unary, moves, mask, fill)
@@ -153,7 +153,9 @@ def _check_totals(totals: Tensor) -> None:
     """Refuse sequences without any labelling, and gold that is forbidden."""
     lost = totals.isnan() | (totals == -torch.inf)
     if _holds(lost.any()):
-        raise Unsatisfiable(f"every labelling of emissions[{int(lost.nonzero()[0])}] is forbidden. Look at its -inf scores.")
+        raise Unsatisfiable(
+            f"every labelling of emissions[{int(lost.nonzero()[0])}] is forbidden. Look at its -inf scores."
+        )
     strange = totals > -0.5 * FORBIDDEN
     if _holds(strange.any()):
         i = int(strange.nonzero()[0])

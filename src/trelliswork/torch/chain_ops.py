@@ -1,9 +1,9 @@
 """The core's answers about chains as operators of PyTorch, which `torch.compile` takes as they are.
 
-``trelliswork::chain_losses`` gives the losses of sequences; its gradient asks ``trelliswork::chain_gradient``, which takes
-a weight for each sequence and returns the weighted sum of the losses with its gradient, from one call of the core. A loss
-that is reduced to one number asks for that in the forward pass, so that nothing is computed twice. Gradients of gradients
-come from `chain_scores`.
+``trelliswork::chain_losses`` gives the losses of sequences; its gradient asks ``trelliswork::chain_gradient``, which
+takes a weight for each sequence and returns the weighted sum of the losses with its gradient, from one call of the
+core. A loss that is reduced to one number asks for that in the forward pass, so that nothing is computed twice.
+Gradients of gradients come from `chain_scores`.
 
 ``moves`` of the docstrings are four tensors: transitions (K, K), start (K,), end (K,), trigrams (K, K, K) or empty.
 """
@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -27,8 +26,6 @@ __all__ = ["chain_best", "chain_gradient", "chain_losses"]
 
 _SCORES = "Tensor unary, Tensor transitions, Tensor start, Tensor end, Tensor trigrams"
 _GOLD = "Tensor? labels, Tensor? mask"
-
-Arrays = list[npt.NDArray[Any]]
 
 
 # ---- losses ----------------------------------------------------------------------------------------------------------
@@ -137,7 +134,7 @@ def _second_derivatives(
     best: bool,
     directions: tuple[Tensor | None, ...],
 ) -> list[Tensor | None]:
-    """The derivatives of the gradient in a direction, by scores and weights; in PyTorch, and so again differentiable."""
+    """The derivatives of the gradient in a direction, by scores and weights; in PyTorch, so differentiable again."""
     again = torch.is_grad_enabled()
     with torch.enable_grad():
         given = [
@@ -206,7 +203,7 @@ def _asked(
     """Losses, and with weights the gradient of their sum, from the core."""
     if moves.trigrams.numel():
         return second_order.losses(unary, moves, labels, mask, cost, best, weights)
-    given = [_array(scores) for scores in (unary, *moves[:3])]
+    given: Any = [_array(scores) for scores in (unary, *moves[:3])]
     losses = np.empty(unary.shape[0])
     gradient = None if weights is None else [torch.empty(array.shape, dtype=unary.dtype) for array in given]
     what, i, t, k = _core.padded_losses(
@@ -226,7 +223,7 @@ def _asked(
     return told, () if gradient is None else (*gradient, moves.trigrams.clone())
 
 
-def _array(tensor: Tensor) -> npt.NDArray[Any]:
+def _array(tensor: Tensor) -> Any:
     return tensor.detach().contiguous().numpy()
 
 

@@ -1,7 +1,7 @@
-"""Chains in PyTorch alone: for second derivatives, other devices, export and `torch.vmap`, and as the judge of the core.
+"""Chains in PyTorch alone: for second derivatives, other devices, export and `torch.vmap`, and as a judge of the core.
 
-One position a step, all sequences and labels at once. A position that is masked out leaves everything as it was. What is
-forbidden scores ``FORBIDDEN``, far below what any sum of scores reaches, as gradients at ``-inf`` would be NaN.
+One position a step, all sequences and labels at once. A position that is masked out leaves everything as it was. What
+is forbidden scores ``FORBIDDEN``, far below what any sum of scores reaches, as gradients at ``-inf`` would be NaN.
 
 Transitions may look one label back, (K, K), or with ``trigrams`` (K, K, K) also two; without, ``trigrams`` is empty. A
 history is then (label before, label), and before the first label there is one more label, which nothing scores.
@@ -28,9 +28,7 @@ class Moves(NamedTuple):
     trigrams: Tensor
 
 
-def losses(
-    unary: Tensor, moves: Moves, labels: Tensor | None, mask: Tensor | None, cost: float, best: bool
-) -> Tensor:
+def losses(unary: Tensor, moves: Moves, labels: Tensor | None, mask: Tensor | None, cost: float, best: bool) -> Tensor:
     """Return what all labellings, or the best, score above gold, (B,); without gold, what they score.
 
     Parameters

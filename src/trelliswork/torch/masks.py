@@ -102,4 +102,4 @@ def padded(rows: Sequence[Sequence[Any] | Tensor], size: int, fill: float, like:
 
 
 def _is_no_integer(tensor: Tensor) -> bool:
-    return tensor.dtype.is_floating_point or tensor.dtype.is_complex or tensor.dtype == torch.bool
+    return bool(tensor.dtype.is_floating_point) or bool(tensor.dtype.is_complex) or bool(tensor.dtype == torch.bool)

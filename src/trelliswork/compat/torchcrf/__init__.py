@@ -1,9 +1,9 @@
 """Drop-in for pytorch-crf 0.7.2: its `CRF`, on the engine of `trelliswork.torch.ChainCRF`.
 
 Names, shapes, reductions, errors and state dicts are the original's, and so are the first parameters for a seed. Three
-things are not: masks may be of any integer type or bool, without a warning; a mask with holes is read as if the positions
-that are masked out were not there, where the original adds up scores of labels that are masked out; and scores that are
-NaN or infinite are refused, where the original returns NaN.
+things are not: masks may be of any integer type or bool, without a warning; a mask with holes is read as if the
+positions that are masked out were not there, where the original adds up scores of labels that are masked out; and
+scores that are NaN or infinite are refused, where the original returns NaN.
 """
 
 from __future__ import annotations
@@ -93,9 +93,7 @@ class CRF(nn.Module):
         if emissions.dim() != 3:
             raise InvalidInput(f"emissions must have dimension of 3, got {emissions.dim()}")
         if emissions.size(2) != self.num_tags:
-            raise InvalidInput(
-                f"expected last dimension of emissions is {self.num_tags}, got {emissions.size(2)}"
-            )
+            raise InvalidInput(f"expected last dimension of emissions is {self.num_tags}, got {emissions.size(2)}")
         for name, given in (("tags", tags), ("mask", mask)):
             if given is not None and emissions.shape[:2] != given.shape:
                 raise InvalidInput(
@@ -116,5 +114,5 @@ class CRF(nn.Module):
         return unary, as_mask(mask, (unary.shape[0], unary.shape[1]), unary.device)
 
     def _moves(self, unary: Tensor) -> Moves:
-        scores = (self.transitions, self.start_transitions, self.end_transitions)
-        return Moves(*(values.to(unary.dtype) for values in scores), unary.new_zeros(0))
+        scores = (self.transitions, self.start_transitions, self.end_transitions, unary.new_zeros(0))
+        return Moves(*(values.to(unary.dtype) for values in scores))
