@@ -20,6 +20,7 @@ ORDER = [
     "masks",
     "long_sequences",
     "chain_kernels",
+    "torch_crf",
 ]
 
 

@@ -14,6 +14,7 @@ import statistics
 import time
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -87,9 +88,8 @@ def made(shape: tuple[int, int, int]) -> dict[str, Callable[[], object]]:
     ]
     out = [np.empty_like(x) for x in scores]
     losses, weights = np.empty(B), np.full(B, 1 / B)
-    contenders["core"] = lambda: _core.padded_losses(
-        *scores, mask.numpy(), labels.numpy(), 0.0, False, THREADS, losses, weights, *out
-    )
+    given: Any = (*scores, mask.numpy(), labels.numpy(), 0.0, False, THREADS, losses, weights, *out)
+    contenders["core"] = lambda: _core.padded_losses(*given)
     return contenders
 
 

@@ -206,16 +206,23 @@ def _asked(
     given: Any = [_array(scores) for scores in (unary, *moves[:3])]
     losses = np.empty(unary.shape[0])
     gradient = None if weights is None else [torch.empty(array.shape, dtype=unary.dtype) for array in given]
+    written: Any = [None] * 4 if gradient is None else [part.numpy() for part in gradient]
     what, i, t, k = _core.padded_losses(
-        *given,
-        None if mask is None else _array(mask),
-        None if labels is None else _array(labels),
-        cost,
-        best,
-        torch.get_num_threads(),
-        losses,
-        None if weights is None else _array(weights.to(torch.float64)),
-        *([None] * 4 if gradient is None else [part.numpy() for part in gradient]),
+        given[0],
+        given[1],
+        given[2],
+        given[3],
+        mask=None if mask is None else _array(mask),
+        gold=None if labels is None else _array(labels),
+        cost=cost,
+        best=best,
+        n_jobs=torch.get_num_threads(),
+        losses=losses,
+        weights=None if weights is None else _array(weights.to(torch.float64)),
+        d_unary=written[0],
+        d_transitions=written[1],
+        d_start=written[2],
+        d_end=written[3],
     )
     if what:
         _refuse(what, i, t, k, unary, moves, labels)
