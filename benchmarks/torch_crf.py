@@ -1,6 +1,6 @@
 """Forward and backward of a CRF layer: `trelliswork.torch.ChainCRF` beside pytorch-crf, in turn, single precision.
 
-Both may use two threads, see the same tensors and a mask of padding, and start each time without gradients. Times are
+Both may use two threads (or as many as --threads says), see the same tensors and a mask of padding, and start each time without gradients. Times are
 medians of rounds in which one follows the other, so that whatever else the machine does is shared. The limit is what
 the multiply-adds alone would take, forward, backward and for expected transitions, on one thread at the rate that this
 processor reaches in registers; `core` is the call of the core without PyTorch around it. The longer shapes of the other
@@ -25,16 +25,15 @@ from trelliswork import _core
 from trelliswork.compat.torchcrf import CRF
 from trelliswork.torch import ChainCRF
 
-THREADS = 2
-
 
 def main() -> None:
     """Print a row for each shape."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=40, help="how often each is timed")
-    rounds = parser.parse_args().rounds
+    parser.add_argument("--threads", type=int, default=2, help="of PyTorch and of the core; one is less noisy")
+    rounds, threads = parser.parse_args().rounds, parser.parse_args().threads
     warnings.filterwarnings("ignore")
-    torch.set_num_threads(THREADS)
+    torch.set_num_threads(threads)
     print_load()
     rate = multiply_add_rate()
     rows = []
@@ -46,7 +45,7 @@ def main() -> None:
         milliseconds = (f"{1e3 * seconds:.3f}" for seconds in (limit, core, ours, drop_in, theirs))
         rows.append([str(shape), *milliseconds, f"{theirs / ours:.1f}x", f"{theirs / drop_in:.1f}x"])
     head = ["(B, T, K)", "limit", "core", "ChainCRF", "drop-in", "pytorch-crf", "ChainCRF", "drop-in"]
-    print_table("loss and gradient, float32, two threads: milliseconds, and how many times as fast", head, rows)
+    print_table(f"loss and gradient, float32, {threads} threads: milliseconds, and times as fast", head, rows)
 
 
 def made(shape: tuple[int, int, int]) -> dict[str, Callable[[], object]]:
@@ -88,7 +87,7 @@ def made(shape: tuple[int, int, int]) -> dict[str, Callable[[], object]]:
     ]
     out = [np.empty_like(x) for x in scores]
     losses, weights = np.empty(B), np.full(B, 1 / B)
-    given: Any = (*scores, mask.numpy(), labels.numpy(), 0.0, False, THREADS, losses, weights, *out)
+    given: Any = (*scores, mask.numpy(), labels.numpy(), 0.0, False, torch.get_num_threads(), losses, weights, *out)
     contenders["core"] = lambda: _core.padded_losses(*given)
     return contenders
 
