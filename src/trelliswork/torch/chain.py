@@ -49,11 +49,11 @@ class ChainCRF(nn.Module):
     Examples
     --------
     >>> crf = ChainCRF(["O", "B", "I"], constraints="BIO")
-    >>> labels = torch.tensor([[0, 1, 2, 0], [1, 2, -100, -100]])
-    >>> emissions = 5.0 * nn.functional.one_hot(torch.tensor([[0, 2, 2, 0], [1, 2, 0, 0]]), 3)
+    >>> labels = torch.tensor([[1, 2, 2, 0], [1, 2, -100, -100]])
+    >>> emissions = 5.0 * nn.functional.one_hot(torch.tensor([[2, 2, 2, 0], [1, 2, 0, 0]]), 3)
     >>> loss = crf(emissions.requires_grad_(), labels)
     >>> loss.backward()
-    >>> crf.decode(emissions, mask=labels != -100)  # I never follows O
+    >>> crf.decode(emissions, mask=labels != -100)  # not I at the beginning
     [[1, 2, 2, 0], [1, 2]]
     """
 
