@@ -148,5 +148,5 @@ def test_arrays_that_do_not_fit():
         (*scores, mask, gold, 0.0, False, 1, np.empty(3), weights, None, *gradient[1:]),
         (scores[0], scores[1][:2], *scores[2:], mask, gold, 0.0, False, 1, np.empty(3), *[None] * 5),
     ):
-        with pytest.raises(ValueError, match="fit|size|cost"):
+        with pytest.raises(ValueError, match=r"fit|size|cost"):
             _core.padded_losses(*arguments)
