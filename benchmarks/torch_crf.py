@@ -1,10 +1,11 @@
 """Forward and backward of a CRF layer: `trelliswork.torch.ChainCRF` beside pytorch-crf, in turn, single precision.
 
-Both may use two threads (or as many as --threads says), see the same tensors and a mask of padding, and start each time without gradients. Times are
-medians of rounds in which one follows the other, so that whatever else the machine does is shared. The limit is what
-the multiply-adds alone would take, forward, backward and for expected transitions, on one thread at the rate that this
-processor reaches in registers; `core` is the call of the core without PyTorch around it. The longer shapes of the other
-benchmarks are left out: at 10,000 positions the gradient of pytorch-crf is wrong in the second digit.
+Both may use two threads, or as many as --threads says, see the same tensors and a mask of padding, and start each time
+without gradients. Times are medians of rounds in which one follows the other, so that whatever else the machine does is
+shared. The limit is what the multiply-adds alone would take, forward, backward and for expected transitions, on one
+thread at the rate that this processor reaches in registers; `core` is the call of the core without PyTorch around it.
+The longest shape of the other benchmarks is left out: over 10,000 positions the gradients of pytorch-crf, in single
+precision, are too far from those in double precision to be compared with.
 """
 
 from __future__ import annotations
