@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -10,10 +9,8 @@ from torch import Tensor
 
 from trelliswork.errors import InvalidInput
 from trelliswork.structures import checks
-from trelliswork.structures.bracketing import Bracketing
-from trelliswork.structures.parts import Batch
 from trelliswork.structures.results import Brackets
-from trelliswork.torch.trees import TreeCRF, as_integers, as_table
+from trelliswork.torch.trees import TreeCRF, as_integers, as_scores
 
 __all__ = ["BracketingCRF"]
 
@@ -21,8 +18,8 @@ __all__ = ["BracketingCRF"]
 class BracketingCRF(TreeCRF):
     """Trees of labelled constituents over the words of each sentence of a batch, scored span by span.
 
-    Scores are what `trelliswork.Bracketing` takes, batch first: ``spans[b, i, j, l]``, (B, n, n + 1, L), is the score of
-    a constituent of label ``l`` over words ``i .. j - 1``. Entries with ``i >= j`` are not looked at, and ``-inf``
+    Scores are what `trelliswork.Bracketing` takes, batch first: ``spans[b, i, j, l]``, (B, n, n + 1, L), is the score
+    of a constituent of label ``l`` over words ``i .. j - 1``. Entries with ``i >= j`` are not looked at, and ``-inf``
     forbids. Scores by first and last word, (B, n, n, L), become these by a column in front:
     ``torch.nn.functional.pad(scores, (0, 0, 1, 0))``.
 
@@ -31,8 +28,8 @@ class BracketingCRF(TreeCRF):
     counts once, however many children its constituents have.
 
     As a list, a tree is its constituents (begin, end, label), outermost first; as a tensor, (B, 2 n - 1, 3), or (B, k,
-    2 n - 1, 3) for several trees of each sentence, with rows of ``ignore_index`` behind the last one. This module has no
-    parameters.
+    2 n - 1, 3) for several trees of each sentence, with rows of ``ignore_index`` behind the last one. This module has
+    no parameters.
 
     Parameters
     ----------
@@ -40,10 +37,12 @@ class BracketingCRF(TreeCRF):
         Labels of constituents, L.
     loss : {"crf", "softmax-margin", "hinge", "perceptron"}
         The negative log-likelihood; the same with 1 added to the score of a tree for each of its constituents that gold
-        has not, and for each of gold's that it has not; how far the best tree, these costs added, is above gold; how far
-        the best tree is above gold.
+        has not, and for each of gold's that it has not; how far the best tree, these costs added, is above gold; how
+        far the best tree is above gold.
     ignore_index : int
         What gold has as the label of a constituent whose label is not known: the loss is then against all its labels.
+    engine : {"auto", "torch"}
+        ``"torch"`` lets PyTorch compute sums on the CPU too, for example to see every step of them.
 
     Notes
     -----
@@ -70,18 +69,19 @@ class BracketingCRF(TreeCRF):
 
     n_labels: int
 
-    def __init__(self, n_labels: int, loss: str = "crf", ignore_index: int = -100) -> None:
-        super().__init__("brackets", True, checks.as_count("n_labels", n_labels), loss, ignore_index)
+    def __init__(self, n_labels: int, loss: str = "crf", ignore_index: int = -100, engine: str = "auto") -> None:
+        super().__init__("brackets", True, checks.as_count("n_labels", n_labels), loss, ignore_index, engine)
 
     def extra_repr(self) -> str:
         """Return what the module's printed form says."""
         return f"n_labels={self.n_labels}, loss={self.loss!r}"
 
     def _table(self, scores: Any) -> Tensor:
-        table = as_table("scores", scores, 4)
+        table = as_scores("scores", scores, 4)
         if table.shape[2] != table.shape[1] + 1 or table.shape[3] != self.n_labels:
             raise InvalidInput(
-                f"scores must have shape (B, n, n + 1, {self.n_labels}): begin, end, label; found {tuple(table.shape)}. "
+                f"scores must have shape (B, n, n + 1, {self.n_labels}), begin, end, label; found "
+                f"{tuple(table.shape)}. "
                 "Scores by first and last word need a column in front: torch.nn.functional.pad(scores, (0, 0, 1, 0))."
             )
         return table
@@ -103,16 +103,8 @@ class BracketingCRF(TreeCRF):
                 rows[i, : len(spans)] = torch.tensor(list(spans), dtype=torch.int64)
         return rows.to(table.device), None
 
-    def _batch(self, scores: Sequence[Any], n_jobs: int) -> Batch[Brackets]:
-        return Batch([Bracketing(one) for one in scores], n_jobs)
-
     def _listed(self, tree: Any) -> list[tuple[int, int, int]]:
         return tree.spans if isinstance(tree, Brackets) else tree  # samples have no score
 
-    def _padded(self, found: Sequence[Sequence[Any]], k: int, table: Tensor) -> Tensor:
-        out = torch.full((len(found), k, max(2 * table.shape[1] - 1, 0), 3), self.ignore_index, dtype=torch.int64)
-        for i, trees in enumerate(found):
-            for j, tree in enumerate(trees):
-                spans = self._listed(tree)
-                out[i, j, : len(spans)] = torch.tensor(spans, dtype=torch.int64).reshape(-1, 3)
-        return out.to(table.device)
+    def _tensors(self, found: Tensor) -> Tensor:
+        return found

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-import torch
 from torch import Tensor
 
 from trelliswork.errors import InvalidInput
 from trelliswork.structures import checks
-from trelliswork.structures.dependency import DependencyTree
-from trelliswork.structures.parts import Batch
 from trelliswork.structures.results import Tree
-from trelliswork.torch.trees import TreeCRF, as_integers, as_table
+from trelliswork.torch.trees import TreeCRF, as_integers, as_scores
 
 __all__ = ["DependencyTreeCRF"]
 
@@ -27,8 +22,9 @@ class DependencyTreeCRF(TreeCRF):
     ``-inf`` forbids an arc. A biaffine parser (Dozat and Manning 2017) usually has ``[modifier, head]`` instead: pass
     ``scores.transpose(1, 2)``. Its row 0, the head of the root, is the column 0 that is not looked at.
 
-    As lists, a tree is the heads of its words, or a pair of heads and labels; as tensors, (B, n) of heads, (B, k, n) for
-    several trees of each sentence, or a pair of two, with ``ignore_index`` at padding. This module has no parameters.
+    As lists, a tree is the heads of its words, or a pair of heads and labels; as tensors, (B, n) of heads, (B, k, n)
+    for several trees of each sentence, or a pair of two, with ``ignore_index`` at padding. This module has no
+    parameters.
 
     Parameters
     ----------
@@ -43,14 +39,16 @@ class DependencyTreeCRF(TreeCRF):
         The negative log-likelihood; the same with 1 added to the score of a tree for each word whose head, or label, is
         wrong; how far the best tree, these costs added, is above gold; how far the best tree is above gold.
     ignore_index : int
-        What gold has where the head, or the label, of a word is not known. The loss is then against all trees that agree
-        with what is known: their sum, or the best of them.
+        What gold has where the head, or the label, of a word is not known. The loss is then against all trees that
+        agree with what is known: their sum, or the best of them.
+    engine : {"auto", "torch"}
+        ``"torch"`` lets PyTorch compute sums on the CPU too, for example to see every step of them.
 
     Notes
     -----
-    Gold is an integer tensor (B, n): the head of each word, 0 for the root. What it has at padding is not looked at; the
-    mask alone says what is padding. Gold whose arcs cross is refused by a projective module, since no such tree has a
-    probability: leave the heads of some of these words unknown, or pass ``projective=False``.
+    Gold is an integer tensor (B, n): the head of each word, 0 for the root. What it has at padding is not looked at;
+    the mask alone says what is padding. Gold whose arcs cross is refused by a projective module, since no such tree
+    has a probability: leave the heads of some of these words unknown, or pass ``projective=False``.
 
     Tensors on the CPU are answered by the core, one call for the losses of a batch and all derivatives, on as many
     threads as PyTorch has. Second derivatives, and other devices, take sums in PyTorch: Eisner's algorithm by widths of
@@ -82,10 +80,11 @@ class DependencyTreeCRF(TreeCRF):
         n_labels: int | None = None,
         loss: str = "crf",
         ignore_index: int = -100,
+        engine: str = "auto",
     ) -> None:
         trees = "projective" if checks.as_flag("projective", projective) else "crossing"
-        super().__init__(trees, single_root, n_labels, loss, ignore_index)
-        self.projective, self.single_root = bool(projective), self._single_root
+        super().__init__(trees, single_root, n_labels, loss, ignore_index, engine)
+        self.projective, self.single_root = bool(projective), bool(single_root)
 
     def extra_repr(self) -> str:
         """Return what the module's printed form says."""
@@ -94,12 +93,12 @@ class DependencyTreeCRF(TreeCRF):
 
     def _table(self, scores: Any) -> Tensor:
         if self.n_labels is None:
-            arcs = as_table("scores", scores, 3)
+            arcs = as_scores("scores", scores, 3)
             table = arcs[..., None]
         else:
             if not isinstance(scores, tuple | list) or len(scores) != 2:
                 raise InvalidInput("scores must be a pair, of arcs and of labels, where there are labels.")
-            arcs, labels = as_table("scores of arcs", scores[0], 3), as_table("scores of labels", scores[1], 4)
+            arcs, labels = as_scores("scores of arcs", scores[0], 3), as_scores("scores of labels", scores[1], 4)
             if tuple(labels.shape) != (*arcs.shape, self.n_labels):
                 raise InvalidInput(
                     f"scores of labels must have shape {(*arcs.shape, self.n_labels)} for these arcs, "
@@ -121,23 +120,12 @@ class DependencyTreeCRF(TreeCRF):
             raise InvalidInput("gold must be a pair, heads and labels, where there are labels.")
         return as_integers("heads of gold", gold[0], shape, table), as_integers("labels of gold", gold[1], shape, table)
 
-    def _batch(self, scores: Sequence[Any], n_jobs: int) -> Batch[Tree]:
-        options = (self.projective, self.single_root, n_jobs)
-        if self.n_labels is None:
-            return DependencyTree.batch([one[..., 0] for one in scores], None, *options)
-        return DependencyTree.batch([np.zeros(one.shape[:2]) for one in scores], scores, *options)
-
     def _listed(self, tree: Tree) -> list[int] | tuple[list[int], list[int]]:
         heads: list[int] = tree.heads.tolist()
-        return heads if tree.labels is None else (heads, tree.labels.tolist())
+        if self.n_labels is None:
+            return heads
+        return heads, [0] * len(heads) if tree.labels is None else tree.labels.tolist()
 
-    def _padded(self, found: Sequence[Sequence[Tree]], k: int, table: Tensor) -> Tensor | tuple[Tensor, ...]:
-        shape = (len(found), k, table.shape[2] - 1)
-        heads, labels = (np.full(shape, self.ignore_index, dtype=np.int64) for _ in range(2))
-        for i, trees in enumerate(found):
-            for j, tree in enumerate(trees):
-                heads[i, j, : len(tree.heads)] = tree.heads
-                if tree.labels is not None:
-                    labels[i, j, : len(tree.heads)] = tree.labels
-        tensors = tuple(torch.from_numpy(numbers).to(table.device) for numbers in (heads, labels))
-        return tensors[0] if self.n_labels is None else tensors
+    def _tensors(self, found: Tensor) -> Tensor | tuple[Tensor, Tensor]:
+        heads, labels = found.unbind(-2)
+        return heads if self.n_labels is None else (heads, labels)

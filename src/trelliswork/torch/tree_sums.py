@@ -1,8 +1,8 @@
-"""Sums over all trees of a batch in PyTorch alone: on any device, as often differentiable as one likes.
+"""Losses of batches of trees in PyTorch alone: for second derivatives, other devices, export; and to judge the core.
 
-The core is faster; these are for second derivatives and for tensors that are not on the CPU, and judge the core in tests.
-All take scores padded to one length and return a log partition for each sentence. Each step is over all spans of one
-width, and nothing is written in place.
+Sums are over all spans of one width at a time, for all sentences at once, or determinants; nothing is written in place.
+What is forbidden scores ``_FORBIDDEN``, far below what any sum of scores reaches: gradients at ``-inf`` would be NaN.
+Best trees are found by the core wherever tensors are: losses are then linear in the scores.
 """
 
 from __future__ import annotations
@@ -10,10 +10,82 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["log_sum_of_bracketings", "log_sum_of_projective_trees", "log_sum_of_trees"]
+__all__ = [
+    "lengths_of",
+    "log_sum_of_bracketings",
+    "log_sum_of_projective_trees",
+    "log_sum_of_trees",
+    "losses",
+    "used_cells",
+]
 
-# In place of -inf, whose differences are no numbers: what is forbidden is less than this by far in every sum.
 _FORBIDDEN = -1e30
+
+
+def losses(
+    scores: Tensor,
+    mask: Tensor | None,
+    gold: Tensor | None,
+    labels: Tensor | None,
+    trees: str,
+    single_root: bool,
+    cost: float,
+    unknown: int,
+) -> Tensor:
+    """Return what `tree_ops.tree_losses` returns first, for sums; parameters as there.
+
+    Examples
+    --------
+    >>> scores = torch.zeros(1, 3, 3, 1)
+    >>> losses(scores, None, torch.tensor([[0, 1]]), None, "projective", True, 0.0, -100).exp()
+    tensor([2.])
+    """
+    lengths = lengths_of(mask, scores)
+    used = used_cells(scores, lengths, trees)[:, :, :, None]
+    table = torch.where(used, scores, 0.0)
+    with torch.autocast(scores.device.type, enabled=False):
+        if gold is None:
+            return _log_sum(table, lengths, trees, single_root)
+        if trees == "brackets":
+            allowed = _allowed_spans(gold, scores, unknown)
+            charged = table + cost * _costs_of_spans(allowed, lengths)
+            of_labels = torch.logsumexp(torch.where(allowed, table, _FORBIDDEN), 3)
+            of_gold = torch.where(allowed.any(3), of_labels, 0.0).flatten(1).sum(1)
+            return _log_sum(charged, lengths, trees, single_root) - of_gold
+        allowed = _allowed_arcs(gold, labels, scores, unknown)
+        both = torch.cat([table + cost * ~allowed, torch.where(allowed | ~used, table, -torch.inf)])
+        totals, of_gold = _log_sum(both, lengths.repeat(2), trees, single_root).chunk(2)
+        return totals - of_gold
+
+
+def lengths_of(mask: Tensor | None, scores: Tensor) -> Tensor:
+    """Return the number of words of each sentence, (B,).
+
+    Examples
+    --------
+    >>> lengths_of(None, torch.zeros(2, 4, 4, 1))
+    tensor([3, 3])
+    """
+    if mask is None:
+        return torch.full((scores.shape[0],), scores.shape[2] - 1, dtype=torch.int64, device=scores.device)
+    return mask.sum(1)
+
+
+def used_cells(scores: Tensor, lengths: Tensor, trees: str) -> Tensor:
+    """Return which cells of tables are arcs, or spans, of sentences of these lengths, (B, rows, columns).
+
+    Examples
+    --------
+    >>> used_cells(torch.zeros(1, 2, 3, 1), torch.tensor([2]), "brackets")[0]
+    tensor([[False,  True,  True],
+            [False, False,  True]])
+    """
+    row = torch.arange(scores.shape[1], device=scores.device)[:, None]
+    column = torch.arange(scores.shape[2], device=scores.device)
+    within = column <= lengths[:, None, None]
+    if trees == "brackets":
+        return within & (row < column)
+    return within & (row <= lengths[:, None, None]) & (column > 0) & (row != column)
 
 
 def log_sum_of_projective_trees(arcs: Tensor, lengths: Tensor, single_root: bool) -> Tensor:
@@ -70,8 +142,8 @@ def log_sum_of_trees(arcs: Tensor, lengths: Tensor, single_root: bool) -> Tensor
     """Return the log partition over trees whose arcs may cross, by the matrix-tree theorem.
 
     The determinant of Koo et al. (2007): minors of the Laplacian, whose first row is that of the root where it has one
-    modifier. The best arc into each word is taken out first. Parameters as of `log_sum_of_projective_trees`; computed in
-    float64 where the device has it, since the diagonal and the rest of a column cancel.
+    modifier. The best arc into each word is taken out first. Parameters as of `log_sum_of_projective_trees`; computed
+    in float64 where the device has it, since the diagonal and the rest of a column cancel.
 
     Examples
     --------
@@ -136,6 +208,49 @@ def log_sum_of_bracketings(spans: Tensor, lengths: Tensor) -> Tensor:
         wholes.append(child[:, 0])
     totals = torch.stack([torch.zeros_like(wholes[0]), *wholes], 1)
     return _infinite(totals.gather(1, lengths[:, None])[:, 0])
+
+
+def _log_sum(table: Tensor, lengths: Tensor, trees: str, single_root: bool) -> Tensor:
+    of_labels = table[..., 0] if table.shape[3] == 1 else torch.logsumexp(table.clamp(min=_FORBIDDEN), 3)
+    of_labels = torch.where(of_labels < _FORBIDDEN / 2, -torch.inf, of_labels)
+    if trees == "brackets":
+        return log_sum_of_bracketings(of_labels, lengths)
+    sums = log_sum_of_projective_trees if trees == "projective" else log_sum_of_trees
+    return sums(of_labels, lengths, single_root)
+
+
+def _allowed_arcs(heads: Tensor, labels: Tensor | None, scores: Tensor, unknown: int) -> Tensor:
+    """Return which arcs gold leaves possible, (B, n + 1, n + 1, L); column 0 is of no word."""
+    row = torch.arange(scores.shape[1], device=scores.device)[:, None]
+    allowed = ((heads == unknown)[:, None] | (heads[:, None] == row))[..., None]
+    if labels is not None:
+        code = torch.arange(scores.shape[3], device=scores.device)
+        allowed = allowed & ((labels == unknown)[..., None] | (labels[..., None] == code))[:, None]
+    return torch.cat([allowed.new_ones((*allowed.shape[:2], 1, allowed.shape[3])), allowed], 2).expand_as(scores)
+
+
+def _allowed_spans(rows: Tensor, scores: Tensor, unknown: int) -> Tensor:
+    """Return which labelled spans gold has, (B, n, n + 1, L); all labels of those whose label is unknown."""
+    n_sentences, n_rows, n_columns, n_labels = scores.shape
+    n_cells = n_rows * n_columns
+    is_row = rows[..., 0] != unknown
+    cell = torch.where(is_row, rows[..., 0] * n_columns + rows[..., 1], n_cells)  # one more, for what is none
+    code = torch.arange(n_labels, device=scores.device)
+    has = ((rows[..., 2:] == unknown) | (rows[..., 2:] == code)).long()
+    counts = torch.zeros(n_sentences, n_cells + 1, n_labels, dtype=torch.int64, device=scores.device)
+    counts = counts.scatter_add(1, cell[..., None].expand(-1, -1, n_labels), has)
+    return (counts[:, :n_cells] > 0).reshape(scores.shape)
+
+
+def _costs_of_spans(allowed: Tensor, lengths: Tensor) -> Tensor:
+    """Return the cost of each labelled span, so that a tree is charged what is wrong in it and what is missing."""
+    costs = 1.0 - 2.0 * allowed
+    if not costs.shape[1]:
+        return costs
+    whole = torch.arange(costs.shape[2], device=allowed.device) == lengths[:, None]
+    n_gold = allowed.any(3).flatten(1).sum(1)
+    first = costs[:, :1] + (whole * n_gold[:, None])[:, None, :, None]
+    return torch.cat([first, costs[:, 1:]], 1)
 
 
 def _joined(table: Tensor, values: Tensor, starts: bool) -> Tensor:
