@@ -177,8 +177,10 @@ def test_single_precision_is_computed_in_double():
         assert crf(spans.bfloat16(), gold, mask).dtype == torch.float32
 
 
+@pytest.mark.filterwarnings("ignore")  # PyTorch's own, of its compilers
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("loss", ["crf", "hinge"])
-def test_compiled_code_has_no_break_and_the_same_results(loss):
+def test_compiled_code_has_no_break_and_the_same_results(loss, backend):
     spans, mask = batch(2, dtype=torch.float32)
     spans = torch.nan_to_num(spans, 0.0)
     crf = BracketingCRF(2, loss=loss)
@@ -191,7 +193,7 @@ def test_compiled_code_has_no_break_and_the_same_results(loss):
     torch._dynamo.reset()
     told = torch._dynamo.explain(step)(given)
     assert (told.graph_count, told.graph_break_count) == (1, 0)
-    compiled, plain = torch.compile(step, fullgraph=True)(given), step(again)
+    compiled, plain = torch.compile(step, fullgraph=True, backend=backend)(given), step(again)
     compiled.backward()
     plain.backward()
     np.testing.assert_allclose(compiled.item(), plain.item(), rtol=1e-6)

@@ -7,16 +7,16 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch._C._functorch import is_functorch_wrapped_tensor  # under torch.vmap, torch.func.grad and the like
 
 from trelliswork.errors import InvalidInput
 from trelliswork.structures import checks
 from trelliswork.torch import tree_ops, tree_sums
+from trelliswork.torch.chain_engine import as_engine
 from trelliswork.torch.masks import as_mask, padded
 from trelliswork.torch.reductions import as_loss, as_reduction, reduced
 
-__all__ = ["ENGINES", "TreeCRF", "as_integers", "as_scores"]
-
-ENGINES = ("auto", "torch")
+__all__ = ["TreeCRF", "as_integers", "as_scores"]
 
 
 class TreeCRF(nn.Module, ABC):
@@ -47,9 +47,7 @@ class TreeCRF(nn.Module, ABC):
         self.loss = as_loss(loss)
         if isinstance(ignore_index, bool) or not isinstance(ignore_index, int) or ignore_index >= 0:
             raise InvalidInput(f"ignore_index must be a negative integer, found {ignore_index!r}.")
-        if engine not in ENGINES:
-            raise InvalidInput(f"engine must be one of {', '.join(map(repr, ENGINES))}; found {engine!r}.")
-        self.ignore_index, self.engine = ignore_index, engine
+        self.ignore_index, self.engine = ignore_index, as_engine(engine)
 
     def forward(self, scores: Any, gold: Any, mask: Tensor | None = None, reduction: str = "mean") -> Tensor:
         """Return the loss of a batch, to be minimised; it is never negative.
@@ -188,7 +186,9 @@ class TreeCRF(nn.Module, ABC):
         return table, as_mask(mask, (table.shape[0], table.shape[2] - 1), table.device)
 
     def _in_core(self, table: Tensor) -> bool:
-        return self.engine == "auto" and table.device.type == "cpu" and not torch.compiler.is_exporting()
+        if self.engine != "auto" or table.device.type != "cpu" or torch.compiler.is_exporting():
+            return False
+        return torch.compiler.is_compiling() or not is_functorch_wrapped_tensor(table)
 
     def _losses(
         self, table: Tensor, mask: Tensor | None, gold: Tensor | None, labels: Tensor | None, best: bool, cost: float
@@ -203,7 +203,7 @@ class TreeCRF(nn.Module, ABC):
             values, slopes = (found.to(table.device) for found in tree_ops.tree_losses(*on_cpu, *options, True))
             linear = (torch.where(slopes != 0.0, table, 0.0) * slopes).flatten(1).sum(1)
             return linear + (values - linear).detach()
-        looks = not torch.compiler.is_compiling() and not torch._C._are_functorch_transforms_active()
+        looks = not torch.compiler.is_compiling() and not is_functorch_wrapped_tensor(table)
         if looks:
             tree_ops.check(table, mask, gold, labels, *self._which, self.ignore_index)
         losses = tree_sums.losses(table, mask, gold, labels, *self._which, cost, self.ignore_index)
