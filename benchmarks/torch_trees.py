@@ -1,16 +1,16 @@
-"""Losses of batches of trees in PyTorch, forward and backward: this library beside torch-struct, alternating in one run.
+"""Losses of batches of trees in PyTorch, forward and backward: this library beside torch-struct, in turn.
 
     python benchmarks/torch_trees.py [seconds]
 
 | table | ours | peer |
 | --- | --- | --- |
-| projective | `DependencyTreeCRF()(arcs, heads)` and `backward` | torch-struct's `DependencyCRF.log_prob` and `backward` |
+| projective | `DependencyTreeCRF()(arcs, heads)` and `backward` | torch-struct's `DependencyCRF` and `backward` |
 | crossing | the same with `projective=False` | torch-struct's `NonProjectiveDependencyCRF` |
 | brackets | `BracketingCRF(10)(spans, gold)` and `backward` | the same in PyTorch alone, `engine="torch"` |
 
-Batches of 32 sentences of one length, float32, one root, one thread; times are of the processor, the fastest of all runs.
-torch-struct has no bracketings with constituents of many children. Its `zero_` is wrapped in `no_grad`, as current
-releases of torch refuse it. Losses and gradients are compared first: `difference` is the largest of any gradient.
+Batches of 32 sentences of one length, float32, one root, one thread; times are of the processor, the fastest of all
+runs. torch-struct has no bracketings with constituents of many children. Its `zero_` is wrapped in `no_grad`, as
+current releases of torch refuse it. `difference` is the largest between any two entries of the gradients.
 """
 
 from __future__ import annotations

@@ -80,8 +80,7 @@ private:
             for (std::size_t i = 0; i < size; ++i) scores_[part + i] = static_cast<double>(table[from + i]);
         });
         if (!layout_.spans()) forbid_what_is_no_arc();
-        for (const double score : scores_)
-            valid &= (score <= kLargest) & ((score >= -kLargest) | (score == kLogZero));
+        for (const double score : scores_) valid &= (score <= kLargest) & ((score >= -kLargest) | (score == kLogZero));
         if (!valid) refuse_scores(table);
     }
 

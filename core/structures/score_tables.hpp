@@ -47,9 +47,9 @@ struct TableLoss {
     double cost = 0.0;  // of each arc, or constituent, that is wrong; and of each constituent of gold that is missing
 };
 
-// Without gold (null numbers): what all trees come to, -inf where there is none. `gradient`, as the scores, may be null.
-// Throws std::invalid_argument for scores that are not numbers or too large, for gold that is no tree of this kind, and
-// where gold is forbidden; the message names the sentence. The same bits for any number of threads.
+// Without gold (null numbers): what all trees come to, -inf where there is none. `gradient`, as the scores, may be
+// null. Throws std::invalid_argument for scores that are not numbers or too large, for gold that is no tree of this
+// kind, and where gold is forbidden; the message names the sentence. The same bits for any number of threads.
 template <class Real>
 void table_losses(const DerivationStructure& structure, const TableLayout& layout, const Real* scores,
                   std::span<const std::int64_t> lengths, const GoldTables& gold, const TableLoss& loss,

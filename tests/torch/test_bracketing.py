@@ -252,7 +252,7 @@ def test_scores_that_are_none_are_refused(engine):
     spans = ZEROS.clone()
     spans[1, 0, 3] = -torch.inf
     for answer in (crf.log_partition, crf.marginals, crf.decode, crf.sample):
-        with pytest.raises(Unsatisfiable, match="sentence 1: every (tree|bracketing) is forbidden"):
+        with pytest.raises(Unsatisfiable, match=r"sentence 1: every (tree|bracketing) is forbidden"):
             answer(spans)
     spans = ZEROS.clone()
     spans[0, 0, 3, 0] = -torch.inf

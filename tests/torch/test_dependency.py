@@ -291,7 +291,9 @@ def test_decoding_compiles():
     scores, mask = batch(dtype=torch.float32)
     crf = DependencyTreeCRF()
     torch._dynamo.reset()
-    found = torch.compile(lambda arcs: crf.decode(arcs + 0.0, mask, as_tensor=True), fullgraph=True, backend="aot_eager")(scores)
+    found = torch.compile(
+        lambda arcs: crf.decode(arcs + 0.0, mask, as_tensor=True), fullgraph=True, backend="aot_eager"
+    )(scores)
     assert found.tolist() == crf.decode(scores, mask, as_tensor=True).tolist()
 
 
@@ -469,7 +471,10 @@ def test_scores_that_are_none_are_refused(engine):
         (lambda: DependencyTreeCRF(n_labels=2).decode((ZEROS, torch.zeros(2, 4, 4, 3))), "scores of labels"),
         (lambda: DependencyTreeCRF(n_labels=2)((ZEROS, torch.zeros(2, 4, 4, 2)), ZEROS), "gold must be a pair"),
         (lambda: DependencyTreeCRF().decode(ZEROS, torch.ones(2, 4, dtype=torch.bool)), "mask must have shape"),
-        (lambda: DependencyTreeCRF().decode(ZEROS, torch.tensor([[1, 1, 1], [0, 1, 1]])), "sentence 1: mask leaves out"),
+        (
+            lambda: DependencyTreeCRF().decode(ZEROS, torch.tensor([[1, 1, 1], [0, 1, 1]])),
+            "sentence 1: mask leaves out",
+        ),
         (
             lambda: DependencyTreeCRF()(ZEROS, torch.tensor([[0, 1, 1]] * 2), torch.tensor([[1, 0, 1], [1, 1, 1]])),
             "sentence 0: mask leaves out a word before others",
