@@ -56,6 +56,7 @@ class DependencyTreeCRF(TreeCRF):
 
     Examples
     --------
+    >>> import torch
     >>> arcs = torch.zeros(1, 4, 4, requires_grad=True)  # the root and three words
     >>> crf = DependencyTreeCRF()
     >>> loss = crf(arcs, torch.tensor([[2, 0, 2]]))
