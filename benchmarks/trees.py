@@ -35,7 +35,7 @@ Arcs = npt.NDArray[np.float64]
 def main() -> None:
     """Print the tables."""
     print_load()
-    torch, torch_struct = _torch_struct()
+    torch, torch_struct = patched_torch_struct()
     if torch is not None:
         eisner(torch, torch_struct)
     edmonds()
@@ -173,7 +173,7 @@ def _on_diagonal(arcs: Arcs) -> Arcs:
     return scores
 
 
-def _torch_struct() -> tuple[Any, Any]:
+def patched_torch_struct() -> tuple[Any, Any]:
     try:
         import torch
         import torch_struct

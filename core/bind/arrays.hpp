@@ -82,6 +82,7 @@ void bind_one_of(nb::module_& m);        // single labels and listed outputs as 
 void bind_user(nb::module_& m);          // structures written in Python
 void bind_arcs(nb::module_& m);          // attributes of arcs made when they are asked for: parsers
 void bind_part_models(nb::module_& m);   // models of any structure, from examples to answers
+void bind_score_tables(nb::module_& m);  // losses of batches of trees in padded tables
 void bind_tagging(nb::module_& m);       // a trained model at work
 void bind_grids(nb::module_& m);         // cuts on grids of cells
 void bind_crfsuite(nb::module_& m);      // items, training sets and model files of CRFsuite

@@ -25,6 +25,7 @@ NB_MODULE(_core, m) {
     tw::bind::bind_batch(m);
     tw::bind::bind_user(m);
     tw::bind::bind_part_models(m);
+    tw::bind::bind_score_tables(m);
     tw::bind::bind_arcs(m);
     tw::bind::bind_tagging(m);
     tw::bind::bind_grids(m);

@@ -988,6 +988,18 @@ class PartBatch:
 
     def max_marginals(self, all: bool = False) -> list: ...
 
+@overload
+def table_losses(structure: PartStructure, trees: str, scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu', writable=False)], lengths: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], gold: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)] | None, labels: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)] | None, unknown: int, best: bool, cost: float, n_jobs: int, values: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu')], gradient: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu')] | None) -> None: ...
+
+@overload
+def table_losses(structure: PartStructure, trees: str, scores: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None, None), order='C', device='cpu', writable=False)], lengths: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], gold: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)] | None, labels: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)] | None, unknown: int, best: bool, cost: float, n_jobs: int, values: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')] | None) -> None:
+    """
+    Fill in the loss of each sentence of a padded table and its derivatives; see core/structures/score_tables.hpp.
+    """
+
+def check_table_gold(structure: PartStructure, trees: str, n_words: int, n_labels: int, lengths: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], gold: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)] | None, unknown: int) -> None:
+    """Refuse gold that is no tree of this kind, and say which."""
+
 class TreeShapes:
     """How long sentences are, and which heads each word may have."""
 

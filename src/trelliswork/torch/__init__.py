@@ -18,6 +18,8 @@ from trelliswork.lazy import attach
 # Module -> the public names that it defines, loaded when first used.
 _HOMES = {
     "torch.chain": ("ChainCRF",),
+    "torch.bracketing": ("BracketingCRF",),
+    "torch.dependency": ("DependencyTreeCRF",),
     "torch.masks": ("mask_of_lengths",),
 }
 
