@@ -6,6 +6,7 @@ EXTRAS = {
     "src/trelliswork/torch": "torch",
     "src/trelliswork/compat/torchcrf": "torch",
     "docs/torch.md": "torch",
+    "docs/migration/pytorch_crf.md": "torch",
     "src/trelliswork/spacy": "spacy",
     "docs/spacy.md": "spacy",
     "src/trelliswork/arrow": "pyarrow",
