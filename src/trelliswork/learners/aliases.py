@@ -118,10 +118,8 @@ def _advice(kind: str, name: str, known: Sequence[str]) -> str:
     if own := _said(name, known):
         return f": say {own}"
     learners = _of_learners()
-    if "learner" in known:
-        others = learners
-    else:  # a learner, or an estimator that has none
-        others = {"SequenceLabeler": OF_THE_LABELER} if kind in learners else {}
+    of_estimators = {"SequenceLabeler": OF_THE_LABELER} if kind in learners else {}  # none of one without learner
+    others = learners if "learner" in known else of_estimators
     for other, parameters in others.items():
         if said := _said(name, parameters):
             owner = "its learner" if "learner" in known else "the estimator"
