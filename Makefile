@@ -111,6 +111,7 @@ $(VENV)/.lint: $(VENV)/.built
 # What the extras need, and what their tests and pages show them with. torch first: the file without CUDA where it can be had.
 $(VENV)/.extras: $(VENV)/.built
 	$(PIP) install "torch==2.13.0" || $(PIP) install torch
+	$(PIP) install --no-deps usaddress probableparsing
 	$(PIP) install pytorch-crf "spacy>=3.8" "pyarrow>=16" pandas polars duckdb datasets
 	$(PIP) install "starlette>=0.40" "uvicorn[standard]>=0.30" "msgspec>=0.19" "prometheus-client>=0.20" httpx playwright
 	touch $@

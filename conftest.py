@@ -7,6 +7,7 @@ EXTRAS = {
     "src/trelliswork/compat/torchcrf": "torch",
     "docs/torch.md": "torch",
     "docs/torch_trees.md": "torch",
+    "docs/migration/pytorch_crf.md": "torch",
     "src/trelliswork/spacy": "spacy",
     "docs/spacy.md": "spacy",
     "src/trelliswork/arrow": "pyarrow",

@@ -1,6 +1,6 @@
 """The drop-ins beside python-crfsuite itself, in turns: tagging, usaddress end to end, training, opening a large model.
 
-    python benchmarks/crfsuite.py --originals VENV/bin/python [--rounds 3]
+    python benchmarks/crfsuite.py --originals VENV/bin/python [--rounds 3] [--tagging]
 
 The originals live in an environment of their own, with usaddress (and python-crfsuite, on which it depends); this
 one has usaddress without them (``pip install --no-deps usaddress probableparsing``). Both run this file, first one,
@@ -39,11 +39,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--originals", help="the Python that has python-crfsuite and usaddress")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--tagging", action="store_true", help="neither training nor opening a large model")
     parser.add_argument("--measure", choices=["drop-in", "original"], help=argparse.SUPPRESS)
     parser.add_argument("--model", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.measure:
-        json.dump(dict(measured(arguments.measure == "drop-in", arguments.model)), sys.stdout)
+        json.dump(dict(measured(arguments.measure == "drop-in", arguments.model, arguments.tagging)), sys.stdout)
         return
     with tempfile.TemporaryDirectory() as folder:
         model = os.path.join(folder, "large.crfsuite")
@@ -51,14 +52,14 @@ def main() -> None:
         best: dict[str, dict[str, float]] = {"drop-in": {}, "original": {}}
         for _ in range(arguments.rounds):
             for which, python in (("drop-in", sys.executable), ("original", arguments.originals)):
-                words = [python, __file__, "--measure", which, "--model", model]
+                words = [python, __file__, "--measure", which, "--model", model, *["--tagging"] * arguments.tagging]
                 found = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
                 for name, seconds in found.items():
                     best[which][name] = min(seconds, best[which].get(name, seconds))
-    print(f"{'':44} {'original':>10} {'drop-in':>10} {'times':>7}")
+    print(f"{'':50} {'original':>10} {'drop-in':>10} {'times':>7}")
     for name, seconds in best["original"].items():
         own = best["drop-in"][name]
-        print(f"{name:44} {1e3 * seconds:8.1f}ms {1e3 * own:8.1f}ms {seconds / own:7.1f}")
+        print(f"{name:50} {1e3 * seconds:8.1f}ms {1e3 * own:8.1f}ms {seconds / own:7.1f}")
 
 
 def write_large_model(path: str) -> None:
@@ -76,7 +77,7 @@ def write_large_model(path: str) -> None:
     Path(path).write_bytes(data)
 
 
-def measured(drop_in: bool, model: str) -> Iterator[tuple[str, float]]:
+def measured(drop_in: bool, model: str, tagging: bool = False) -> Iterator[tuple[str, float]]:
     """Yield what is measured, and its seconds."""
     if drop_in:
         import trelliswork.compat
@@ -95,6 +96,9 @@ def measured(drop_in: bool, model: str) -> Iterator[tuple[str, float]]:
     yield "tag lists of strings", seconds(lambda: [tag(x) for x in lists])
     yield "tag ItemSequence", seconds(lambda: [tag(x) for x in items])
     yield "usaddress.parse, end to end", seconds(lambda: [usaddress.parse(text) for text in texts])
+    yield from parsed_by_templates(drop_in, texts)
+    if tagging:
+        return
     names = list(named_entities(2000))
     train = [(usaddress.tokens2features(a["tokens"]), a["labels"]) for a in addresses[833:]]
     for corpus, algorithm, params in TRAININGS:
@@ -110,6 +114,24 @@ def measured(drop_in: bool, model: str) -> Iterator[tuple[str, float]]:
         tagger.tag([[f"word[-{i % 3}]:w{37 * i}" for i in range(t, t + 20)] for t in range(20)])
 
     yield "open 40 MB and tag one sentence", seconds(open_and_tag)
+
+
+def parsed_by_templates(drop_in: bool, texts: list[str]) -> Iterator[tuple[str, float]]:
+    """Yield the same addresses parsed by usaddress, or here by its model and features as templates."""
+    import usaddress
+
+    def original() -> list[list[tuple[str, str]]]:
+        return [usaddress.parse(text) for text in texts]
+
+    parse: Callable[[], object] = original
+    if drop_in:
+        from addresses import AddressParser
+
+        parser = AddressParser(usaddress)
+        if parser.parse(texts) != original():
+            raise ValueError("the templates do not parse as usaddress does")
+        parse = functools.partial(parser.parse, texts)
+    yield "usaddress.parse, here its features as templates", seconds(parse, 8)
 
 
 def seconds(work: Callable[[], object], rounds: int = 4) -> float:

@@ -3,7 +3,8 @@
     python docs/reference_tagger.py model.tw < words.txt    one token a line, tabs between columns, blank lines between
 
 The library is held to it by tests/models/test_reference_tagger.py. It is slow and believes its file. It leaves out
-gazetteers, word classes, patterns, templates in the forms of CRF++ and Wapiti, ``decoder="mbr"``, orders, automata.
+gazetteers, word classes, patterns, names (``as``, ``let:``), templates in the forms of CRF++ and Wapiti,
+``decoder="mbr"``, orders, automata.
 """
 # ruff: noqa: B905
 

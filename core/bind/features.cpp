@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <optional>
 #include <tuple>
 #include <unordered_map>
@@ -302,22 +303,31 @@ private:
     Step step(const StepSpec& spec) {
         using Op = Step::Op;
         static const std::unordered_map<std::string, Op> ops{
-            {"lower", Op::kLower},   {"ascii_lower", Op::kAsciiLower},
-            {"prefix", Op::kPrefix}, {"suffix", Op::kSuffix},
-            {"shape", Op::kShape},   {"digits", Op::kDigits},
-            {"case", Op::kCase},     {"characters", Op::kCharacters},
-            {"length", Op::kLength}, {"matches", Op::kMatches},
-            {"match", Op::kMatch},   {"test", Op::kTest},
-            {"class", Op::kClass},   {"match_or_empty", Op::kMatchOrEmpty}};
-        const auto& [name, n, pattern] = spec;
-        Step out{named(ops, name), n, {}, {}};
+            {"lower", Op::kLower},    {"ascii_lower", Op::kAsciiLower},
+            {"prefix", Op::kPrefix},  {"suffix", Op::kSuffix},
+            {"shape", Op::kShape},    {"digits", Op::kDigits},
+            {"case", Op::kCase},      {"characters", Op::kCharacters},
+            {"length", Op::kLength},  {"matches", Op::kMatches},
+            {"match", Op::kMatch},    {"test", Op::kTest},
+            {"class", Op::kClass},    {"match_or_empty", Op::kMatchOrEmpty},
+            {"replace", Op::kReplace}};
+        const auto& [name, n, text] = spec;
+        Step out{named(ops, name), n, {}, {}, {}};
+        // What replaces stands behind the pattern and a zero.
+        const std::size_t split = out.op == Op::kReplace ? std::min(text.find('\0'), text.size()) : text.size();
+        const std::string pattern = text.substr(0, split);
+        out.replacement = text.substr(std::min(split + 1, text.size()));
         const bool wapiti = out.op == Op::kTest || out.op == Op::kMatchOrEmpty;
-        if (wapiti || out.op == Op::kMatch || out.op == Op::kMatches)
-            out.pattern =
-                std::make_shared<const Pattern>(pattern, wapiti ? Pattern::Dialect::kWapiti : Pattern::Dialect::kUsual);
+        if (wapiti || out.op == Op::kMatch || out.op == Op::kMatches || out.op == Op::kReplace) {
+            std::shared_ptr<const Pattern>& shared = patterns_[{pattern, wapiti}];
+            if (!shared)
+                shared = std::make_shared<const Pattern>(pattern,
+                                                         wapiti ? Pattern::Dialect::kWapiti : Pattern::Dialect::kUsual);
+            out.pattern = shared;
+        }
         if (out.op == Op::kClass) {
-            const std::string& text = resource_at(n);
-            if (!classes_[n]) classes_[n] = std::make_shared<const WordClasses>(text);
+            const std::string& lines = resource_at(n);
+            if (!classes_[n]) classes_[n] = std::make_shared<const WordClasses>(lines);
             out.classes = classes_[n];
         }
         return out;
@@ -330,6 +340,7 @@ private:
 
     const std::vector<std::string>& resources_;
     std::vector<std::shared_ptr<const WordClasses>> classes_;
+    std::map<std::pair<std::string, bool>, std::shared_ptr<const Pattern>> patterns_;  // and whether they are Wapiti's
 };
 
 std::unique_ptr<Extractor> make_extractor(const std::vector<ViewSpec>& views,

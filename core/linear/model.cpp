@@ -162,15 +162,22 @@ double WeightRows::weight(std::size_t i) const noexcept {
 
 void WeightRows::sum(const AttributeList& attributes, double* out) const {
     const bool valued = !attributes.values.empty();
+    struct Known {
+        std::uint32_t number;
+        Size size;
+        double value;
+    };
+    std::vector<Known> known;
     for (std::size_t t = 0; t < attributes.n_sites(); ++t, out += n_codes_) {
         std::fill_n(out, n_codes_, 0.0);
+        known.clear();
+        for (std::size_t i = attributes.starts[t]; i < attributes.starts[t + 1]; ++i)
+            if (const std::uint32_t number = find(attributes.keys[i]); number != kNoAttribute)
+                known.push_back({number, size(number), valued ? static_cast<double>(attributes.values[i]) : 1.0});
         for (const Size size_now : {Size::kMany, Size::kFew, Size::kSingle})
-            for (std::size_t i = attributes.starts[t]; i < attributes.starts[t + 1]; ++i) {
-                const std::uint32_t number = find(attributes.keys[i]);
-                if (number == kNoAttribute || size(number) != size_now) continue;
-                const double value = valued ? static_cast<double>(attributes.values[i]) : 1.0;
-                each(number, [&](std::uint32_t code, double weight) { out[code] += value * weight; });
-            }
+            for (const auto& [number, its_size, value] : known)
+                if (its_size == size_now)
+                    each(number, [&](std::uint32_t code, double weight) { out[code] += value * weight; });
     }
 }
 

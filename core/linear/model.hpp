@@ -54,7 +54,14 @@ public:
     // Calls visit(code, weight) for the weights of an attribute, in the order of the file.
     template <class Visit>
     void each(std::uint32_t number, Visit visit) const {
-        for (std::size_t i = starts_[number]; i < starts_[number + 1]; ++i) visit(code(i), weight(i));
+        const std::size_t begin = starts_[number], end = starts_[number + 1];
+        if (in_double() && code_type_ == Tensor::Type::kUint8) {  // these are not expanded, so this is what is quick
+            const auto* codes = static_cast<const std::uint8_t*>(codes_);
+            const auto* weights = static_cast<const double*>(weights_);
+            for (std::size_t i = begin; i < end; ++i) visit(std::uint32_t{codes[i]}, weights[i]);
+            return;
+        }
+        for (std::size_t i = begin; i < end; ++i) visit(code(i), weight(i));
     }
 
     // Rows with many weights are summed first, then those with few, then single weights: each kind has a form of its

@@ -14,6 +14,7 @@ namespace tw {
 namespace {
 
 constexpr char kPlaceholder = '\1';  // in a template's text: here stands the value of the next part
+constexpr char kNamed = '\2';        // at its beginning: values stand in these places or nowhere
 constexpr std::size_t kChunk = 32;   // tokens whose keys are made together: they stay in the first cache
 
 std::int64_t leading_integer(std::string_view text) {  // as C's atoi
@@ -137,15 +138,16 @@ private:
 
 namespace {
 
-void check_template(const Template& t, std::size_t n_views) {
+void check_template(const Template& t, const ViewSet& views) {
+    const std::size_t n_views = views.size();
     if (std::ranges::none_of(t.in, std::identity())) throw std::invalid_argument("a template belongs to no channel");
     if (t.parts.size() > Extractor::kMaxParts)
         throw std::invalid_argument("a template joins more than " + std::to_string(Extractor::kMaxParts) + " parts");
     const auto n_places = static_cast<std::size_t>(std::ranges::count(t.text, kPlaceholder));
-    if (n_places != 0 && n_places != t.parts.size())
-        throw std::invalid_argument("a template's text must have a place for each of its parts");
+    std::size_t n_values = 0;
     for (const Part& part : t.parts) {
         if (part.view >= n_views) throw std::invalid_argument("a template names a view that does not exist");
+        n_values += views[views.place(part.view)].of_values();
         const bool indirect = part.mode == Part::Mode::kIndirect;
         const std::int32_t least = indirect ? 0 : -Extractor::kMaxOffset,
                            most = indirect ? 0xffff : Extractor::kMaxOffset;
@@ -154,6 +156,8 @@ void check_template(const Template& t, std::size_t n_views) {
                                         std::to_string(Extractor::kMaxOffset) + ", found " +
                                         std::to_string(part.offset));
     }
+    if (n_places != n_values && (n_places != 0 || t.text.starts_with(kNamed)))
+        throw std::invalid_argument("a template's text must have a place for each of its values");
 }
 
 }  // namespace
@@ -163,7 +167,7 @@ Extractor::Extractor(std::vector<View> views, std::vector<Template> templates)
     if (templates_.size() > kMaxTemplates)
         throw std::invalid_argument("there are more than " + std::to_string(kMaxTemplates) + " templates");
     for (Template& t : templates_) {
-        check_template(t, views_.size());
+        check_template(t, views_);
         for (Part& part : t.parts) part.view = views_.place(part.view);
     }
     n_columns_ = views_.n_columns();
@@ -238,11 +242,12 @@ std::string Extractor::name(const Columns& columns, std::size_t sequence, std::s
         const Template& t = *compiled.source;
         if (!gives(columns, sequence, token, t) || i-- > 0) continue;
         std::string out = t.text;
-        const bool own = out.find(kPlaceholder) == std::string::npos;
+        const bool named = out.starts_with(kNamed), own = !named && out.find(kPlaceholder) == std::string::npos;
+        if (named) out.erase(0, 1);
         bool first = true;
         std::size_t place = 0;
         for (const Part& part : t.parts) {
-            if (own && !views_[part.view].of_text()) continue;
+            if (own ? !views_[part.view].of_text() : !views_[part.view].of_values()) continue;
             const std::ptrdiff_t at = position(part, columns, columns.starts[sequence] + token, token, length);
             const std::string shown = views_.value(columns, sequence, at, part.view).value_or("");
             if (own) {

@@ -34,7 +34,9 @@ struct Part {
 };
 
 struct Template {
-    std::string text;                                  // what names begin with and the key's seed is made of
+    // What the key's seed is made of, and names: the text, = and the values. Where it has places (\1) these stand there
+    // instead, in order, as far as they are more than there or not; and one that begins with \2 has as many as it says.
+    std::string text;
     std::array<bool, kTokenChannels.size()> in{true};  // channels that its attributes belong to
     std::vector<Part> parts;                           // none: the same attribute everywhere
 };

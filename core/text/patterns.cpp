@@ -1,6 +1,7 @@
 #include "patterns.hpp"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -14,6 +15,7 @@ namespace tw {
 namespace {
 
 constexpr std::size_t kMaxProgram = 4096, kMaxDepth = 100, kMaxRepeat = 1000;
+constexpr std::size_t kMaxMachineProgram = 64, kMaxMachineStates = 64;  // beyond, machines take long to make
 
 constexpr std::uint32_t bit(CharacterKind kind) { return 1u << static_cast<unsigned>(kind); }
 constexpr std::uint32_t kLowerBit = bit(CharacterKind::kLower), kUpperBit = bit(CharacterKind::kUpper),
@@ -337,7 +339,9 @@ private:
 
 // The states the machine is in, best first; each once.
 struct Pattern::Threads {
-    explicit Threads(std::size_t size) : seen(size, 0) {}
+    void fit(std::size_t size) {
+        if (seen.size() < size) seen.resize(size, 0);
+    }
     void clear() {
         list.clear();
         ++round;
@@ -352,27 +356,146 @@ struct Pattern::Threads {
     std::vector<std::uint32_t> stack;
 };
 
-Pattern::Pattern(std::string_view pattern, Dialect dialect) { PatternCompiler(pattern, dialect, *this); }
+// From program to deterministic machine: a state for every set of states that the other one can be in at once.
+class MachineBuilder {
+public:
+    explicit MachineBuilder(const Pattern& pattern) : pattern_(pattern), program_(pattern.program_) {}
 
-std::optional<Pattern::Match> Pattern::search(std::string_view text) const {
-    Threads now(program_.size()), next(program_.size());
+    Pattern::Machine build() {
+        if (program_.size() > kMaxMachineProgram) return {};
+        find_classes();
+        number_of({});  // no match can follow
+        out_.next.resize(2 * out_.n_classes, 0);
+        std::ranges::fill(out_.next.begin() + static_cast<std::ptrdiff_t>(out_.n_classes), out_.next.end(), kFound);
+        states_.push_back({});  // found
+        States first;
+        follow(first, 0, true, false);
+        states_.push_back(first);
+        for (std::size_t state = kFirst; state < states_.size(); ++state) {
+            if (states_.size() > kMaxMachineStates) return {};
+            out_.next.resize((state + 1) * out_.n_classes);
+            for (std::size_t c = 0; c < out_.n_classes; ++c)
+                out_.next[state * out_.n_classes + c] = static_cast<std::uint8_t>(after(state, c));
+        }
+        return std::move(out_);
+    }
+
+private:
+    using Op = Pattern::Op;
+    using States = std::vector<std::uint32_t>;  // ascending; what waits for a character or the end, or a match
+    static constexpr std::uint8_t kNone = 0, kFound = 1, kFirst = 2;
+
+    void find_classes() {
+        std::map<std::vector<bool>, std::uint8_t> known;
+        example_.assign(1, 0);  // of the class of the end, which is no character
+        for (char32_t code = 0; code < 128; ++code) {
+            std::vector<bool> matched;
+            for (const auto& instruction : program_) matched.push_back(pattern_.matches(instruction, code));
+            const auto [found, is_new] = known.emplace(matched, static_cast<std::uint8_t>(known.size() + 1));
+            if (is_new) example_.push_back(code);
+            out_.class_of[code] = found->second;
+        }
+        out_.n_classes = example_.size();
+    }
+
+    std::size_t after(std::size_t state, std::size_t c) {
+        const States now = states_[state];
+        if (contains_match(now)) return kFound;
+        States next;
+        for (const std::uint32_t at : now) {
+            const auto& instruction = program_[at];
+            if (c == 0 && instruction.op == Op::kEnd) follow(next, at + 1, state == kFirst, true);
+            if (c != 0 && pattern_.matches(instruction, example_[c])) follow(next, at + 1, false, false);
+        }
+        if (c == 0) return contains_match(next) ? kFound : kNone;
+        follow(next, 0, false, false);  // a match may begin at every character
+        std::ranges::sort(next);
+        return contains_match(next) ? kFound : number_of(next);
+    }
+
+    bool contains_match(const States& states) const {
+        return std::ranges::any_of(states, [&](std::uint32_t at) { return program_[at].op == Op::kMatch; });
+    }
+
+    std::size_t number_of(const States& states) {
+        const auto [found, is_new] = numbers_.emplace(states, states_.size());
+        if (is_new) states_.push_back(states);
+        return found->second;
+    }
+
+    // Adds the states that can be reached without reading a character.
+    void follow(States& states, std::uint32_t from, bool at_begin, bool at_end) const {
+        std::vector<std::uint32_t> stack{from};
+        std::vector<bool> seen(program_.size(), false);
+        while (!stack.empty()) {
+            const std::uint32_t at = stack.back();
+            stack.pop_back();
+            if (seen[at]) continue;
+            seen[at] = true;
+            const auto& instruction = program_[at];
+            if (instruction.op == Op::kSplit) {
+                stack.push_back(instruction.x);
+                stack.push_back(instruction.y);
+            } else if (instruction.op == Op::kJump) {
+                stack.push_back(instruction.x);
+            } else if (instruction.op == Op::kBegin) {
+                if (at_begin) stack.push_back(at + 1);
+            } else if (instruction.op == Op::kEnd && at_end) {
+                stack.push_back(at + 1);
+            } else if (std::ranges::find(states, at) == states.end()) {
+                states.push_back(at);
+            }
+        }
+    }
+
+    const Pattern& pattern_;
+    const std::vector<Pattern::Instruction>& program_;
+    Pattern::Machine out_;
+    std::vector<char32_t> example_;  // [class]
+    std::vector<States> states_;
+    std::map<States, std::size_t> numbers_;
+};
+
+Pattern::Pattern(std::string_view pattern, Dialect dialect) {
+    PatternCompiler(pattern, dialect, *this);
+    machine_ = MachineBuilder(*this).build();
+}
+
+bool Pattern::found_in(std::string_view text) const {
+    if (machine_.next.empty()) return search(text).has_value();
+    std::size_t state = 2;
+    for (const char c : text) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (byte >= 128) return search(text).has_value();
+        state = machine_.next[state * machine_.n_classes + machine_.class_of[byte]];
+        if (state < 2) return state == 1;
+    }
+    return machine_.next[state * machine_.n_classes] == 1;
+}
+
+std::optional<Pattern::Match> Pattern::search(std::string_view text, std::size_t from) const {
+    // Kept from one search to the next: texts are short, and memory would take longer than they do.
+    thread_local Threads kept[2];
+    Threads *now = &kept[0], *next = &kept[1];
+    now->fit(program_.size());
+    next->fit(program_.size());
     std::optional<Match> best;
     const bool anchored = program_[0].op == Op::kBegin;
-    now.clear();
-    for (std::size_t position = 0;;) {
-        if (!best) follow(now, 0, position, position, text.size());  // a match may begin here, if none began before
-        if (now.list.empty() && (best || (anchored && position > 0))) return best;
+    now->clear();
+    for (std::size_t position = from;;) {
+        if (!best) follow(*now, 0, position, position, text.size());  // a match may begin here, if none began before
+        if (now->list.empty() && (best || (anchored && position > 0))) return best;
         std::size_t after = position;
         const bool at_end = position == text.size();
         const char32_t code = at_end ? 0 : next_character(text, after);
-        next.clear();
-        for (const Threads::Thread& thread : now.list) {
+        next->clear();
+        for (const Threads::Thread& thread : now->list) {
             const Instruction& instruction = program_[thread.at];
             if (instruction.op == Op::kMatch) {
                 best = Match{thread.start, position};
                 break;  // what comes behind is worse
             }
-            if (!at_end && matches(instruction, code)) follow(next, thread.at + 1, thread.start, after, text.size());
+            if (!at_end && matches(instruction, code)) follow(*next, thread.at + 1, thread.start, after, text.size());
         }
         if (at_end) return best;
         std::swap(now, next);

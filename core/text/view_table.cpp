@@ -53,6 +53,7 @@ ViewSet::ViewSet(std::vector<View> views) : views_(std::move(views)) {
         has_numbers_ |= view.kind == View::Kind::kNumber;
     }
     order();
+    share_steps();
     read_gazetteers();
 }
 
@@ -71,13 +72,33 @@ void ViewSet::order() {
         if (group(order[i]) == std::numeric_limits<std::size_t>::max()) continue;
         const std::uint32_t column = views_[order[i]].column;
         if (column_views_.empty() || column_views_.back().column != column)
-            column_views_.push_back({column, i, i, true});
+            column_views_.push_back({column, i, i, true, 0, {}});
         column_views_.back().end = i + 1;
         column_views_.back().plain &= views_[order[i]].steps.empty();
     }
     std::vector<View> ordered;
     for (const std::uint32_t v : order) ordered.push_back(std::move(views_[v]));
     views_ = std::move(ordered);
+}
+
+// Finds the steps that views of a column have in common, from the first on.
+void ViewSet::share_steps() {
+    for (ColumnViews& group : column_views_) {
+        const auto first = static_cast<std::uint32_t>(stages_.size());
+        group.first_stage = first;
+        for (std::uint32_t v = group.begin; v < group.end; ++v) {
+            std::uint32_t stage = kCell;
+            for (const Step& step : views_[v].steps) {
+                const auto known = std::find_if(stages_.begin() + first, stages_.end(), [&](const Stage& other) {
+                    return other.before == stage && *other.step == step;
+                });
+                const auto number = static_cast<std::uint32_t>(known - stages_.begin());
+                if (number == stages_.size()) stages_.push_back({stage, &step});
+                stage = number;
+            }
+            group.stages.push_back(stage);
+        }
+    }
 }
 
 void ViewSet::read_gazetteers() {
@@ -188,7 +209,12 @@ void CellCache::grow() {
 }
 
 ViewTable::ViewTable(const ViewSet& views, const Columns& columns)
-    : views_(views), columns_(columns), width_(views.size()), caches_(views.column_views_.size()) {
+    : views_(views),
+      columns_(columns),
+      width_(views.size()),
+      caches_(views.column_views_.size()),
+      texts_(views.stages_.size()),
+      some_(views.stages_.size()) {
     for (std::size_t i = 0; i < caches_.size(); ++i)
         caches_[i].start(views.column_views_[i].end - views.column_views_[i].begin);
 }
@@ -223,10 +249,14 @@ void ViewTable::fill_cells(const ViewSet::ColumnViews& group, CellCache& cache) 
 }
 
 void ViewTable::fill_views(const ViewSet::ColumnViews& group, std::string_view text, Key key, Key* keys) {
-    for (std::uint32_t v = group.begin; v < group.end; ++v) {
-        std::string_view value = text;
-        const bool some = apply_steps(views_[v].steps, value, texts_);
-        *keys++ = !some ? 0 : views_[v].steps.empty() ? key : value_key(value);
+    std::uint32_t done = group.first_stage;
+    for (const std::uint32_t stage : group.stages) {
+        for (; stage != ViewSet::kCell && done <= stage; ++done) {
+            const auto& [before, step] = views_.stages_[done];
+            const bool some = before == ViewSet::kCell || some_[before];
+            some_[done] = some && step->apply(before == ViewSet::kCell ? text : texts_[before], texts_[done]);
+        }
+        *keys++ = stage == ViewSet::kCell ? key : some_[stage] ? value_key(texts_[stage]) : 0;
     }
 }
 

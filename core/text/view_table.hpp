@@ -4,7 +4,8 @@
 //     row      ... -2 -1 | 0 1 2 ... length - 1 | length ...      outside on both sides as far as templates look
 //     row(t)   one key per view, those of a column side by side; 0 where a view gives nothing
 //
-// Views of a cell depend on its text alone, so they are worked out once per distinct text and then looked up.
+// Views of a cell depend on its text alone, so they are worked out once per distinct text and then looked up. Steps
+// that several views begin with are taken once.
 #pragma once
 
 #include <array>
@@ -51,9 +52,17 @@ private:
     struct ColumnViews {  // the cell views of one column: neighbours in the order of views
         std::uint32_t column, begin, end;
         bool plain;  // none has steps
+        std::uint32_t first_stage = 0;
+        std::vector<std::uint32_t> stages{};  // [view]: what it sees
     };
+    struct Stage {  // a text as a step makes it of the one before
+        std::uint32_t before;
+        const Step* step;
+    };
+    static constexpr std::uint32_t kCell = 0xffffffffu;  // the stage of a cell as it is
 
     void order();
+    void share_steps();
     void read_gazetteers();
     Key outside_key(const View& view, bool after, std::size_t distance) const;
     Gazetteer::Hit gazetteer_hit(const Columns& columns, std::size_t sequence, std::size_t token, std::size_t view,
@@ -62,6 +71,7 @@ private:
     std::vector<View> views_;
     std::vector<std::uint32_t> places_;
     std::vector<ColumnViews> column_views_;
+    std::vector<Stage> stages_;
     std::vector<std::unique_ptr<const Gazetteer>> gazetteers_;  // [view], where it is one
     std::vector<std::vector<std::array<Key, 4>>> gazetteer_keys_;
     std::vector<Key> before_, after_;  // [distance - 1][view]: what lies outside
@@ -135,7 +145,8 @@ private:
     std::vector<CellCache> caches_;
     std::vector<Key> keys_;
     std::vector<float> numbers_;
-    std::string texts_[2];
+    std::vector<std::string> texts_;  // [stage]
+    std::vector<char> some_;          // [stage]: whether there is a text
 };
 
 }  // namespace tw

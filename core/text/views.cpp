@@ -83,6 +83,21 @@ void append_digits(std::string_view text, std::string& out) {
     }
 }
 
+// Matches of nothing are left alone, and end where the next character does.
+void append_replaced(std::string_view text, const Pattern& pattern, std::string_view replacement, std::string& out) {
+    std::size_t at = 0;
+    while (const auto match = pattern.search(text, at)) {
+        const bool some = match->end > match->begin;
+        std::size_t end = match->end;
+        if (!some && end == text.size()) break;
+        if (!some) next_character(text, end);
+        out.append(text, at, (some ? match->begin : end) - at);
+        if (some) out += replacement;
+        at = end;
+    }
+    out.append(text, at);
+}
+
 const char* case_of(std::string_view text) {
     std::size_t upper = 0, lower = 0, size = 0;
     bool first_upper = false;
@@ -146,11 +161,19 @@ bool Step::apply(std::string_view text, std::string& out) const {
             return true;
         case Op::kMatches:
             out = "yes";
-            return pattern->search(text).has_value();
+            return pattern->found_in(text);
         case Op::kTest:
-            out = pattern->search(text) ? "true" : "false";
+            out = pattern->found_in(text) ? "true" : "false";
+            return true;
+        case Op::kReplace:
+            if (pattern->found_in(text))
+                append_replaced(text, *pattern, replacement, out);
+            else
+                out = text;
             return true;
         case Op::kMatch:
+            if (!pattern->found_in(text)) return false;
+            [[fallthrough]];
         case Op::kMatchOrEmpty: {
             const auto match = pattern->search(text);
             if (match) out = text.substr(match->begin, match->end - match->begin);

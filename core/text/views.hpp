@@ -46,6 +46,7 @@ struct Step {
         kCase,          // lower, upper, title, initial (one capital), mixed, none
         kCharacters,    // which kinds of characters there are: A a o 0 . in this order, _ for others
         kLength,        // how many characters
+        kReplace,       // every match of the pattern that is not empty replaced by a text
         kMatches,       // "yes" if the pattern is found, else nothing
         kMatch,         // the first match, else nothing
         kTest,          // "true" or "false"
@@ -56,10 +57,12 @@ struct Step {
     std::uint32_t n = 0;
     std::shared_ptr<const Pattern> pattern{};
     std::shared_ptr<const WordClasses> classes{};
+    std::string replacement{};
 
     // Puts what becomes of the text into `out`; false for nothing. `out` must not hold the text.
     bool apply(std::string_view text, std::string& out) const;
     bool always_gives() const { return op != Op::kMatches && op != Op::kMatch && op != Op::kClass; }
+    bool operator==(const Step&) const = default;  // patterns and classes are the same if they are shared
 };
 
 // Entries of one or more tokens, each perhaps with a class: lines "tokens" or "tokens TAB class". Tokens are parted by
@@ -98,6 +101,8 @@ struct View {
     // kEntry: cells as they are compared with the entries of a gazetteer, for templates about spans.
     enum class Kind : std::uint8_t { kCell, kBegin, kEnd, kGazetteer, kNumber, kEntry };
     bool of_text() const { return kind == Kind::kCell || kind == Kind::kGazetteer || kind == Kind::kEntry; }
+    // Whether values differ: views of the others are there or not, and say no more.
+    bool of_values() const { return of_text() && (steps.empty() || steps.back().op != Step::Op::kMatches); }
     bool of_gazetteer() const { return kind == Kind::kGazetteer || kind == Kind::kEntry; }
     // What there is outside the sequence: nothing, or the texts of CRF++ (_B-1, _B+1) or Wapiti (_x-1, _x+1, _x-#).
     enum class Outside : std::uint8_t { kNothing, kCrfpp, kWapiti };

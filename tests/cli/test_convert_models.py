@@ -133,3 +133,19 @@ def test_metadata_must_be_what_json_can_hold(metadata, tmp_path):
     with pytest.raises(InvalidInput, match="threshold"):
         fitted.save(tmp_path / "m.tw", prune=-1.0)
     assert not (tmp_path / "m.tw").exists()
+
+
+def test_a_model_of_crfsuite_is_given_templates(run, tmp_path):
+    by_names = tw.SequenceLabeler().fit([[[f"w={word}"] for word in x] for x in X], Y)
+    (tmp_path / "old.crfsuite").write_bytes(models.to_crfsuite(*by_names.exported()))
+    (tmp_path / "names.tpl").write_text('lower(word) as "w={}"\n')
+    (tmp_path / "wrong.tpl").write_text('lower(word) as "word={}"\n')
+    convert = "convert", tmp_path / "old.crfsuite", tmp_path / "new.tw", "--features"
+    assert run(*convert, tmp_path / "names.tpl").code == 0
+    assert tw.load(tmp_path / "new.tw").predict([["THE", "dog"]]) == [["D", "N"]]
+    code, _, err = run(*convert, tmp_path / "wrong.tpl")
+    assert code == 2
+    assert "attributes that none of the templates gives, such as 'w=" in err
+    code, _, err = run("convert", tmp_path / "new.tw", tmp_path / "x.tw", "--features", tmp_path / "names.tpl")
+    assert code == 2
+    assert "has templates of its own" in err

@@ -1,5 +1,6 @@
 """Model files of CRFsuite: what is written is read again, and whatever is wrong with a file is an error."""
 
+import io
 import itertools
 import struct
 
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 import trelliswork as tw
 from trelliswork import _core, models
-from trelliswork.compat.pycrfsuite import Tagger
+from trelliswork.compat.pycrfsuite import Tagger, Trainer
 from trelliswork.errors import InvalidInput, InvalidModel
 
 NAMES = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
@@ -284,3 +285,84 @@ def test_at_the_shell(model_path, model_bytes, tmp_path):
     convert_model(library, back)
     with open(back, "rb") as file:
         assert file.read() == model_bytes
+
+
+LINES = ["(2 Main St.,", "12 Elm Ave", "Elm St 100", "7 7 Main"]
+PLACES = [["N", "S", "T"], ["N", "S", "T"], ["S", "T", "N"], ["N", "N", "S"]]
+NAMED = tw.Templates("""
+let: clean = replace(lower(word), "^[(]+|[,.]+$", "")
+clean as "word:{}"
+clean[-1] & clean as "two:{}|{}"
+length(clean) & matches(clean, "^\\d+$") as "length:d:{}"
+matches(clean, "^\\d+$")[1] as "next:number"
+begin as "start"
+suffix(clean, 2)
+""")
+
+
+def read_by_python(words):
+    """The attributes of the templates above, by code."""
+    clean = [word.lower().lstrip("(").rstrip(",.") for word in words]
+    for t, word in enumerate(clean):
+        item = {"word": word, 'suffix(replace(lower(word[0]),"^[(]+|[,.]+$",""),2)=' + word[-2:]: True}
+        item["two"] = f"{clean[t - 1]}|{word}" if t else False
+        item["length"] = {"d": str(len(word))} if word.isdigit() else False
+        item["next"] = {"number": t + 1 < len(clean) and clean[t + 1].isdigit()}
+        yield item | {"start": t == 0}
+
+
+@pytest.fixture(scope="module")
+def addresses_file(tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("named") / "addresses.crfsuite")
+    trainer = Trainer("lbfgs", {"c2": 0.1}, verbose=False)
+    for line, labels in zip(LINES, PLACES, strict=True):
+        trainer.append(list(read_by_python(line.split())), labels)
+    trainer.train(path)
+    return path
+
+
+def test_a_model_with_templates_that_give_its_names_takes_words(addresses_file):
+    by_code, by_templates = tw.load(addresses_file), tw.load(addresses_file, features=NAMED)
+    X = [*(line.split() for line in LINES), ["9", "main", "12", "Elm"], ["x"], []]
+    items = [list(read_by_python(x)) for x in X]
+    assert by_templates.predict(X) == by_code.predict(items)
+    for ours, theirs in zip(by_templates.predict_marginals(X), by_code.predict_marginals(items), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-14)
+    weights = [{(w.attribute, w.label): w.weight for w in m.weights()} for m in (by_code, by_templates)]
+    assert weights[0] == weights[1]
+
+
+def test_a_value_with_what_stands_between_values_is_found_in_every_way(addresses_file):
+    """Python wrote two:a|b|c, which is a|b and c, or a and b|c."""
+    X = [["a|b", "c"], ["a", "b|c"]]
+    trainer = Trainer("lbfgs", {"c2": 0.1}, verbose=False)
+    for x, labels in zip(X, (["D", "N"], ["D", "V"]), strict=True):
+        trainer.append([{"two": f"{x[t - 1]}|{x[t]}" if t else False} for t in range(2)], labels)
+    trainer.train(addresses_file + ".two")
+    model = tw.load(addresses_file + ".two", features=tw.Templates('word[-1] & word as "two:{}|{}"'))
+    marginals = model.predict_marginals(X)
+    np.testing.assert_array_equal(*marginals)  # one name is one attribute
+
+
+def test_a_converted_model_is_written_and_read_again(addresses_file):
+    model = tw.load(addresses_file, features=NAMED)
+    again = tw.load(models.to_crfsuite(*model.exported()), features=NAMED)
+    X = [line.split() for line in LINES]
+    assert again.predict(X) == model.predict(X) == PLACES
+
+
+def test_attributes_that_no_template_gives_are_refused(addresses_file):
+    with pytest.raises(
+        InvalidInput, match=r"attributes that none of the templates gives, such as '.*Write the missing"
+    ):
+        tw.load(addresses_file, features=tw.Templates('word as "word:{}"'))
+    with pytest.raises(InvalidInput, match="meet labels"):
+        tw.load(addresses_file, features=NAMED + tw.Templates("pair: word"))
+
+
+def test_templates_are_for_models_of_crfsuite():
+    model = tw.SequenceLabeler().fit([["a"]], [["A"]])
+    file = io.BytesIO()
+    model.save(file)
+    with pytest.raises(InvalidInput, match="has templates of its own; models of CRFsuite alone are given some"):
+        tw.load(file.getvalue(), features=NAMED)

@@ -73,6 +73,14 @@ OWN = [
     "number(column 2)",
     "number(column 2)[-1] & word",
     "both: number(c2) & number(c2)[1]",
+    'replace(word, "[a-z0-9]", "-")[-1..1]',
+    'replace(lower(replace(word, "[A-Z]+", "Ax")), "a|^|$", "_")',
+    'lower(word)[-1] as "previous:{}:lower"',
+    'word & matches(word, "^[A-Z]") & pos[1] as "{}/{}"',
+    'matches(word, "[0-9]")[1] & begin as "first of numbers"',
+    'gazetteer("towns", word) as "town {}"',
+    'both: number(c2) & matches(lower(word), "^a") as "a number"',
+    'bias as "always"',
 ]
 CRFPP = [
     "U00:%x[0,0]",

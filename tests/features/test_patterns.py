@@ -3,11 +3,11 @@
 import re
 
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from reference import wapiti_patterns
-from trelliswork import _core
+from trelliswork import Templates, _core
 
 ALPHABET = "aAbé1_. -日"
 texts = st.text(st.sampled_from(ALPHABET), max_size=8)
@@ -154,3 +154,39 @@ def test_any_text_is_a_pattern_or_a_mistake(pattern, text, wapiti):
         assert "cannot be read" in str(error)  # noqa: PT017 - either is right
     else:
         assert found is None or found in text
+
+
+def one_attribute(line, text):
+    found = Templates(line).attributes([[text]])[0][0]
+    return found[0].partition(">")[2] if found else None
+
+
+def quoted(pattern):
+    return '"' + pattern.replace('"', '\\"') + '"'
+
+
+@given(patterns, texts | st.text("aAb1_. -", max_size=8))
+@example("$^", "")
+@example("a|$", "b")
+@example("^b|a$", "ba")
+@example("(?:^a|b)$", "ab")
+@example("(?:a|b){2,}a(?:a|b)(?:a|b)(?:a|b)(?:a|b)(?:a|b)", "abab1")  # too many states for a machine
+def test_whether_there_is_a_match_is_what_python_says(pattern, text):
+    found = one_attribute(f'matches(word, {quoted(pattern)}) as "found>"', text)
+    assert (found is not None) == (re.search(pattern, text) is not None)
+
+
+@given(patterns, texts | st.text("aAb1_. -", max_size=8), st.sampled_from(["", "x", "a.", "\u65e5"]))
+@example("^a", "aa", "")
+@example("a|ab", "abaab", "-")
+def test_replacing_is_what_python_does(pattern, text, replacement):
+    assume(all(match[0] for match in re.finditer(pattern, text)))
+    line = f'replace(word, {quoted(pattern)}, {quoted(replacement)}) as ">{{}}"'
+    assert one_attribute(line, text) == re.sub(pattern, replacement, text)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "replaced"), [("x*", "ab-dé"), ("^", "abxxdé"), ("$", "abxxdé"), ("b|", "a-xxdé"), ("", "abxxdé")]
+)
+def test_matches_of_nothing_are_not_replaced(pattern, replaced):
+    assert one_attribute(f'replace(word, "{pattern}", "-") as ">{{}}"', "abxxdé") == replaced

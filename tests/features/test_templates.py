@@ -214,6 +214,25 @@ def test_the_form_is_told_by_the_text():
         ("prefix(word, 0)", "from 1 to 100"),
         ("prefix(word, word)", "expected a number, found 'word'"),
         ("matches(word, x)", "needs a regular expression in quotes"),
+        ('replace(word, "a")', "expected ',', found '\\)'"),
+        ('replace(word, "a", b)', "replace needs what replaces it in quotes"),
+        ('replace(word, "(", "")', r"a \( without a \)"),
+        ('matches(word, "\0")', "there is a control character"),
+        ('word as "w"', "the name has 0 places {} for the 1 values that there are"),
+        ('begin as "b{}"', "the name has 1 places {} for the 0 values"),
+        ('word[-1..1] as "w{}"', "a name is for one template, and the line stands for 3"),
+        ('word as ""', "the name behind as is empty"),
+        ("word as w", "as needs a name in quotes"),
+        ('word as "{}" & pos', "'&' is not expected"),
+        ('span: first.word as "{}"', "names are given to attributes of tokens alone"),
+        ("let: clean", "expected a name and what it stands for"),
+        ("let: 1a = word", "expected a name and what it stands for"),
+        ("let: word = pos", "'word' has a meaning already"),
+        ("let: lower = word", "'lower' has a meaning already"),
+        ("let: a = word[-1]", "without an offset or a range"),
+        ("let: a = prefix(word, 1..2)", "without an offset or a range"),
+        ("let: a = begin", "let needs a column"),
+        ("let: a = word & pos", "'&' is not expected"),
         ('matches(word, "(")', r"a \( without a \)"),
         ("lower(begin)", "lower needs a column"),
         ("lower(number(word))", "lower needs a column"),
@@ -592,3 +611,47 @@ def test_the_sets_for_constituents_are_about_spans_and_rules():
     for name in ("constituency", "constituency_words"):
         assert Templates.preset(name).meets == ("span", "rule")
     assert Templates.constituency_words().n_columns == 1
+
+
+LET = """
+let: clean = replace(word, "^[(]+|[,.)]+$", "")
+let: small = lower(clean)
+small[-1] as "previous:word:{}"
+suffix(small, 2)
+matches(clean, "^\\d+$") & length(small) as "digits:{}"
+"""
+
+
+def test_what_has_a_name_is_what_it_stands_for():
+    clean = 'replace(word{}, "^[(]+|[,.)]+$", "")'
+    spelled = Templates(
+        "\n".join(
+            [
+                f'lower({clean.format("[-1]")}) as "previous:word:{{}}"',
+                f"suffix(lower({clean.format('')}), 2)",
+                f'matches({clean.format("")}, "^\\d+$") & length(lower({clean.format("")})) as "digits:{{}}"',
+            ]
+        )
+    )
+    named = Templates(LET)
+    assert named == spelled
+    assert named.attributes([["(Main", "12),"]]) == [
+        [
+            ['suffix(lower(replace(word[0],"^[(]+|[,.)]+$","")),2)=in'],
+            ["previous:word:main", 'suffix(lower(replace(word[0],"^[(]+|[,.)]+$","")),2)=12', "digits:2"],
+        ]
+    ]
+    assert named.names[0] == "previous:word:{}"
+    assert Templates.from_dict(named.to_dict()) == named == pickle.loads(pickle.dumps(named))
+
+
+def test_a_name_is_known_below_its_line_and_about_tokens_alone():
+    with pytest.raises(InvalidInput, match="there is no column 'small'"):
+        Templates("small\nlet: small = lower(word)")
+    with pytest.raises(InvalidInput, match="'small' has a meaning already"):
+        Templates("let: small = lower(word)\nlet: small = word\nsmall")
+    with pytest.raises(InvalidInput, match="'small' is for lines about tokens"):
+        Templates("let: small = lower(word)\nspan: first.small")
+    deep = "\n".join(f"let: a{i + 1} = lower({f'a{i}' if i else 'word'})" for i in range(200))
+    with pytest.raises(InvalidInput, match="more than 100 functions"):
+        Templates(f"{deep}\na200")

@@ -233,6 +233,18 @@ def test_a_run_with_numpy_scalars_goes_on_from_one_without():
         (lambda: tw.SequenceLabeler(lr=0.1), r"has no parameter 'lr'.*It has: learner, features"),
         (lambda: tw.Pegasos(lamb=0.1), "lam is near it"),
         (lambda: tw.HMM(n_state=3), "n_states is near it"),
+        (lambda: tw.HMM(n_components=3), "'n_components': say n_states"),
+        (lambda: tw.HMM(transmat_prior=2.0), "say transition_pseudo_count = transmat_prior - 1"),
+        (lambda: tw.HMM(algorithm="map"), r"predict_marginals\(X\) for 'map'"),
+        (lambda: tw.HMM(decoder="mbr"), r"has no parameter 'decoder'\. It has: n_states"),
+        (lambda: tw.CRF(rho1=0.5), "say l1"),
+        (lambda: tw.CRF(rho2=0.5), "say l2"),
+        (lambda: tw.AROW(gamma=1.0), "say r"),
+        (lambda: tw.SequenceLabeler(**{"feature.minfreq": 2}), "say min_count"),
+        (lambda: tw.CRF(**{"feature.possible_transitions": True}), r'of the estimator.*say combinations="transitions"'),
+        (lambda: tw.GraphLabeler(inference_method="ad3"), "say inference"),
+        (lambda: tw.GraphLabeler(directed=True), "say symmetric, which is the opposite"),
+        (lambda: tw.FrankWolfe(max_iter=100), "say epochs"),
     ],
 )
 def test_a_name_from_elsewhere_is_answered_with_the_one_it_has_here(call, said):

@@ -1,5 +1,6 @@
 """Attributes of templates, evaluated text by text: slow, and too simple to be wrong."""
 
+import re
 import unicodedata
 
 _MASK = (1 << 64) - 1
@@ -97,6 +98,9 @@ def stepped(text, steps, search, classes):
             text = characters(text)
         elif op == "length":
             text = str(len(text))
+        elif op == "replace":
+            pattern, replacement = argument.split("\0")
+            text = re.sub(pattern, lambda match, new=replacement: new if match[0] else "", text)
         elif op == "class":
             text = classes[argument].get(text)
         else:
@@ -200,10 +204,12 @@ class Evaluator:
         return stepped(self.rows[at][view.column], view.steps, self.search, self.classes)
 
     def name(self, template, values):
-        if "\1" in template.text:
+        if "\1" in template.text or template.text.startswith("\2"):
             text = template.text
-            for value in values:
-                text = text.replace("\1", "\2" + value.replace("\1", ""), 1)
+            for part, value in zip(template.parts, values, strict=True):
+                hidden = part.view.steps and part.view.steps[-1][0] == "matches"
+                if isinstance(value, str) and not hidden:
+                    text = text.replace("\1", "\2" + value.replace("\1", ""), 1)
             return text.replace("\2", "")
         shown = [value for value in values if isinstance(value, str)]
         return template.text + ("=" + "|".join(shown) if shown else "")

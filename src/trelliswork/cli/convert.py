@@ -60,6 +60,11 @@ JSON_FORMS = ("tokens", "doccano", "doccano-entities", "prodigy")
 @click.option(
     "--prune", type=click.FloatRange(min=0), metavar="SIZE", help="INPUT is a model: drop weights of at most this size."
 )
+@click.option(
+    "--features",
+    metavar="FILE",
+    help="INPUT is a model of CRFsuite: templates that give its attributes, by their names.",
+)
 @click.option("--drop-names", is_flag=True, help="INPUT is a model: drop the names of attributes.")
 @metadata_option
 @layout_options(labels=True)
@@ -73,6 +78,7 @@ def command(
     prune: float | None,
     drop_names: bool,
     metadata: tuple[str, ...],
+    features: str | None,
     **how: object,
 ) -> None:
     """Rewrite INPUT as OUTPUT; "-", the default of both, is the standard input and output.
@@ -80,13 +86,14 @@ def command(
     Names that end in .gz are compressed. Sentences pass through one at a time, so files may be larger than memory.
     Spans of characters that cut a token are reported; they are written again by the JSON forms that have such spans.
 
-    With --weights, --prune, --drop-names or --metadata, INPUT is a model, and OUTPUT the same one in fewer bytes. A
-    model of CRFsuite, Wapiti or CRF++ (text) is known as INPUT by how it begins, and as OUTPUT by a name that ends in
-    .crfsuite, .wapiti or .crfpp.
+    With --weights, --prune, --drop-names, --features or --metadata, INPUT is a model, and OUTPUT the same one in fewer
+    bytes. A model of CRFsuite, Wapiti or CRF++ (text) is known as INPUT by how it begins, and as OUTPUT by a name that
+    ends in .crfsuite, .wapiti or .crfpp.
     """
-    if weights is not None or prune is not None or drop_names or metadata or _are_models(source, target):
+    of_models = weights is not None or prune is not None or features is not None or drop_names or metadata
+    if of_models or _are_models(source, target):
         _refuse_options_of_corpora(click.get_current_context())
-        sizes = convert_model(source, target, weights, prune, drop_names, metadata)
+        sizes = convert_model(source, target, weights, prune, drop_names, metadata, features)
         click.echo("{:,} bytes, of {:,} before".format(*reversed(sizes)), err=True)
         return
     from_scheme = how.pop("from_scheme")
@@ -102,6 +109,7 @@ def convert_model(
     prune: float | None = None,
     drop_names: bool = False,
     metadata: Sequence[str] = (),
+    features: str | None = None,
 ) -> tuple[int, int]:
     """Rewrite a model in fewer bytes, or from or to that of another program, and return how many it had and has.
 
@@ -113,12 +121,15 @@ def convert_model(
         As ``precision``, ``threshold`` and ``drop_names`` of `trelliswork.models.shrunk`.
     metadata : sequence of str
         What to keep with the model besides what is there, ``"key=value"`` each.
+    features : str, optional
+        A file of templates for a model of CRFsuite, as ``features`` of `trelliswork.load`.
     """
     from trelliswork import models
     from trelliswork.estimators.loading import restored
+    from trelliswork.features.templates import Templates
 
     data, name = models.contents(sys.stdin.buffer if source == "-" else source)
-    tensors, settings = models.loads_any(data, name)
+    tensors, settings = models.loads_any(data, name, None if features is None else Templates.load(features))
     restored(tensors, settings, name)  # refuses what is no model
     if metadata:
         settings = models.with_metadata(settings, {**settings.get("metadata", {}), **metadata_from(metadata)})
@@ -151,7 +162,7 @@ def _refuse_options_of_corpora(context: click.Context) -> None:
     for parameter in context.command.params:
         name = parameter.name or ""
         given = context.get_parameter_source(name) not in (ParameterSource.DEFAULT, None)
-        if given and name not in ("source", "target", "weights", "prune", "drop_names", "metadata"):
+        if given and name not in ("source", "target", "weights", "prune", "drop_names", "metadata", "features"):
             raise click.UsageError(
                 f"{parameter.opts[-1]} is about corpora, and the other options say a model is meant."
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trelliswork import models
+from trelliswork.features.templates import Templates
 from trelliswork.models.registry import register, restored
 
 __all__ = ["load", "restored"]
@@ -43,8 +44,9 @@ def load(
         What a `StructuredPredictor` was trained with: it is code, which no model file holds.
     segment_features : callable, optional
         Likewise what a `SegmentLabeler` was trained with.
-    features : callable, optional
-        Likewise what an `Aligner` was trained with.
+    features : callable or Templates, optional
+        Likewise the function that an `Aligner` was trained with. Or `Templates` for a model of CRFsuite, which holds
+        none: they give its attributes, by their names, so that it is asked for words and not for attributes.
 
     Returns
     -------
@@ -66,6 +68,8 @@ def load(
     ['D', 'N']
     """
     data, name = models.contents(path, mmap)
-    tensors, settings = models.loads_any(data, name)
-    given = {"structure": structure, "segment_features": segment_features, "features": features}
+    templates = features if isinstance(features, Templates) else None
+    tensors, settings = models.loads_any(data, name, templates)
+    function = features if templates is None else None
+    given = {"structure": structure, "segment_features": segment_features, "features": function}
     return restored(tensors, settings, name, **given)

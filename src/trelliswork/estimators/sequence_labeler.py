@@ -394,9 +394,9 @@ class SequenceLabeler(LinearEstimator):
         [['D', 'V']]
         """
         labels, lengths = self._decode(X, allowed, fixed, bias)
-        names = self.classes_[labels]
+        names: list[str] = self.classes_[labels].tolist()
         ends = np.cumsum(lengths).tolist()
-        return [names[begin:end].tolist() for begin, end in zip([0, *ends], ends, strict=False)]
+        return [names[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
 
     @snapshot
     def predict_kbest(

@@ -1,6 +1,7 @@
 """The library's own form of templates, line by line (docs/features.md describes it).
 
-    line     = [prefix ":"] term { "&" term } | "with" ":" terms { "," terms }
+    line     = [prefix ":"] term { "&" term } ["as" text] | "let" ":" name "=" term
+             | "with" ":" terms { "," terms }
     prefix   = "label" | "pair" | "both" | "ngram" | "span" | "sibling" | "grandparent" | "rule"
     term     = "begin" | "end" | "bias" | column | function "(" arguments ")"  -- the last two perhaps with [offset]
              | "size" [ "(" number { "," number } ")" ] | "outline" "(" term [ "," number ] ")"  -- of spans only
@@ -14,42 +15,59 @@ prefix), a pair of labels, both, the longest n-gram of labels, the label of a sp
 head of its head, the label of a constituent two of whose children meet at a split. What a line is about decides which
 anchors its columns have: in a line about spans or arcs every column has one, in a line about tokens none. A line with
 no prefix, or ``label:``, that has an anchor or another term of arcs is about an arc or its label. ``with:`` has terms
-that each line below it about arcs is joined to, one after the other.
+that each line below it about arcs is joined to, one after the other. ``as`` says what the attributes of a line about
+tokens are called, with ``{}`` where the values stand. ``let:`` gives a name to a column seen through functions, for the
+lines below it about tokens.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise, product
 
 from trelliswork.errors import InvalidInput
 from trelliswork.features.parsed import MAX_COLUMN, MAX_OFFSET, MAX_PARTS, MAX_TEMPLATES, Part, Template, View, wrong
 
-__all__ = ["DEFAULT_COLUMNS", "columns_of", "parse_line", "parse_with", "without_comment"]
+__all__ = ["DEFAULT_COLUMNS", "columns_of", "parse_let", "parse_line", "parse_with", "without_comment"]
 
 DEFAULT_COLUMNS = ("word", "pos")
 _ALIASES = {"w": 0, "word": 0, "pos": 1, "tag": 1}
 _MAX_N = 100
+_MAX_STEPS = 100  # of a view that has a name
 
 _TOKEN = re.compile(r"""\s*(?:(\.\.|[-+]?\d+|[^\W\d]\w*|[()\[\],&:.])|"((?:[^"\\]|\\.)*)"|(\S))""")
 _COMMENT = re.compile(r"""((?:"(?:[^"\\]|\\.)*"|[^"#])*)#.*""", re.S)
 _NAME = re.compile(r"[^\W\d]\w*")
 
-# Functions of one text: name -> (op, how many numbers or ranges follow, may they be left out, does a pattern follow).
+# Functions of one text: name -> (op, how many numbers or ranges follow, may they be left out, how many texts follow: a
+# pattern, what replaces it).
 _FUNCTIONS = {
-    "lower": ("lower", 0, False, False),
-    "digits": ("digits", 0, False, False),
-    "case": ("case", 0, False, False),
-    "characters": ("characters", 0, False, False),
-    "length": ("length", 0, False, False),
-    "prefix": ("prefix", 1, False, False),
-    "suffix": ("suffix", 1, False, False),
-    "shape": ("shape", 1, True, False),
-    "matches": ("matches", 0, False, True),
-    "match": ("match", 0, False, True),
+    "lower": ("lower", 0, False, 0),
+    "digits": ("digits", 0, False, 0),
+    "case": ("case", 0, False, 0),
+    "characters": ("characters", 0, False, 0),
+    "length": ("length", 0, False, 0),
+    "prefix": ("prefix", 1, False, 0),
+    "suffix": ("suffix", 1, False, 0),
+    "shape": ("shape", 1, True, 0),
+    "matches": ("matches", 0, False, 1),
+    "match": ("match", 0, False, 1),
+    "replace": ("replace", 0, False, 2),
 }
-_RESERVED = {*_FUNCTIONS, "begin", "end", "bias", "pair", "both", "label", "column", "columns", "transitions"} | {
+_RESERVED = {
+    *_FUNCTIONS,
+    "begin",
+    "end",
+    "bias",
+    "pair",
+    "both",
+    "label",
+    "column",
+    "columns",
+    "let",
+    "transitions",
+} | {
     "class",
     "gazetteer",
     "number",
@@ -119,12 +137,34 @@ def parse_with(terms: str, columns: Sequence[str], where: str, line: str) -> lis
         raise wrong(where, line, str(mistake)) from None
 
 
+def parse_let(
+    rest: str,
+    columns: Sequence[str],
+    resource: Callable[[str, str], object],
+    where: str,
+    line: str,
+    named: Mapping[str, tuple[View, str]],
+) -> tuple[str, tuple[View, str]]:
+    """Return the name that a ``let:`` line gives, and what to: a view, and how it is shown."""
+    name, equals, term = rest.partition("=")
+    name = name.strip()
+    try:
+        if not equals or not _NAME.fullmatch(name):
+            raise _Mistake('expected a name and what it stands for, such as let: clean = match(word, "\\w+")')
+        if name in _RESERVED or name in columns or name in named:
+            raise _Mistake(f"{name!r} has a meaning already")
+        return name, _Parser(term, columns, resource, named=named).view()
+    except _Mistake as mistake:
+        raise wrong(where, line, str(mistake)) from None
+
+
 def parse_line(
     line: str,
     columns: Sequence[str],
     resource: Callable[[str, str], object],
     where: str,
     joined: Sequence[tuple[Part, ...]] | None = None,
+    named: Mapping[str, tuple[View, str]] | None = None,
 ) -> list[Template]:
     """Return the templates that a line stands for.
 
@@ -140,9 +180,11 @@ def parse_line(
         What messages call the line.
     joined : sequence of tuples of Part, optional
         What the last ``with:`` line says; None if there is none.
+    named : mapping of str to views, optional
+        What ``let:`` lines gave names to.
     """
     try:
-        return _Parser(line, columns, resource, joined).templates()
+        return _Parser(line, columns, resource, joined, named).templates()
     except _Mistake as mistake:
         raise wrong(where, line, str(mistake)) from None
 
@@ -183,8 +225,10 @@ class _Parser:
         columns: Sequence[str],
         resource: Callable[[str, str], object],
         joined: Sequence[tuple[Part, ...]] | None = None,
+        named: Mapping[str, tuple[View, str]] | None = None,
     ) -> None:
         self.columns = tuple(columns)
+        self.named = named or {}
         self.resource = resource
         self.with_ = joined
         self.about = "token"  # or one of _ANCHORS
@@ -206,6 +250,7 @@ class _Parser:
         factors = [self._term()]
         while self._take("&"):
             factors.append(self._term())
+        name = self._name()
         if self.tokens[self.at][0] != "end":
             raise _Mistake(f"{self.tokens[self.at][1]!r} is not expected")
         total = 1
@@ -224,7 +269,31 @@ class _Parser:
                     raise _Mistake("between stands in it twice")
                 shown = "|".join(part.text for part in parts)
                 found.append(Template(shown, meets, tuple(part for part in parts if part.view.kind != "bias")))
-        return found
+        return found if name is None else [_named(found, name)]
+
+    def _name(self) -> str | None:
+        """What the attributes are called, if the line says so."""
+        if not self._take("as"):
+            return None
+        if self.about != "token":
+            raise _Mistake("names are given to attributes of tokens alone")
+        name = self._text('as needs a name in quotes, such as "previous:word:{}"')
+        if not name:
+            raise _Mistake("the name behind as is empty")
+        return name
+
+    def view(self) -> tuple[View, str]:
+        """The one view of a ``let:`` line, and how it is shown."""
+        term = self._simple()
+        if self.tokens[self.at][0] != "end":
+            raise _Mistake(f"{self.tokens[self.at][1]!r} is not expected")
+        if term.offsets is not None or len(term.alternatives) > 1:
+            raise _Mistake("a name is for one view, without an offset or a range")
+        view, shown = term.alternatives[0]
+        self._need_cell(view, "let")
+        if len(view.steps) > _MAX_STEPS:
+            raise _Mistake(f"more than {_MAX_STEPS} functions are put into one another")
+        return view, shown
 
     def joined(self) -> list[tuple[Part, ...]]:
         """The terms of a ``with:`` line."""
@@ -373,6 +442,10 @@ class _Parser:
             if not _NAME.fullmatch(word):
                 raise _Mistake(f"expected a column behind {anchor + '.'!r}")
             self.at += 1
+        if word in self.named:
+            if self.about != "token":
+                raise _Mistake(f"{word!r} is for lines about tokens")
+            return _Term([self.named[word]], None)
         index = self._column(word)
         if self.about != "token" and not anchor and not self.outlined:
             known = ", ".join(f"{name}.{self._shown(index)}" for name in _ANCHORS[self.about])
@@ -478,24 +551,26 @@ class _Parser:
         return self._steps(function)
 
     def _steps(self, function: str) -> _Term:
-        op, n_numbers, optional, pattern = _FUNCTIONS[function]
+        op, n_numbers, optional, n_texts = _FUNCTIONS[function]
         inner = self._simple()
         numbers: range | None = None
-        text = ""
+        texts: list[str] = []
         if n_numbers and not (optional and self._peek() == ")"):
             self._expect(",")
             numbers = self._range(1, _MAX_N)
-        if pattern:
+        for what in ("a regular expression", "what replaces it")[:n_texts]:
             self._expect(",")
-            text = self._text(f"{function} needs a regular expression in quotes")
-            _check_pattern(text)
+            texts.append(self._text(f"{function} needs {what} in quotes"))
+        if texts:
+            _check_pattern(texts[0])
         self._expect(")")
         alternatives = []
         for view, shown in inner.alternatives:
             self._need_cell(view, function)
             for n in numbers or (0,):
-                extra = f",{n}" if numbers is not None else f",{_quoted(text)}" if pattern else ""
-                alternatives.append((view._replace(steps=(*view.steps, (op, n, text))), f"{function}({shown}{extra})"))
+                extra = f",{n}" if numbers is not None else "".join(f",{_quoted(text)}" for text in texts)
+                step = (op, n, "\0".join(texts))  # as core/bind/features.cpp takes them apart
+                alternatives.append((view._replace(steps=(*view.steps, step)), f"{function}({shown}{extra})"))
         return inner.through(alternatives)
 
     def _through(self, inner: _Term, function: str, name: str) -> _Term:
@@ -603,6 +678,8 @@ class _Parser:
         what, text = self.tokens[self.at]
         if what != "text":
             raise _Mistake(otherwise)
+        if set(text) & set("\0\1\2"):
+            raise _Mistake("there is a control character")
         self.at += 1
         return text.replace('\\"', '"')
 
@@ -619,6 +696,17 @@ class _Parser:
         if not self._take(word):
             found = self.tokens[self.at][1]
             raise _Mistake(f"expected {word!r}, found {found!r}" if found else f"expected {word!r} at its end")
+
+
+def _named(templates: Sequence[Template], name: str) -> Template:
+    """The template of a line with a name for its attributes."""
+    if len(templates) > 1:
+        raise _Mistake(f"a name is for one template, and the line stands for {len(templates)}")
+    template = templates[0]
+    places, values = name.count("{}"), sum(part.view.has_values for part in template.parts)
+    if places != values:
+        raise _Mistake(f"the name has {places} places {{}} for the {values} values that there are")
+    return template._replace(text="\2" + name.replace("{}", "\1"))
 
 
 def _shown_about(about: str) -> str:

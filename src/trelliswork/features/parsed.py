@@ -31,6 +31,11 @@ class View(NamedTuple):
     outside: str = ""  # what there is outside the sequence: "" nothing, "crfpp", "wapiti"
     resource: str = ""  # name of the gazetteer
 
+    @property
+    def has_values(self) -> bool:
+        """Whether its values differ; others are there or not, and say no more."""
+        return self.kind in ("cell", "gazetteer") and not (self.steps and self.steps[-1][0] == "matches")
+
 
 class Part(NamedTuple):
     """A view at an offset, and how names show it."""
@@ -48,6 +53,7 @@ class Part(NamedTuple):
 class Template(NamedTuple):
     """Parts that together make one attribute, and what it meets: some of MEETS."""
 
+    # What names begin with; a value stands in each place \1, if there are some, or if the text begins with \2.
     text: str
     meets: tuple[str, ...]
     parts: tuple[Part, ...]

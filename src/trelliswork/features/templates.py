@@ -268,6 +268,11 @@ class Templates:
         return cls(getattr(presets, name.upper()), format="own", name=name)
 
     @property
+    def parsed(self) -> tuple[Template, ...]:
+        """The templates one by one, ranges written out, as `trelliswork.features.parsed` describes them."""
+        return self._templates
+
+    @property
     def names(self) -> list[str]:
         """The templates one by one, ranges written out, as names of attributes begin."""
         return [_shown(template) for template in self._templates]
@@ -640,6 +645,7 @@ class _Reader:
         self.kept: list[str] = []  # the lines that count, as to_dict keeps them
         self.transitions = group.format == "own"
         self.joined: list[tuple[Part, ...]] | None = None  # what the last `with:` line says
+        self.named: dict[str, tuple[View, str]] = {}  # what `let:` lines say
 
     def __iter__(self) -> Iterator[Template]:
         for number, line in enumerate(self.group.lines, 1):
@@ -683,7 +689,12 @@ class _Reader:
         def need(kind: str, file: str) -> None:
             self.resources.need(kind, file, where)
 
-        templates = grammar.parse_line(line, self.columns, need, where, self.joined)
+        if colon and head.strip() == "let":
+            name, view = grammar.parse_let(rest, self.columns, need, where, line, self.named)
+            self.named[name] = view
+            self.kept.append(line)
+            return
+        templates = grammar.parse_line(line, self.columns, need, where, self.joined, self.named)
         self.kept.append(line)
         yield from templates
 
@@ -760,7 +771,8 @@ def _classes_text(lines: Iterable[tuple[int, str]], name: str) -> str:
 
 
 def _shown(template: Template) -> str:
-    text = template.text.replace("\1", "%")
+    named = template.text.startswith("\2")
+    text = template.text[1:].replace("\1", "{}") if named else template.text.replace("\1", "%")
     prefix = (
         "both"
         if len(template.meets) > 1

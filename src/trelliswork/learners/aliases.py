@@ -17,33 +17,53 @@ _OF_CRFSUITE = (
 _PASSES = {"max_iter": "max_iter", "epochs": "epochs"}
 _STEP = {"step_size": "step_size", "gamma": "gamma"}
 _PENALTY = {"l2": "l2", "lam": "lam"}
+_MIN_COUNT = {"min_count": "min_count"}
+_ALL_STATES = {"combinations": 'combinations="all"'}
+_ALL_TRANSITIONS = {"combinations": 'combinations="transitions"'}
 
-# What others say -> our name, if a class has it, and how to say it.
+# What others say -> our name, if a class has it, and how to say it. docs/migration has the same names side by side.
 _ELSEWHERE: dict[str, dict[str, str]] = {
     "algorithm": {"solver": f"solver; the algorithms of CRFsuite are learners: {_OF_CRFSUITE}"}
-    | {"learner": f"learner, the algorithms of CRFsuite being {_OF_CRFSUITE}"},
-    "all_possible_states": {"combinations": 'combinations="all"'},
-    "all_possible_transitions": {"combinations": 'combinations="transitions"'},
+    | {"learner": f"learner, the algorithms of CRFsuite being {_OF_CRFSUITE}"}
+    | {"n_states": "predict(X) for 'viterbi', the best of predict_marginals(X) for 'map'"},
+    "all_possible_states": _ALL_STATES,
+    "all_possible_transitions": _ALL_TRANSITIONS,
     "average": {"averaged": "averaged"},
+    "averaging": {"averaged": "averaged"},
     "c": {"C": "C", "l2": "l2 = 1 / C"},
     "C": {"l2": "l2 = 1 / C", "lam": "lam = 1 / (C * number of examples)"},
     "c1": {"l1": "l1 (and l2 = 2 c2)"},
     "c2": {"l2": "l2 = 2 c2 (and l1 = c1)"},
+    "directed": {"symmetric": "symmetric, which is the opposite"},
+    "emissionprob_prior": {"emission_pseudo_count": "emission_pseudo_count = emissionprob_prior - 1"},
     "epsilon": {"tol": "tol"},
     "eta0": _STEP,
-    "feature_minfreq": {"min_count": "min_count"},
+    "feature.minfreq": _MIN_COUNT,
+    "feature.possible_states": _ALL_STATES,
+    "feature.possible_transitions": _ALL_TRANSITIONS,
+    "feature_minfreq": _MIN_COUNT,
+    "gamma": {"r": "r"},
+    "histsz": {"memory": "memory"},
+    "inference_method": {"inference": "inference"},
     "learning_rate": _STEP,
     "max_iter": _PASSES,
     "max_iterations": _PASSES,
-    "min_freq": {"min_count": "min_count"},
-    "minfreq": {"min_count": "min_count"},
+    "maxiter": _PASSES,
+    "min_freq": _MIN_COUNT,
+    "minfreq": _MIN_COUNT,
+    "n_components": {"n_states": "n_states"},
     "n_epochs": _PASSES,
     "n_iter": _PASSES,
+    "nthread": {"n_jobs": "n_jobs"},
     "num_memories": {"memory": "memory"},
     "regularization": _PENALTY,
+    "rho1": {"l1": "l1"},
+    "rho2": {"l2": "l2"},
     "seed": {"random_state": "random_state"},
+    "stopeps": {"tol": "tol"},
     "threads": {"n_jobs": "n_jobs"},
     "tolerance": {"tol": "tol"},
+    "transmat_prior": {"transition_pseudo_count": "transition_pseudo_count = transmat_prior - 1"},
 }
 
 
@@ -97,7 +117,9 @@ def unknown_parameter(kind: str, name: str, known: Sequence[str]) -> UnknownPara
 def _advice(kind: str, name: str, known: Sequence[str]) -> str:
     if own := _said(name, known):
         return f": say {own}"
-    others = _of_learners() if "learner" in known else {"SequenceLabeler": OF_THE_LABELER}
+    learners = _of_learners()
+    of_estimators = {"SequenceLabeler": OF_THE_LABELER} if kind in learners else {}  # none of one without learner
+    others = learners if "learner" in known else of_estimators
     for other, parameters in others.items():
         if said := _said(name, parameters):
             owner = "its learner" if "learner" in known else "the estimator"

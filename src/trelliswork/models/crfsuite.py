@@ -2,19 +2,23 @@
 
 Weights stay in double precision. Attributes are known by their names, so a model of CRFsuite is one of dicts or of
 lists of strings; `trelliswork.compat.pycrfsuite.Tagger` is quicker to open it, and reads features as python-
-crfsuite does.
+crfsuite does. With templates that give attributes the same names it is one of columns of text.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trelliswork import _core
 from trelliswork.errors import InvalidInput, InvalidModel
 from trelliswork.models.channels import described_chain
+from trelliswork.models.observations import Unigrams, named_channel
 from trelliswork.models.settings import trained_elsewhere
+
+if TYPE_CHECKING:
+    from trelliswork.features.templates import Templates
 
 __all__ = ["from_crfsuite", "is_crfsuite", "to_crfsuite"]
 
@@ -32,7 +36,9 @@ def is_crfsuite(data: Any) -> bool:
     return bytes(memoryview(data)[: len(_MAGIC)]) == _MAGIC
 
 
-def from_crfsuite(data: Any, name: str = "<model>") -> tuple[dict[str, Any], dict[str, Any]]:
+def from_crfsuite(
+    data: Any, name: str = "<model>", templates: Templates | None = None
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the tensors and the settings of a sequence labeler with the weights of a model file of CRFsuite.
 
     Parameters
@@ -41,11 +47,16 @@ def from_crfsuite(data: Any, name: str = "<model>") -> tuple[dict[str, Any], dic
         The file.
     name : str
         What messages call it.
+    templates : Templates, optional
+        Templates that give the attributes of the model, by their names there. The model is then asked for columns of
+        text, in place of attributes.
 
     Raises
     ------
     InvalidModel
         If it is not a model of CRFsuite, or damaged; every offset and number is checked before it is used.
+    InvalidInput
+        If there is an attribute that none of the templates gives.
 
     Examples
     --------
@@ -55,6 +66,10 @@ def from_crfsuite(data: Any, name: str = "<model>") -> tuple[dict[str, Any], dic
     >>> tensors, settings = from_crfsuite(data)
     >>> settings["labels"], tensors["channel.token.weights"].tolist(), tensors["channel.transitions.weights"].tolist()
     (['D', 'N'], [0.1], [0.0, 2.0, 0.0, 0.0])
+
+    >>> import trelliswork as tw
+    >>> tw.load(data, features=tw.Templates('lower(word) as "w:{}"')).predict([["the", "Dog"]])
+    [['D', 'N']]
     """
     import numpy as np
 
@@ -71,6 +86,14 @@ def from_crfsuite(data: Any, name: str = "<model>") -> tuple[dict[str, Any], dic
     transitions = np.zeros((len(labels), len(labels)))
     for before, after, weight in moves:
         transitions[before, after] = weight
+    settings = trained_elsewhere(labels, len(weights) + len(moves), "CRFsuite")
+    if templates is not None:
+        owners = np.repeat(np.arange(len(names)), (starts[1:] - starts[:-1]).astype(np.int64))
+        unigrams = Unigrams(owners, codes.astype(np.int64), weights)
+        tensors = named_channel(templates, texts, unigrams, len(labels), name)
+        tensors["channel.transitions.weights"] = transitions.ravel()
+        settings |= {"features": {"kind": "columns", "n_columns": None}, "templates": templates.to_dict()}
+        return tensors, settings | described_chain(tensors, len(labels))
     table, slots = _core.key_table(keys)
     kind = np.uint8 if len(labels) <= 256 else np.uint16
     tensors = {
@@ -83,7 +106,6 @@ def from_crfsuite(data: Any, name: str = "<model>") -> tuple[dict[str, Any], dic
         "channel.token.names.ends": np.cumsum([len(text) for text in texts], dtype=np.uint32),
         "channel.transitions.weights": transitions.ravel(),
     }
-    settings = trained_elsewhere(labels, len(weights) + len(moves), "CRFsuite")
     return tensors, settings | described_chain(tensors, len(labels))
 
 

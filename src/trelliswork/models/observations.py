@@ -1,9 +1,10 @@
-"""Models of Wapiti and CRF++ as tensors: observations, which are texts, found again by keys of templates.
+"""Models of other programs as tensors: observations, which are texts, found again by keys of templates.
 
-Both programs know an attribute by its text, a pattern with every macro replaced. Here its key is made of the pattern's
-text and of the values, one by one. So an observation is taken apart: for every pattern that it may have come from, and
-every way in which it may have, there is a key, with a row of weights for each. There is more than one way only where a
-value has in it what stands between two macros, as ``1/2`` has for ``%x[-1,0]/%x[0,0]``.
+Wapiti and CRF++ know an attribute by its text, a pattern with every macro replaced; CRFsuite by the name that a program
+gave it, which templates may give, too. Here its key is made of the template's text and of the values, one by one. So an
+observation is taken apart: for every template that it may have come from, and every way in which it may have, there is
+a key, with a row of weights for each. There is more than one way only where a value has in it what stands between two
+others, as ``1/2`` has for ``%x[-1,0]/%x[0,0]``.
 """
 
 from __future__ import annotations
@@ -22,10 +23,22 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from trelliswork.features.parsed import Part, Template
+    from trelliswork.features.templates import Templates
+
     Numbers = npt.NDArray[np.int64]
     Floats = npt.NDArray[np.float64]
 
-__all__ = ["MOST_LABELS", "Pairs", "Unigrams", "Written", "as_observations", "as_tensors", "number_in"]
+__all__ = [
+    "MOST_LABELS",
+    "Pairs",
+    "Unigrams",
+    "Written",
+    "as_observations",
+    "as_tensors",
+    "named_channel",
+    "number_in",
+]
 
 MOST_LABELS = 4096  # transitions are a matrix
 _SECRET = (0xA0761D6478BD642F, 0xE7037ED1A0B428DB)  # as in core/text/hashing.hpp
@@ -132,6 +145,44 @@ def as_tensors(
     return tensors, settings | described_chain(tensors, n_labels)
 
 
+def named_channel(
+    templates: Templates, names: Sequence[bytes], weights: Unigrams, n_labels: int, name: str
+) -> dict[str, Any]:
+    """Return the tensors of attributes that templates give the names that they have in another program.
+
+    Parameters
+    ----------
+    templates : Templates
+        All of whose attributes meet labels.
+    names : sequence of bytes
+        Of the attributes, in UTF-8.
+    weights : Unigrams
+    n_labels : int
+    name : str
+        What messages call the model.
+
+    Raises
+    ------
+    InvalidInput
+        If there is a name that no template can give.
+    """
+    if templates.meets != ("label",):
+        raise InvalidInput(f"{name}: its attributes meet labels, and those of the templates {templates.meets}.")
+    texts = _Texts()
+    for template in templates.parsed:
+        texts.add(_written_by(template))
+    steps = _Steps(names, name)
+    rows = [_Row(key, number) for number, text in enumerate(names) for key in steps.of(texts, text)]
+    given = {row.observation for row in rows}
+    if lacking := [text for number, text in enumerate(names) if number not in given]:
+        shown = ", ".join(repr(text.decode(errors="replace")) for text in lacking[:3])
+        raise InvalidInput(
+            f"{name} has {len(lacking)} attributes that none of the templates gives, such as {shown}. Write the "
+            'missing lines, with the names as they are there: word[-1] as "previous:word:{}".'
+        )
+    return _channel("token", rows, names, weights, n_labels, name)
+
+
 def _check_labels(labels: Sequence[str], name: str) -> None:
     if not labels:
         raise InvalidModel(f"{name}: there are no labels.")
@@ -160,7 +211,7 @@ class _Patterns:
 
         self.kinds = _KINDS[program]
         self.plain: dict[bytes, int] = {}  # patterns without macros, and what they meet
-        pieces: dict[tuple[bytes, ...], tuple[bool, ...]] = {}
+        self.texts = _Texts()
         for number, line in enumerate(lines, 1):
             where = f"pattern {number}"
             if not line or line != foreign.without_comment(line, program).rstrip() or "\n" in line:
@@ -173,17 +224,9 @@ class _Patterns:
             if template is None or not template.parts:
                 self.plain[line.encode()] = self.kinds[line[0].encode()]
                 continue
-            # What a step gives may be nothing; a cell is never empty.
-            empty = tuple(bool(part.view.steps) for part in template.parts)
-            text = tuple(template.text.encode().split(b"\1"))
-            pieces[text] = tuple(map(any, zip(empty, pieces.get(text, empty), strict=True)))
+            self.texts.add(_written_by(template))
         if len(set(lines)) < len(lines):
             raise InvalidInput("a pattern is there twice, whose weights would count twice, which templates cannot say.")
-        self.beginning: dict[bytes, list[tuple[tuple[bytes, ...], tuple[bool, ...], int]]] = {}
-        for text, empty in pieces.items():
-            seed = _core.hash_bytes(b"\1".join(text))
-            self.beginning.setdefault(text[0], []).append((text, empty, seed))
-        self.lengths = sorted({len(begin) for begin in self.beginning})
 
     def _begin(self) -> list[str]:
         return [letter.decode() for letter in self.kinds]
@@ -191,8 +234,7 @@ class _Patterns:
     def rows(self, observations: Sequence[bytes], name: str) -> _Rows:
         """Keys and the observations that they stand for; observations that no pattern gives have none."""
         out = _Rows([], [], [])
-        # Steps, and 64 bytes of a step: hostile patterns must not take forever.
-        left = 1_000_000 + 200 * len(observations) + sum(map(len, observations))
+        steps = _Steps(observations, name)
         for number, text in enumerate(observations):
             kind = self.kinds.get(text[:1])
             if kind is None:
@@ -205,59 +247,133 @@ class _Patterns:
                 out.labels.append(_Row(_core.hash_bytes(text), number))
             if plain is not None and kind & 2:
                 out.plain.append(number)
-            for key in self._keys(text):
-                left -= 1 + len(text) // 64
-                if left < 0:
-                    raise InvalidModel(
-                        f"{name}: observations such as {text[:40]!r} come from patterns in too many ways to tell apart."
-                    )
-                if key and kind & 1:
+            for key in steps.of(self.texts, text):
+                if kind & 1:
                     out.labels.append(_Row(key, number))
-                if key and kind & 2:
+                if kind & 2:
                     out.pairs.append(_Row(key, number))
         return out
 
-    def _keys(self, text: bytes) -> Iterator[int]:
+
+class _Steps:
+    """Finds the keys of observations, and counts steps, and 64 bytes of a step: hostile ones must not take forever."""
+
+    def __init__(self, observations: Sequence[bytes], name: str) -> None:
+        self.left = 1_000_000 + 200 * len(observations) + sum(map(len, observations))
+        self.name = name
+
+    def of(self, texts: _Texts, text: bytes) -> Iterator[int]:
+        for key in texts.keys(text):
+            self.left -= 1 + len(text) // 64
+            if self.left < 0:
+                raise InvalidModel(
+                    f"{self.name}: observations such as {text[:40]!r} come from patterns in too many ways to tell "
+                    "apart."
+                )
+            if key:
+                yield key
+
+
+class _Text(NamedTuple):
+    """What a template writes: pieces with values between them."""
+
+    pieces: tuple[bytes, ...]
+    empty: tuple[bool, ...]  # [value]: whether it may be nothing
+    after: tuple[tuple[int, ...], ...]  # [value]: keys of parts behind it that are not shown
+    seed: int  # the key of what is before the first value
+
+
+def _written_by(template: Template) -> _Text:
+    own = template.text[:1] != "\2" and "\1" not in template.text
+    shown = [part.view.kind in ("cell", "gazetteer") if own else part.view.has_values for part in template.parts]
+    text = template.text + "=" + "|".join("\1" * sum(shown)) if own and any(shown) else template.text.lstrip("\2")
+    seed = _core.hash_bytes(template.text.encode())
+    empty: list[bool] = []
+    after: list[list[int]] = []
+    for part, has_place in zip(template.parts, shown, strict=True):
+        if has_place:
+            empty.append(bool(part.view.steps))  # what a step gives may be nothing; a cell is never empty
+            after.append([])
+        elif after:
+            after[-1].append(_hidden_key(part))
+        else:
+            seed = _combined_keys(seed, _hidden_key(part))
+    return _Text(tuple(text.encode().split(b"\1")), tuple(empty), tuple(map(tuple, after)), seed)
+
+
+def _hidden_key(part: Part) -> int:
+    """The key of a part that is there or not: "yes" of a pattern, 1 of all others."""
+    return _core.hash_bytes(b"yes") if part.view.kind == "cell" else 1
+
+
+class _Texts:
+    """What templates write, by how it begins, to find those that an observation may have come from."""
+
+    def __init__(self) -> None:
+        self.beginning: dict[bytes, dict[tuple[Any, ...], _Text]] = {}
+        self.lengths: list[int] = []
+
+    def add(self, text: _Text) -> None:
+        same = self.beginning.setdefault(text.pieces[0], {})
+        known = same.get((text.pieces, text.after, text.seed), text)
+        empty = tuple(map(any, zip(text.empty, known.empty, strict=True)))
+        same[text.pieces, text.after, text.seed] = text._replace(empty=empty)
+        self.lengths = sorted({len(begin) for begin in self.beginning})
+
+    def keys(self, text: bytes) -> Iterator[int]:
         """The keys of an observation; 0 for every step that led to none, so that steps can be counted."""
         for length in self.lengths:
             if length > len(text):
                 return
             yield 0
-            for pieces, empty, seed in self.beginning.get(text[:length], ()):
-                if len(pieces) == 2:
+            for written in self.beginning.get(text[:length], {}).values():
+                pieces = written.pieces
+                if len(pieces) == 1:
+                    yield written.seed if length == len(text) else 0
+                elif len(pieces) == 2:
                     end = len(text) - len(pieces[1])
-                    fits = text.endswith(pieces[1]) and (end > length or (end == length and empty[0]))
-                    yield _combined(seed, text[length:end]) if fits else 0
+                    fits = text.endswith(pieces[1]) and (end > length or (end == length and written.empty[0]))
+                    yield _combined(written.seed, text[length:end], written.after[0]) if fits else 0
                 else:
-                    yield from _ways(text, length, pieces, empty, seed)
+                    yield from _ways(text, written)
 
 
-def _ways(text: bytes, begin: int, pieces: tuple[bytes, ...], empty: tuple[bool, ...], seed: int) -> Iterator[int]:
+def _ways(text: bytes, written: _Text) -> Iterator[int]:
     """The keys of all ways to find what stands between macros; 0 for each step that leads nowhere."""
+    pieces, empty, after, seed = written
     last = len(pieces) - 1
     if not text.endswith(pieces[last]):
         yield 0
         return
     stop = len(text) - len(pieces[last])
-    open_ways = [(begin, 1, seed)]
+    open_ways = [(len(pieces[0]), 1, seed)]
     while open_ways:
         at, piece, key = open_ways.pop()
         yield 0
         if piece == last:
             if at < stop or (at == stop and empty[piece - 1]):
-                yield _combined(key, text[at:stop])
+                yield _combined(key, text[at:stop], after[piece - 1])
             continue
         found = text.find(pieces[piece], at if empty[piece - 1] else at + 1, stop)
         while found >= 0:
             if text[found : found + 1] < b"\x80" or text[found] >= 0xC0:  # not inside a character
-                open_ways.append((found + len(pieces[piece]), piece + 1, _combined(key, text[at:found])))
+                key_there = _combined(key, text[at:found], after[piece - 1])
+                open_ways.append((found + len(pieces[piece]), piece + 1, key_there))
             yield 0
             found = text.find(pieces[piece], found + 1, stop)
 
 
-def _combined(key: int, value: bytes) -> int:
-    """The key of one more value, as `combine` of core/text/hashing.hpp; a value is never 0."""
-    product = (key ^ _SECRET[0]) * ((_core.hash_bytes(value) or 1) ^ _SECRET[1])
+def _combined(key: int, value: bytes, after: Sequence[int] = ()) -> int:
+    """The key of one more value, and of parts behind it; that of a value is never 0."""
+    key = _combined_keys(key, _core.hash_bytes(value) or 1)
+    for other in after:
+        key = _combined_keys(key, other)
+    return key
+
+
+def _combined_keys(a: int, b: int) -> int:
+    """As `combine` of core/text/hashing.hpp."""
+    product = (a ^ _SECRET[0]) * (b ^ _SECRET[1])
     return (product & 0xFFFFFFFFFFFFFFFF) ^ (product >> 64)
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from trelliswork.errors import InvalidInput
 from trelliswork.models.crfpp import from_crfpp, is_crfpp, to_crfpp
 from trelliswork.models.crfsuite import from_crfsuite, is_crfsuite, to_crfsuite
 from trelliswork.models.format import loads
 from trelliswork.models.wapiti import from_wapiti, is_wapiti, to_wapiti
+
+if TYPE_CHECKING:
+    from trelliswork.features.templates import Templates
 
 __all__ = ["is_of_others", "loads_any", "writer_for"]
 
@@ -34,7 +38,9 @@ def is_of_others(data: Any) -> bool:
     return any(begins(data) for begins, _ in _READERS)
 
 
-def loads_any(data: Any, name: str = "<model>") -> tuple[dict[str, Any], dict[str, Any]]:
+def loads_any(
+    data: Any, name: str = "<model>", templates: Templates | None = None
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the tensors and the settings of a model file, of this library or of another program.
 
     Parameters
@@ -43,12 +49,20 @@ def loads_any(data: Any, name: str = "<model>") -> tuple[dict[str, Any], dict[st
         The whole file.
     name : str
         What messages call it.
+    templates : Templates, optional
+        Templates that give the attributes of a model of CRFsuite, as `from_crfsuite` takes them.
 
     Raises
     ------
     InvalidModel
         If the data are cut off, damaged, or of no kind that is known.
+    InvalidInput
+        If there are templates, and the model is not CRFsuite's.
     """
+    if templates is not None and not is_crfsuite(data):
+        raise InvalidInput(f"{name} has templates of its own; models of CRFsuite alone are given some.")
+    if templates is not None:
+        return from_crfsuite(data, name, templates)
     for begins, read in _READERS:
         if begins(data):
             return read(data, name)
