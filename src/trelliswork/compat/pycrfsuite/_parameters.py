@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["ALGORITHMS", "Parameter", "as_text", "from_text"]
+__all__ = ["ALGORITHMS", "LINE_SEARCHES", "Parameter", "from_text", "means"]
 
 Value = int | float | str
 
@@ -17,6 +17,7 @@ class Parameter(NamedTuple):
     help: str
 
 
+LINE_SEARCHES = ("MoreThuente", "Backtracking", "StrongBacktracking")
 _MOST = 2**31 - 1
 _FEATURES = {
     "feature.minfreq": Parameter(0.0, "The minimum frequency of features."),
@@ -103,12 +104,17 @@ def from_text(text: str, like: Value) -> Value:
     return float(found[0]) if found else 0.0
 
 
-def as_text(value: Value) -> str:
-    """Return a value as CRFsuite shows it: with six decimals.
+def means(text: str, value: Value) -> bool:
+    """Whether a text says just what C reads in it.
 
     Examples
     --------
-    >>> as_text(1e-5), as_text(7)
-    ('0.000010', '7')
+    >>> means("100.0", 100), means("1e-3", 0.001), means("12.5", 12), means("abc", 0), means("Newton", "Newton")
+    (True, True, False, False, False)
     """
-    return f"{value:f}" if isinstance(value, float) else str(value)
+    if isinstance(value, str):
+        return value in LINE_SEARCHES
+    try:
+        return float(text) == value
+    except ValueError:
+        return False
