@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import log_space
-from reference.model_files import best_labels, read_crfsuite
 
 import trelliswork as tw
+from reference import log_space
+from reference.model_files import best_labels, read_crfsuite
 from trelliswork import _core, models
 from trelliswork.compat.pycrfsuite import Tagger
 from trelliswork.errors import InvalidInput, InvalidModel

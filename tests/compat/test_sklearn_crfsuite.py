@@ -131,12 +131,13 @@ def test_pickles_of_unknown_versions_are_refused_or_completed(drop_ins):
     assert list(older.predict(X)) == Y
     with pytest.raises(InvalidModel, match="unknown version"):
         CRF.__new__(CRF).__setstate__({name: value for name, value in state.items() if name != "modelfile"})
-    for changed in ({}, {"__FILE_RESOURCE_DATA__": "text"}, crf.modelfile.__getstate__() | {"__FILE_RESOURCE_DATA__": 5}):
+    data, resource = "__FILE_RESOURCE_DATA__", crf.modelfile.__getstate__()
+    for changed in ({}, {data: "text"}, resource | {data: 5}):
         with pytest.raises(InvalidModel, match="unknown version"):
             FileResource.__new__(FileResource).__setstate__(changed)
     damaged = CRF.__new__(CRF)
     damaged.__setstate__(state | {"modelfile": FileResource()})
-    damaged.modelfile.__setstate__(crf.modelfile.__getstate__() | {"__FILE_RESOURCE_DATA__": b"lCRFfoo" * 100})
+    damaged.modelfile.__setstate__(resource | {data: b"lCRFfoo" * 100})
     with pytest.raises(ValueError, match="Error opening model file"):
         damaged.predict(X)
 

@@ -216,10 +216,8 @@ def test_threads_may_share_a_tagger(tagger):
         except BaseException as error:
             faults.append(error)
 
-    threads = [
-        threading.Thread(target=ask, args=arguments)
-        for arguments in (("walk", "sunny", 3000), ("clean", "rainy", 2000), ("walk", "sunny", 10), ("world", "好", 100))
-    ]
+    work = ("walk", "sunny", 3000), ("clean", "rainy", 2000), ("walk", "sunny", 10), ("world", "好", 100)
+    threads = [threading.Thread(target=ask, args=arguments) for arguments in work]
     try:
         sys.setswitchinterval(1e-5)
         for thread in threads:

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import log_space
-from reference.model_files import best_labels, observed, read_crfpp, read_wapiti
 
 import trelliswork as tw
+from reference import log_space
+from reference.model_files import best_labels, observed, read_crfpp, read_wapiti
 from trelliswork import models
 from trelliswork.cli.main import main
 from trelliswork.errors import InvalidInput, InvalidModel

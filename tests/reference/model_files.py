@@ -37,7 +37,7 @@ class CrfsuiteModel(NamedTuple):
 def read_crfsuite(data):
     """Return what a model file of CRFsuite holds: all integers have 32 bits, offsets are from the file's beginning."""
     words = struct.unpack_from("<12I", data)
-    assert data[:4] == b"lCRF" and data[8:12] == b"FOMC" and words[3] == 100
+    assert (data[:4], data[8:12], words[3]) == (b"lCRF", b"FOMC", 100)
     n_labels, n_attributes = words[5:7]
     feat, label_names, attribute_names, label_references, attribute_references = words[7:]
     n_features = struct.unpack_from("<I", data, feat + 8)[0]

@@ -80,12 +80,10 @@ class FileResource:
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = {name: value for name, value in state.items() if name not in _OF_THIS_PROCESS}
         data = state.pop(_DATA, None)
-        if not {"name", "auto", "keep_tempfiles", "suffix", "prefix"} <= state.keys() or not isinstance(
-            data, bytes | None
-        ):
-            raise InvalidModel(
-                f"a pickled model file with {', '.join(state) or 'nothing'} is of an unknown version of sklearn-crfsuite."
-            )
+        known = vars(FileResource()).keys() <= state.keys()
+        if not known or not isinstance(data, bytes | None):
+            found = ", ".join(state) or "nothing"
+            raise InvalidModel(f"a pickled model file with {found} is of an unknown version of sklearn-crfsuite.")
         self.__dict__.update(state)
         if data is not None:
             self.name = None
