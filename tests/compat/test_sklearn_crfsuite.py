@@ -84,6 +84,21 @@ def test_a_trainer_of_ones_own():
     assert Mine.seen > 0
 
 
+def test_a_subclass_of_before_the_parameters_of_the_file_were_kept():
+    class Older(CRF):
+        @property
+        def model_filename(self):
+            return self.modelfile.name
+
+        @property
+        def keep_tempfiles(self):
+            return self.modelfile.keep_tempfiles
+
+    crf = Older(keep_tempfiles=False).fit(X, Y)
+    assert crf.model_filename == crf.modelfile.name
+    assert list(crf.predict(X)) == Y
+
+
 def test_it_can_be_cloned_and_searched():
     from sklearn.base import clone
     from sklearn.model_selection import GridSearchCV

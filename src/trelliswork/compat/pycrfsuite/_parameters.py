@@ -30,6 +30,7 @@ _STOPS = (
     "last ${period} iterations is no greater than this threshold."
 )
 _L2 = Parameter(1.0, "Coefficient for L2 regularization.")
+_CALIBRATED = "Without effect here: the rate is found otherwise."
 _ITERATIONS = Parameter(100, "The maximum number of iterations.")
 
 ALGORITHMS: dict[str, dict[str, Parameter]] = {
@@ -44,10 +45,12 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
         "delta": Parameter(1e-5, _STOPS),
         "linesearch": Parameter(
             "MoreThuente",
-            "The line search algorithm: MoreThuente, Backtracking or StrongBacktracking. Here all are one, which "
-            "fulfils the conditions of Wolfe.",
+            f"The line search algorithm: {', '.join(LINE_SEARCHES)}. Without effect here: there is one, which fulfils "
+            "the conditions of Wolfe.",
         ),
-        "max_linesearch": Parameter(20, "The maximum number of trials for the line search algorithm."),
+        "max_linesearch": Parameter(
+            20, "The maximum number of trials for the line search algorithm. Without effect here."
+        ),
     },
     "l2sgd": _FEATURES
     | {
@@ -55,11 +58,17 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
         "max_iterations": Parameter(1000, "The maximum number of iterations (epochs) for SGD optimization."),
         "period": _PERIOD,
         "delta": Parameter(1e-6, _STOPS),
-        "calibration.eta": Parameter(0.1, "The initial value of learning rate (eta) used for calibration."),
-        "calibration.rate": Parameter(2.0, "The rate of increase/decrease of learning rate for calibration."),
-        "calibration.samples": Parameter(1000, "The number of instances used for calibration."),
-        "calibration.candidates": Parameter(10, "The number of candidates of learning rate."),
-        "calibration.max_trials": Parameter(20, "The maximum number of trials of learning rates for calibration."),
+        "calibration.eta": Parameter(
+            0.1, f"The initial value of learning rate (eta) used for calibration. {_CALIBRATED}"
+        ),
+        "calibration.rate": Parameter(
+            2.0, f"The rate of increase/decrease of learning rate for calibration. {_CALIBRATED}"
+        ),
+        "calibration.samples": Parameter(1000, f"The number of instances used for calibration. {_CALIBRATED}"),
+        "calibration.candidates": Parameter(10, f"The number of candidates of learning rate. {_CALIBRATED}"),
+        "calibration.max_trials": Parameter(
+            20, f"The maximum number of trials of learning rates for calibration. {_CALIBRATED}"
+        ),
     },
     "averaged-perceptron": _FEATURES
     | {

@@ -125,8 +125,10 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         self.variance = variance
         self.gamma = gamma
         self.verbose = verbose
-        self.model_filename = model_filename
-        self.keep_tempfiles = keep_tempfiles
+        # Subclasses of before version 0.5 have properties of these names, as spacy-crfsuite's.
+        for name, value in (("model_filename", model_filename), ("keep_tempfiles", keep_tempfiles)):
+            if not isinstance(getattr(type(self), name, None), property):
+                setattr(self, name, value)
         self.trainer_cls = trainer_cls
         self.modelfile = FileResource(
             filename=model_filename, keep_tempfiles=keep_tempfiles, suffix=".crfsuite", prefix="model"
