@@ -24,7 +24,8 @@ __all__ = [
     "WORDS",
     "Nearest",
     "crfpp_model",
-    "crfsuite_model",
+    "crfsuite_fields",
+    "crfsuite_models",
     "hashed_model",
     "saved_estimators",
     "wapiti_model",
@@ -202,14 +203,54 @@ def saved_estimators() -> dict[str, bytes]:
 
 
 @functools.cache
-def crfsuite_model() -> bytes:
-    """A model file of CRFsuite."""
+def crfsuite_models() -> tuple[bytes, ...]:
+    """Model files of CRFsuite: one of every kind of name and weight, one larger, and one without attributes."""
     labels, names = LABELS, [f"w={word}" for word in ("Rain", "fell", "é", "a\nb", "")]
     starts = np.array([0, 3, 4, 5, 6, 8], dtype=np.uint32)
     codes = np.array([0, 1, 2, 0, 1, 2, 0, 2], dtype=np.uint32)
     weights = np.array([0.5, -1.0, 2.0, 1.5, -0.25, 1e-9, 3.0, -3.0])
     moves = np.array([0.5, 0.0, -2.0, 0.0, 1.0, 0.0, 0.25, 0.0, 0.125])
-    return _core.crfsuite_bytes(labels, names, starts, codes, weights, moves)[0]
+    rng = np.random.default_rng(3)
+    many = [f"w={word}{i}" for i in range(20) for word in ("Rain", "", "[-1]:")] + ["w=Rain", "w="]
+    rows = np.arange(0, 4 * len(many) + 1, 4, dtype=np.uint32)
+    of_rows = np.concatenate([np.sort(rng.permutation(12)[:4]) for _ in many]).astype(np.uint32)
+    larger = [f"L{i}" for i in range(12)]
+    none = np.zeros(1, dtype=np.uint32), np.zeros(0, dtype=np.uint32), np.zeros(0)
+    return (
+        _core.crfsuite_bytes(labels, names, starts, codes, weights, moves)[0],
+        _core.crfsuite_bytes(larger, many, rows, of_rows, rng.normal(size=len(of_rows)), rng.normal(size=144))[0],
+        _core.crfsuite_bytes(["A"], [], *none, np.ones(1))[0],
+    )
+
+
+@functools.cache
+def crfsuite_fields(data: bytes) -> dict[str, list[int]]:
+    """Where the integers of a model file of CRFsuite are, by what they are."""
+
+    def word(at: int) -> int:
+        return int.from_bytes(data[at : at + 4], "little")
+
+    fields: dict[str, list[int]] = {"header": [4 * i for i in range(12)]}
+    features, *databases, of_labels, of_attributes = (word(28 + 4 * i) for i in range(5))
+    fields["features"] = [features + 4 * i for i in range(3)]
+    fields["feature"] = [features + 12 + 20 * i + 4 * j for i in range(word(features + 8)) for j in range(5)]
+    for name in ("database", "table", "slot", "record", "backward", "references", "list"):
+        fields[name] = []
+    for at in databases:
+        fields["database"] += [at + 4 * i for i in range(6)]
+        for table in range(at + 24, at + 24 + 8 * 256, 8):
+            fields["table"] += [table, table + 4]
+            first, n_slots = at + word(table), word(table + 4)
+            fields["slot"] += [first + 4 * i for i in range(2 * n_slots)]
+        n, backward = word(at + 16), at + word(at + 20)
+        fields["backward"] += [backward + 4 * i for i in range(n)]
+        fields["record"] += [at + word(backward + 4 * i) + 4 * j for i in range(n) for j in range(2)]
+    for at in (of_labels, of_attributes):
+        offsets = [at + 12 + 4 * i for i in range(word(at + 8))]
+        fields["references"] += [at, at + 4, at + 8, *offsets]
+        for begin in filter(None, map(word, offsets)):
+            fields["list"] += [begin + 4 * i for i in range(1 + word(begin))]
+    return {name: places for name, places in fields.items() if places}
 
 
 @functools.cache

@@ -30,7 +30,8 @@ from samples import (
     WORDS,
     Nearest,
     crfpp_model,
-    crfsuite_model,
+    crfsuite_fields,
+    crfsuite_models,
     hashed_model,
     saved_estimators,
     wapiti_model,
@@ -161,13 +162,24 @@ def refused_by_core(error: ValueError) -> None:
 
 
 def hostile_crfsuite(rng: random.Random) -> bytes:
-    """A model file of CRFsuite with other numbers in it, cut off, or with bytes changed."""
-    data = bytearray(crfsuite_model())
-    for _ in range(rng.randint(1, 4)):
-        at = 4 * rng.randrange(12) if rng.random() < 0.3 else rng.randrange(len(data) - 4)
-        near = rng.choice([0, 1, 2, 3, 5, 12, 48, 255, 256, 2**31, 2**32 - 1, 2**32 - 4, len(data), len(data) - 4])
-        value = near if rng.random() < 0.7 else rng.randrange(len(data))
-        data[at : at + 4] = value.to_bytes(4, "little")
+    """A model file of CRFsuite with other numbers where its numbers are, cut off, or with bytes changed."""
+    good = rng.choice(crfsuite_models())
+    data, fields = bytearray(good), crfsuite_fields(good)
+    for _ in range(rng.choice([0, 1, 1, 2, 3, 5])):
+        places = fields[rng.choice(list(fields))]
+        at = rng.choice(places)
+        old = int.from_bytes(data[at : at + 4], "little")
+        other = rng.choice(places)
+        value = rng.choice(
+            [
+                old + rng.choice([-4, -2, -1, 1, 2, 4, 8]),
+                rng.choice([0, 1, 2, 3, 12, 48, 255, 256, 2**31, 2**32 - 1, 2**32 - 4, len(data), len(data) - 4]),
+                int.from_bytes(data[other : other + 4], "little"),  # what another of its kind has
+                rng.choice(fields[rng.choice(list(fields))]),  # where something else is
+                rng.randrange(len(data)),
+            ]
+        )
+        data[at : at + 4] = (value % 2**32).to_bytes(4, "little")
     out = bytes(data[: rng.randrange(len(data))]) if rng.random() < 0.1 else bytes(data)
     return mutated(out, rng, WORDS) if rng.random() < 0.2 else out
 
@@ -242,8 +254,9 @@ def hostile_text_model(rng: random.Random) -> bytes:
     """A text model with other numbers in it, lines twice or in other places, or bytes changed."""
     data = rng.choice([wapiti_model(), crfpp_model()])
     for _ in range(rng.choice([0, 1, 1, 2, 3])):
-        what = rng.randrange(3)
+        what = rng.randrange(4)
         numbers = list(re.finditer(rb"\d+", data))
+        netstrings = list(re.finditer(rb"\d+:(.*),\n", data))
         if what == 0 and numbers:
             found = rng.choice(numbers[:12] if rng.random() < 0.5 else numbers)
             near = b"%d" % (int(found[0][:20]) + rng.choice([-2, -1, 1, 2]))
@@ -254,6 +267,10 @@ def hostile_text_model(rng: random.Random) -> bytes:
             if rng.random() < 0.5:
                 del lines[rng.randrange(len(lines))]
             data = b"\n".join(lines)
+        elif what == 2 and netstrings:  # another text of the length that is said
+            found = rng.choice(netstrings)
+            text = mutated(found[1], rng, PATTERN_WORDS)
+            data = data[: found.start()] + b"%d:%s,\n" % (len(text), text) + data[found.end() :]
         else:
             data = mutated(data, rng, PATTERN_WORDS)
     return data

@@ -2,8 +2,11 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/unique_ptr.h>
 
+#include <chrono>
 #include <optional>
+#include <thread>
 #include <unordered_map>
+#include <utility>
 
 #include "../chain/crfsuite_tagger.hpp"
 #include "../linear/item_corpus.hpp"
@@ -74,17 +77,16 @@ public:
     }
 
     void set(nb::handle sequence) {
-        const Busy busy(*this);
-        read(sequence);
+        read(sequence, [] {});
     }
     nb::object best() {
         const Busy busy(*this);
         return names_of(tagger_.best());
     }
     nb::object tag(nb::handle sequence) {
-        const Busy busy(*this);
-        read(sequence);
-        return names_of(tagger_.best());
+        nb::object out;
+        read(sequence, [&] { out = names_of(tagger_.best()); });
+        return out;
     }
     double marginal(nb::handle label, std::int64_t position) {
         const Busy busy(*this);
@@ -107,9 +109,9 @@ public:
         return out;
     }
     double probability(nb::handle labels) {
+        const std::vector<std::string> names = texts_of(labels);
         const Busy busy(*this);
         std::vector<std::int32_t> numbers;
-        const std::vector<std::string> names = texts_of(labels);
         require_lengths(tagger_.length(), names.size());
         for (const std::string& name : names) numbers.push_back(number(name));
         return tagger_.probability(numbers);
@@ -140,23 +142,55 @@ public:
     }
 
 private:
-    // A handler of signals, or an object that is read, must not use the tagger while it works.
-    struct Busy {
-        explicit Busy(BoundTagger& tagger) : flag(tagger.busy_) {
-            if (flag) throw std::runtime_error("the tagger is at work: it cannot be used from inside its own call");
-            flag = true;
+    // While the tagger works, Python may run: to see whether a signal came, and what is collected as garbage. Other
+    // threads wait; what runs inside of the call must not use the tagger.
+    class Busy {
+    public:
+        explicit Busy(BoundTagger& tagger) : tagger_(tagger) {
+            if (tagger_.worker_ == std::this_thread::get_id())
+                throw std::runtime_error("the tagger is at work: it cannot be used from inside its own call");
+            while (tagger_.worker_ != std::thread::id()) {
+                {
+                    const nb::gil_scoped_release unlocked;
+                    std::this_thread::sleep_for(std::chrono::microseconds(100));
+                }
+                if (PyErr_CheckSignals() != 0) nb::raise_python_error();
+            }
+            tagger_.worker_ = std::this_thread::get_id();
         }
-        ~Busy() { flag = false; }
-        bool& flag;
+        Busy(const Busy&) = delete;
+        Busy& operator=(const Busy&) = delete;
+        ~Busy() { tagger_.worker_ = std::thread::id(); }
+
+    private:
+        BoundTagger& tagger_;
     };
 
-    void read(nb::handle sequence) {
+    // Sets a sequence and calls `then`. Objects are read into memory of this call, so that they, and other threads,
+    // may use the tagger meanwhile.
+    template <class Then>
+    void read(nb::handle sequence, Then then) {
         Items* ready = nullptr;
-        if (!tagger_.keyed() || (nb::try_cast<Items*>(sequence, ready, false) && ready))
-            return tagger_.set(items_of(sequence, room_));
-        keyed_.clear();
-        read_items(sequence, keyed_);
-        tagger_.set(keyed_);
+        if (nb::try_cast<Items*>(sequence, ready, false) && ready)
+            set_and(*ready, then);
+        else if (tagger_.keyed())
+            read_into(keyed_, sequence, then);
+        else
+            read_into(room_, sequence, then);
+    }
+    template <class Read, class Then>
+    void read_into(Read& room, nb::handle sequence, Then then) {
+        Read items = std::exchange(room, {});
+        items.clear();
+        read_items(sequence, items);
+        set_and(items, then);
+        room = std::move(items);  // to be filled again
+    }
+    template <class Read, class Then>
+    void set_and(const Read& items, Then then) {
+        const Busy busy(*this);
+        tagger_.set(items);
+        then();
     }
     nb::object names_of(std::span<const std::int32_t> best) const {
         nb::object out = nb::steal(PyList_New(static_cast<Py_ssize_t>(best.size())));
@@ -181,7 +215,7 @@ private:
     linear::KeyedItems keyed_;
     nb::list labels_;
     std::unordered_map<std::string, std::int32_t> numbers_;
-    bool busy_ = false;
+    std::thread::id worker_;  // that uses the tagger, under the lock of Python
 };
 
 void append(ItemCorpus& corpus, nb::handle sequence, nb::handle labels, std::int64_t group) {

@@ -118,8 +118,8 @@ private:
     std::vector<double> transitions_;
 };
 
-// What a file is to hold. Names are not empty... of attributes: name i is names[i]; its weights are
-// labels[starts[i]] .. and weights[starts[i]] ... Weights that are 0 are left out, and so are attributes without any.
+// What a file is to hold. The weights of attributes[i] are weights[j], of the labels codes[j], for j from starts[i] to
+// starts[i + 1] - 1. Weights that are 0 are left out, and so are attributes without any others.
 struct CrfsuiteContents {
     std::vector<std::string> labels;
     std::vector<std::string_view> attributes;

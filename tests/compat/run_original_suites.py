@@ -3,7 +3,8 @@
     python tests/compat/run_original_suites.py [--keep FOLDER]
 
 Downloads the source distributions with pip, unpacks their tests (and, for one run, sklearn-crfsuite itself), runs
-them and counts. Decided by pytest's exit codes and counts: 49 passed of python-crfsuite 0.9.12 with doctests, its two
+them and counts. What they import beyond this library's own needs (tabulate and tqdm) is installed into a temporary
+folder for them. Decided by pytest's exit codes and counts: 49 passed of python-crfsuite 0.9.12 with doctests, its two
 crash tests with ``--runxfail``, 44 of sklearn-crfsuite 0.5.0, and these again with the original sklearn-crfsuite over
 the drop-in for python-crfsuite; 497 of seqeval 1.2.2, all but the two that call a program in Perl. Refuses to run where
 an original is installed, since tests could pass for the wrong reason. Exit codes: 0 all is as it should be, 1 it is
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 SOURCES = {"python-crfsuite": "0.9.12", "sklearn-crfsuite": "0.5.0", "seqeval": "1.2.2"}
+NEEDS = ("tabulate", "tqdm")  # of the original sklearn-crfsuite
 SKIPPED = 77
 CRASHES = "test_open_invalid_with_correct_signature or test_tag_not_opened"
 PERL = "test_by_ground_truth or test_statistical_tests"
@@ -70,7 +72,8 @@ def main() -> int:
         if missing := [name for name, path in sources.items() if path is None]:
             print(f"skipped: {' and '.join(missing)} could not be downloaded.")
         found = {name: path for name, path in sources.items() if path is not None}
-        results = [passes(run, found, Path(temporary)) for run in RUNS if run.suite in found]
+        needs = installed(Path(temporary) / "needs")
+        results = [passes(run, found, needs, Path(temporary)) for run in RUNS if run.suite in found]
         return int(not all(results)) if results else SKIPPED
 
 
@@ -87,7 +90,16 @@ def unpacked(name: str, version: str, folder: Path, temporary: Path) -> Path | N
     return temporary / "sources" / f"{name.replace('-', '_')}-{version}"
 
 
-def passes(run: Run, sources: dict[str, Path], temporary: Path) -> bool:
+def installed(folder: Path) -> Path:
+    """Return the folder into which packages that the suites import were installed, where they are missing here."""
+    if missing := [name for name in NEEDS if importlib.util.find_spec(name) is None]:
+        words = ["install", "-q", "--no-deps", "--target", str(folder), *missing]
+        if subprocess.run([sys.executable, "-m", "pip", *words], capture_output=True).returncode:
+            print(f"the suite of sklearn-crfsuite needs {' and '.join(missing)}, which could not be installed.")
+    return folder
+
+
+def passes(run: Run, sources: dict[str, Path], needs: Path, temporary: Path) -> bool:
     """Run a suite in a folder of its own, with nothing but its tests, and count."""
     place = Path(tempfile.mkdtemp(dir=temporary))
     os.symlink(sources[run.suite] / "tests", place / "tests")
@@ -102,7 +114,7 @@ def passes(run: Run, sources: dict[str, Path], temporary: Path) -> bool:
     done = subprocess.run(
         [sys.executable, *words, "--confcutdir", str(place), str(place / "tests"), "-c", os.devnull],
         cwd=place,
-        env=os.environ | {"PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1"},
+        env=os.environ | {"PYTHONPATH": f"{place}{os.pathsep}{needs}", "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
     )

@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trelliswork as tw
+from reference import log_space
+from reference.model_files import best_labels, read_crfsuite
 from trelliswork import _core, models
 from trelliswork.compat.pycrfsuite import Tagger, Trainer
 from trelliswork.errors import InvalidInput, InvalidModel
@@ -68,6 +70,34 @@ def test_to_the_library_and_back_gives_the_same_bytes(parts):
     tensors, settings = models.from_crfsuite(data)
     again, described = models.loads(models.dumps(tensors, settings))
     assert models.to_crfsuite(again, described) == data
+
+
+@given(contents(), st.data())
+def test_answers_are_those_of_a_reader_of_the_description(parts, draw):
+    labels, names, _, _ = parts
+    data = written(*parts)
+    reference = read_crfsuite(data)
+    assert [label.decode() for label in reference.labels] == labels
+    values = st.sampled_from([1.0, 0.5, -2.0])
+    item = st.lists(st.tuples(st.sampled_from([*names, "unseen"]), values), max_size=4, unique_by=lambda pair: pair[0])
+    x = draw.draw(st.lists(item, min_size=1, max_size=4))
+    unary, moves = reference.scores([[(name.encode(), value) for name, value in item] for item in x])
+    tagger = Tagger()
+    tagger.open_inmemory(data)
+    found = [labels.index(label) for label in tagger.tag([dict(item) for item in x])]
+    best = best_labels(unary, moves)
+    score = sum(unary[t, y] for t, y in enumerate(found)) + sum(
+        moves[t][a, b] for t, (a, b) in enumerate(itertools.pairwise(found))
+    )
+    assert found == best or score == pytest.approx(log_space.viterbi_score(unary, moves), rel=1e-12)
+    shares = [[tagger.marginal(label, t) for label in labels] for t in range(len(x))]
+    np.testing.assert_allclose(shares, log_space.marginals(unary, moves), atol=1e-9)
+
+
+def test_equal_scores_go_to_the_lowest_label_from_the_end():
+    data = written(list("ABC"), ["x"], [{1: 1.0, 2: 1.0}], {})
+    with Tagger().open_inmemory(data) as tagger:
+        assert tagger.tag([["x"], [], ["x"]]) == ["B", "A", "B"]
 
 
 def lookup3(data):

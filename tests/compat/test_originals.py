@@ -7,8 +7,10 @@ import json
 import os
 import subprocess
 
+import numpy as np
 import pytest
 
+from trelliswork import _core
 from trelliswork.compat.pycrfsuite import Tagger, Trainer
 
 ORIGINALS = os.environ.get("TRELLISWORK_ORIGINALS")
@@ -53,16 +55,36 @@ def original(program, *arguments):
     return json.loads(done.stdout)
 
 
-def agree(path):
-    answers = original(ASK, path, X)
+def agree(path, sequences=X):
+    answers = original(ASK, path, sequences)
     with Tagger().open(path) as tagger:
-        for x, (labels, rows, probability) in zip(X, answers, strict=True):
+        for x, (labels, rows, probability) in zip(sequences, answers, strict=True):
             assert tagger.tag(x) == labels
             assert tagger.probability(labels) == pytest.approx(probability, rel=1e-9)
             for t, row in enumerate(rows):
                 assert [tagger.marginal(y, t) for y in tagger.labels()] == pytest.approx(row, abs=1e-10)
         with open(path + ".dump", "rb") as file:
             assert tagger._named_tagger().dump() == file.read()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_original_reads_random_files_and_agrees(tmp_path, seed):
+    """Names of every kind, weights that tie, labels without weights; the dumps are the same to the byte."""
+    rng = np.random.default_rng(seed)
+    odd = ["", " ", "é", "x\ny", "-->", "(0) a --> B: 1.0", "LABELS = {", "w" * 300]
+    labels = [f"L{i}" for i in range(rng.integers(1, 9))]
+    names = list(dict.fromkeys(f"{rng.choice(odd)}{rng.integers(40)}" for _ in range(rng.integers(0, 80))))
+    rows = [np.flatnonzero(rng.random(len(labels)) < 0.6) for _ in names]
+    starts = np.cumsum([0, *map(len, rows)]).astype(np.uint32)
+    codes = np.concatenate([[], *rows]).astype(np.uint32)
+    weights, moves = (rng.integers(-2, 3, n) * rng.choice([1.0, 0.37]) for n in (len(codes), len(labels) ** 2))
+    path = tmp_path / "random"
+    path.write_bytes(_core.crfsuite_bytes(labels, names, starts, codes, weights, moves)[0])
+    sequences = [
+        [{str(rng.choice([*names, "unseen"])): 0.5 * int(rng.integers(4)) for _ in range(3)} for _ in range(length)]
+        for length in (0, 1, 2, 9)
+    ]
+    agree(str(path), sequences)
 
 
 @pytest.mark.parametrize("algorithm", ["lbfgs", "l2sgd", "ap", "pa", "arow"])

@@ -12,6 +12,7 @@ from trelliswork.compat.pycrfsuite._logparser import TrainLogParser
 from trelliswork.compat.sklearn_crfsuite import CRF, metrics
 from trelliswork.compat.sklearn_crfsuite._fileresource import FileResource
 from trelliswork.compat.sklearn_crfsuite.utils import flatten
+from trelliswork.errors import InvalidModel
 
 X = [[{"w": "the"}, {"w": "dog"}, {"w": "barks"}], [{"w": "a"}, {"w": "cat"}]] * 3
 Y = [["D", "N", "V"], ["D", "N"]] * 3
@@ -83,6 +84,21 @@ def test_a_trainer_of_ones_own():
     assert Mine.seen > 0
 
 
+def test_a_subclass_of_before_the_parameters_of_the_file_were_kept():
+    class Older(CRF):
+        @property
+        def model_filename(self):
+            return self.modelfile.name
+
+        @property
+        def keep_tempfiles(self):
+            return self.modelfile.keep_tempfiles
+
+    crf = Older(keep_tempfiles=False).fit(X, Y)
+    assert crf.model_filename == crf.modelfile.name
+    assert list(crf.predict(X)) == Y
+
+
 def test_it_can_be_cloned_and_searched():
     from sklearn.base import clone
     from sklearn.model_selection import GridSearchCV
@@ -119,6 +135,47 @@ def test_pickles_of_the_original_load(drop_ins):
     assert crf.c2 == 0.1
     assert list(crf.predict(X)) == Y
     assert crf.training_log_.last_iteration["num"] >= 1
+
+
+def test_pickles_of_unknown_versions_are_refused_or_completed(drop_ins):
+    crf = CRF(c2=0.1).fit(X, Y)
+    state = crf.__getstate__()
+    older = CRF.__new__(CRF)
+    older.__setstate__({name: value for name, value in state.items() if name != "trainer_cls"})
+    assert older.trainer_cls is None
+    assert list(older.predict(X)) == Y
+    with pytest.raises(InvalidModel, match="unknown version"):
+        CRF.__new__(CRF).__setstate__({name: value for name, value in state.items() if name != "modelfile"})
+    data, resource = "__FILE_RESOURCE_DATA__", crf.modelfile.__getstate__()
+    for changed in ({}, {data: "text"}, resource | {data: 5}):
+        with pytest.raises(InvalidModel, match="unknown version"):
+            FileResource.__new__(FileResource).__setstate__(changed)
+    damaged = CRF.__new__(CRF)
+    damaged.__setstate__(state | {"modelfile": FileResource()})
+    damaged.modelfile.__setstate__(resource | {data: b"lCRFfoo" * 100})
+    with pytest.raises(ValueError, match="Error opening model file"):
+        damaged.predict(X)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_fork_does_not_remove_the_model_file():
+    crf = CRF().fit(X, Y)
+    child = os.fork()
+    if child == 0:
+        del crf
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert list(crf.predict(X)) == Y
+
+
+def test_sequences_without_labels_are_told_of():
+    with pytest.warns(UserWarning, match="X has 6 sequences and y has 5") as told:
+        CRF().fit(X, Y[:5])
+    assert told[0].filename == __file__
+    with pytest.warns(UserWarning, match="X_dev has 1 sequences and y_dev has 2"):
+        CRF().fit(X, Y, X[:1], Y[:2])
+    assert list(CRF().fit(iter(X), iter(Y)).predict(X)) == Y
 
 
 def test_a_model_file_of_ones_own(tmp_path):

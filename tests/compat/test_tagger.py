@@ -2,7 +2,11 @@
 
 import itertools
 import math
+import os
 import pickle
+import signal
+import sys
+import threading
 
 import pytest
 
@@ -171,15 +175,89 @@ def test_a_file_that_is_removed_stays_open(model_bytes, xseq, yseq, tmp_path):
     assert tagger.tag(xseq) == yseq
 
 
+def test_a_file_that_is_written_anew_while_it_is_open(model_bytes, xseq, yseq, tmp_path):
+    """As by a program that opens the path to write: mapped memory would change, or end the process."""
+    path = tmp_path / "model"
+    path.write_bytes(model_bytes)
+    tagger = Tagger()
+    tagger.open(str(path))
+    for data in (bytes(len(model_bytes)), b""):
+        path.write_bytes(data)
+        assert tagger.tag(xseq) == yseq
+        assert tagger.info().labels["sunny"] == "0"
+
+
 def test_a_tagger_that_is_asked_while_it_reads(tagger):
     class Asks:
         def __float__(self):
-            tagger.tag([["a"]])
+            assert tagger.tag([["clean"], ["clean"]]) == ["rainy", "rainy"]
             return 1.0
 
-    with pytest.raises(RuntimeError, match="at work"):
-        tagger.tag([{"a": Asks()}])
-    assert tagger.tag([["walk"]]) == ["sunny"]
+    for _ in range(2):
+        assert tagger.tag([{"walk": Asks()}]) == ["sunny"]
+        assert len(tagger.tag()) == 1
+        for _ in range(2000):  # until attributes are looked up by key
+            tagger.tag([["walk"]])
+
+
+def test_threads_may_share_a_tagger(tagger):
+    """Reading and long sequences let other threads run in between; every call has its own answer all the same."""
+    rounds, faults = 30, []
+    switch = sys.getswitchinterval()
+
+    def items(name, n):
+        for _ in range(n):
+            yield {name: 1.0}
+
+    def ask(name, label, n):
+        try:
+            for _ in range(rounds):
+                assert tagger.tag(items(name, n)) == [label] * n
+        except BaseException as error:
+            faults.append(error)
+
+    work = ("walk", "sunny", 3000), ("clean", "rainy", 2000), ("walk", "sunny", 10), ("world", "好", 100)
+    threads = [threading.Thread(target=ask, args=arguments) for arguments in work]
+    try:
+        sys.setswitchinterval(1e-5)
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(switch)
+    assert not faults
+
+
+def test_a_handler_of_signals_cannot_use_a_tagger_at_work(tagger):
+    """It comes between two steps of a call, whose scores must stay."""
+    heard = []
+
+    def handler(*_):
+        try:
+            heard.append(tagger.tag([["walk"]]))
+        except RuntimeError as error:
+            heard.append(str(error))
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+        for _ in range(5):
+            assert tagger.tag([["clean"]] * 200_000) == ["rainy"] * 200_000
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert all(answer == ["sunny"] or "at work" in answer for answer in heard)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_tagger_works_on_in_a_fork(tagger, xseq, yseq):
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if tagger.tag(xseq) == yseq else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert tagger.tag(xseq) == yseq
 
 
 def test_nothing_pickles(tagger):

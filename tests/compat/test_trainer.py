@@ -226,8 +226,9 @@ def test_where_models_go(tmp_path):
     trainer = Trainer(verbose=False)
     trainer.append([["x"]], ["A"])
     trainer.train("")
-    with pytest.warns(RuntimeWarning, match="was not written"):
+    with pytest.warns(RuntimeWarning, match="was not written") as told:
         trainer.train(str(tmp_path / "none" / "m"))
+    assert told[0].filename == __file__
     with pytest.raises(TypeError):
         trainer.train(tmp_path / "m")
     trainer.train(str(tmp_path / "m").encode())
@@ -260,12 +261,25 @@ def test_parameters_are_set_and_got(algorithm):
         trainer.set("foo", 1)
     with pytest.raises(ValueError, match="Parameter not found"):
         trainer.get("foo")
-    trainer.set("max_iterations", "abc")
+    with pytest.warns(RuntimeWarning, match="max_iterations='abc' is taken as 0") as told:
+        trainer.set("max_iterations", "abc")
+    assert told[0].filename == __file__
     assert trainer.get("max_iterations") == 0
-    trainer.set("feature.minfreq", None)
+    with pytest.warns(RuntimeWarning, match="None is taken as 0.0"):
+        trainer.set("feature.minfreq", None)
     assert trainer.get("feature.minfreq") == 0.0
+    with pytest.warns(RuntimeWarning, match="2147483647"):
+        trainer.set("max_iterations", 2**40)
+    trainer.set("max_iterations", 100.0)
+    assert trainer.get("max_iterations") == 100
     trainer.set("feature.possible_states", True)
     assert trainer.get("feature.possible_states") is True
+
+
+def test_an_unknown_line_search_is_told_of():
+    with pytest.warns(RuntimeWarning, match="linesearch='Newton'"):
+        Trainer("lbfgs", {"linesearch": "Newton"})
+    Trainer("lbfgs", {"linesearch": "StrongBacktracking"})
 
 
 def test_defaults_are_those_of_crfsuite():

@@ -3,7 +3,6 @@
 import gzip
 import itertools
 import os
-import re
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trelliswork as tw
+from reference import log_space
+from reference.model_files import best_labels, observed, read_crfpp, read_wapiti
 from trelliswork import models
 from trelliswork.cli.main import main
 from trelliswork.errors import InvalidInput, InvalidModel
@@ -35,29 +36,6 @@ LABELS = ["B-X", "I-X", "O"]
 words = st.sampled_from(WORDS)
 columns = st.lists(st.tuples(words, st.sampled_from(["NN", "N/N", "é"])), min_size=1, max_size=4)
 weights = st.floats(-3, 3, allow_nan=False).map(lambda x: round(x, 3))
-
-
-def observed(program, line, x, t):
-    """The text of a pattern at a token: the macros replaced, one after the other."""
-
-    def cell(t, column):
-        if 0 <= t < len(x):
-            return x[t][column]
-        outside = f"{t:+d}" if t < 0 else f"{t - len(x) + 1:+d}"
-        if program == "crfpp":
-            return f"_B{outside}"
-        return f"_x{outside}" if abs(int(outside)) <= 4 else f"_x{outside[0]}#"
-
-    def value(macro):
-        command, absolute, row, column, pattern = macro.groups()
-        at = int(row) - 1 if absolute else t + int(row)
-        text = cell(at, int(column))
-        if pattern is not None:
-            found = re.search(pattern.replace("\\u", "[A-Z]"), text)
-            text = (found[0] if found else "") if command == "m" else "true" if found else "false"
-        return "".join(c.lower() if c.isascii() else c for c in text) if command.isupper() else text
-
-    return re.sub(r'%([xtmX])\[(@?)([-+]?\d+),(\d+)(?:,"([^"]*)")?\]', value, line)
 
 
 def scores_by_definition(program, lines, table, n_labels, x):
@@ -301,6 +279,17 @@ def test_names_with_white_space_are_refused_by_crfpp():
         models.to_crfpp(*labeler.exported())
 
 
+def test_lines_that_crfpp_would_cut_are_refused():
+    features = tw.Templates("U:%x[0,0]\nB")
+    for size, fits in ((8178, True), (8179, False)):
+        labeler = tw.SequenceLabeler(features=features).fit([["a" * size, "x"]], [["A", "B"]])
+        if fits:
+            assert max(map(len, models.to_crfpp(*labeler.exported()).split(b"\n"))) <= 8191
+        else:
+            with pytest.raises(InvalidInput, match="cuts lines after 8191"):
+                models.to_crfpp(*labeler.exported())
+
+
 # ---- hostile files ---------------------------------------------------------------------------------------------------
 
 GOOD_WAPITI = (
@@ -493,3 +482,28 @@ def test_crfpps_labels_and_posteriors_are_those_that_it_printed(golden):
             printed = dict(other.rsplit("/", 1) for other in others)
             wanted = [float(printed[name]) for name in labeler.classes_]
             np.testing.assert_allclose(shares, wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("model", "read"), [("wapiti/wap.model.gz", read_wapiti), ("crfpp/m.crfpp.txt.gz", read_crfpp)]
+)
+def test_files_of_the_originals_mean_what_a_reader_of_their_description_finds(golden, model, read):
+    folder, X = golden
+    data = gzip.decompress((folder / model).read_bytes())
+    reference, labeler = read(data), tw.load(data)
+    order = [reference.labels.index(label) for label in labeler.classes_]
+    for x, predicted, shares in zip(X, labeler.predict(X), labeler.predict_marginals(X), strict=True):
+        unary, moves = reference.scores(x)
+        assert predicted == [reference.labels[y] for y in best_labels(unary, moves)]
+        np.testing.assert_allclose(np.asarray(shares), log_space.marginals(unary, moves)[:, order], atol=1e-9)
+
+
+@pytest.mark.parametrize("program", ["wapiti", "crfpp"])
+def test_files_that_are_written_mean_what_a_reader_of_their_description_finds(trained, program):
+    X, labeler = trained[program]
+    write, read = {"wapiti": (models.to_wapiti, read_wapiti), "crfpp": (models.to_crfpp, read_crfpp)}[program]
+    reference = read(write(*labeler.exported()))
+    order = [reference.labels.index(label) for label in labeler.classes_]
+    for x, shares in zip(X, labeler.predict_marginals(X), strict=True):
+        found = log_space.marginals(*reference.scores(x))[:, order]
+        np.testing.assert_allclose(np.asarray(shares), found, atol=1e-9)

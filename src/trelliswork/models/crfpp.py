@@ -24,6 +24,7 @@ __all__ = ["from_crfpp", "is_crfpp", "to_crfpp"]
 
 _MAGIC = b"version: "
 _VERSION = 100
+_LONGEST_LINE = 8191  # bytes
 _HEADER = (b"version", b"cost-factor", b"maxid", b"xsize")
 
 
@@ -162,6 +163,9 @@ def to_crfpp(tensors: Mapping[str, Any], settings: Mapping[str, Any], name: str 
             raise InvalidInput(
                 f"{name} has {text[:40].decode(errors='replace')!r}: what CRF++ reads has no white space in it."
             )
+    longest = max(map(len, (*model.unigrams, *model.pairs)), default=0)
+    if longest > _LONGEST_LINE - len("4294967295 "):
+        raise InvalidInput(f"{name} has an attribute of {longest} bytes: CRF++ cuts lines after {_LONGEST_LINE}.")
     order = sorted(range(len(model.labels)), key=lambda number: model.labels[number].encode())
     n_labels = len(order)
     pair_codes = [a * n_labels + b for a in order for b in order]

@@ -1,8 +1,8 @@
 """Model files of CRFsuite: read as the tensors and settings of a sequence labeler, and written.
 
 Weights stay in double precision. Attributes are known by their names, so a model of CRFsuite is one of dicts or of
-lists of strings; `trelliswork.compat.pycrfsuite.Tagger` is quicker to open it, and reads features as python-
-crfsuite does. With templates that give attributes the same names it is one of columns of text.
+lists of strings; `trelliswork.compat.pycrfsuite.Tagger` is quicker to open it, and reads features as
+python-crfsuite does. With templates that give attributes the same names it is one of columns of text.
 """
 
 from __future__ import annotations

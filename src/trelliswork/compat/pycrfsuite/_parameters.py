@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["ALGORITHMS", "Parameter", "as_text", "from_text"]
+__all__ = ["ALGORITHMS", "LINE_SEARCHES", "Parameter", "from_text", "means"]
 
 Value = int | float | str
 
@@ -17,6 +17,7 @@ class Parameter(NamedTuple):
     help: str
 
 
+LINE_SEARCHES = ("MoreThuente", "Backtracking", "StrongBacktracking")
 _MOST = 2**31 - 1
 _FEATURES = {
     "feature.minfreq": Parameter(0.0, "The minimum frequency of features."),
@@ -29,6 +30,7 @@ _STOPS = (
     "last ${period} iterations is no greater than this threshold."
 )
 _L2 = Parameter(1.0, "Coefficient for L2 regularization.")
+_CALIBRATED = "Without effect here: the rate is found otherwise."
 _ITERATIONS = Parameter(100, "The maximum number of iterations.")
 
 ALGORITHMS: dict[str, dict[str, Parameter]] = {
@@ -43,10 +45,12 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
         "delta": Parameter(1e-5, _STOPS),
         "linesearch": Parameter(
             "MoreThuente",
-            "The line search algorithm: MoreThuente, Backtracking or StrongBacktracking. Here all are one, which "
-            "fulfils the conditions of Wolfe.",
+            f"The line search algorithm: {', '.join(LINE_SEARCHES)}. Without effect here: there is one, which fulfils "
+            "the conditions of Wolfe.",
         ),
-        "max_linesearch": Parameter(20, "The maximum number of trials for the line search algorithm."),
+        "max_linesearch": Parameter(
+            20, "The maximum number of trials for the line search algorithm. Without effect here."
+        ),
     },
     "l2sgd": _FEATURES
     | {
@@ -54,11 +58,17 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
         "max_iterations": Parameter(1000, "The maximum number of iterations (epochs) for SGD optimization."),
         "period": _PERIOD,
         "delta": Parameter(1e-6, _STOPS),
-        "calibration.eta": Parameter(0.1, "The initial value of learning rate (eta) used for calibration."),
-        "calibration.rate": Parameter(2.0, "The rate of increase/decrease of learning rate for calibration."),
-        "calibration.samples": Parameter(1000, "The number of instances used for calibration."),
-        "calibration.candidates": Parameter(10, "The number of candidates of learning rate."),
-        "calibration.max_trials": Parameter(20, "The maximum number of trials of learning rates for calibration."),
+        "calibration.eta": Parameter(
+            0.1, f"The initial value of learning rate (eta) used for calibration. {_CALIBRATED}"
+        ),
+        "calibration.rate": Parameter(
+            2.0, f"The rate of increase/decrease of learning rate for calibration. {_CALIBRATED}"
+        ),
+        "calibration.samples": Parameter(1000, f"The number of instances used for calibration. {_CALIBRATED}"),
+        "calibration.candidates": Parameter(10, f"The number of candidates of learning rate. {_CALIBRATED}"),
+        "calibration.max_trials": Parameter(
+            20, f"The maximum number of trials of learning rates for calibration. {_CALIBRATED}"
+        ),
     },
     "averaged-perceptron": _FEATURES
     | {
@@ -103,12 +113,17 @@ def from_text(text: str, like: Value) -> Value:
     return float(found[0]) if found else 0.0
 
 
-def as_text(value: Value) -> str:
-    """Return a value as CRFsuite shows it: with six decimals.
+def means(text: str, value: Value) -> bool:
+    """Whether a text says just what C reads in it.
 
     Examples
     --------
-    >>> as_text(1e-5), as_text(7)
-    ('0.000010', '7')
+    >>> means("100.0", 100), means("1e-3", 0.001), means("12.5", 12), means("abc", 0), means("Newton", "Newton")
+    (True, True, False, False, False)
     """
-    return f"{value:f}" if isinstance(value, float) else str(value)
+    if isinstance(value, str):
+        return value in LINE_SEARCHES
+    try:
+        return float(text) == value
+    except ValueError:
+        return False

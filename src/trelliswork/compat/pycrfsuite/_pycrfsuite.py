@@ -6,16 +6,16 @@ State is made in ``__new__``, since subclasses need not call ``super().__init__(
 from __future__ import annotations
 
 import contextlib
-import mmap
 import os
 import sys
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn, Self
 
 from trelliswork import _core
 from trelliswork.compat.pycrfsuite._dumpparser import ParsedDump
 from trelliswork.compat.pycrfsuite._logparser import TrainLogParser
-from trelliswork.compat.pycrfsuite._parameters import ALGORITHMS, Value, from_text
+from trelliswork.compat.pycrfsuite._parameters import ALGORITHMS, Value, from_text, means
 
 __all__ = ["CRFSUITE_VERSION", "BaseTrainer", "CRFSuiteError", "ItemSequence", "Tagger", "Trainer"]
 
@@ -89,7 +89,6 @@ class ItemSequence:
         return f"<ItemSequence of size {len(self)}>"
 
     __reduce__ = _no_pickle
-    __hash__ = object.__hash__
 
 
 def _read(xseq: Any) -> Any:
@@ -207,7 +206,7 @@ class BaseTrainer:
         return {name: self.get(name) for name in self.params()}
 
     def set(self, name: str, value: Any) -> None:
-        """Set a parameter. As in CRFsuite, a text in which no number can be read is 0.
+        """Set a parameter. As in CRFsuite, a text in which no number can be read is 0, but a warning says so.
 
         Raises
         ------
@@ -215,7 +214,11 @@ class BaseTrainer:
             If the algorithm has no such parameter.
         """
         default = self._parameter(name).default
-        self._values[name] = from_text(str(int(value) if isinstance(value, bool) else value), default)
+        text = str(int(value) if isinstance(value, bool) else value)
+        taken = from_text(text, default)
+        if not means(text, taken):
+            warnings.warn(f"{name}={value!r} is taken as {taken!r}, as CRFsuite does.", RuntimeWarning, stacklevel=2)
+        self._values[name] = taken
 
     def get(self, name: str) -> Any:
         """Return the value of a parameter."""
@@ -318,7 +321,7 @@ class Tagger:
         return self
 
     def open(self, name: str | bytes) -> contextlib.closing[Self]:
-        """Open a model file; it is mapped into memory and read where it is needed.
+        """Open a model file. All of it is read, so that it may be written anew while the tagger is in use.
 
         Raises
         ------
@@ -329,11 +332,8 @@ class Tagger:
         """
         if not isinstance(name, str | bytes):
             raise TypeError(f"name is of type {type(name).__name__}; expected the path of a file, a str.")
-        with open(name, "rb") as file:
-            try:
-                data: Any = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            except (ValueError, OSError):  # empty, or nothing that can be mapped
-                data = file.read()
+        with open(name, "rb", buffering=0) as file:
+            data = file.read()
         return self._opened(data, f"Error opening model file {os.fsdecode(name)!r}")
 
     def open_inmemory(self, value: bytes) -> contextlib.closing[Self]:

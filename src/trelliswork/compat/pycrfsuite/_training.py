@@ -399,7 +399,7 @@ def store(
             target.write(data)
     except OSError as error:
         # CRFsuite says nothing at all; programs that go on must be able to.
-        warnings.warn(f"the model was not written: {error}", RuntimeWarning, stacklevel=4)
+        warnings.warn(f"the model was not written: {error}", RuntimeWarning, stacklevel=3)
     tell(f"Seconds required: {time.perf_counter() - began:.3f}\n")
     tell("\n")
 

@@ -7,9 +7,12 @@ import os
 import tempfile
 from typing import Any
 
+from trelliswork.errors import InvalidModel
+
 __all__ = ["FileResource"]
 
 _DATA = "__FILE_RESOURCE_DATA__"
+_OF_THIS_PROCESS = ("fd", "_process")
 
 
 class FileResource:
@@ -42,15 +45,17 @@ class FileResource:
         if not self.auto:
             raise ValueError("File name is not provided")
         self.fd, self.name = tempfile.mkstemp(self.suffix, self.prefix)
+        self._process = os.getpid()
 
     def cleanup(self) -> None:
-        """Remove the temporary file, unless it is to be kept."""
+        """Remove the temporary file, unless it is to be kept, or belongs to the process that this one is a fork of."""
         if self.keep_tempfiles or not self.auto or self.name is None:
             return
         with contextlib.suppress(OSError):
             os.close(self.fd)
-        with contextlib.suppress(OSError):
-            os.unlink(self.name)
+        if self._process == os.getpid():
+            with contextlib.suppress(OSError):
+                os.unlink(self.name)
         self.name = None
 
     def refresh(self) -> None:
@@ -64,7 +69,8 @@ class FileResource:
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
-        state.pop("fd", None)  # of this process alone
+        for own in _OF_THIS_PROCESS:
+            state.pop(own, None)
         if self.auto and self.name is not None:
             with contextlib.suppress(OSError), open(self.name, "rb") as file:
                 state[_DATA] = file.read()
@@ -72,9 +78,12 @@ class FileResource:
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        state = dict(state)
+        state = {name: value for name, value in state.items() if name not in _OF_THIS_PROCESS}
         data = state.pop(_DATA, None)
-        state.pop("fd", None)
+        known = vars(FileResource()).keys() <= state.keys()
+        if not known or not isinstance(data, bytes | None):
+            found = ", ".join(state) or "nothing"
+            raise InvalidModel(f"a pickled model file with {found} is of an unknown version of sklearn-crfsuite.")
         self.__dict__.update(state)
         if data is not None:
             self.name = None

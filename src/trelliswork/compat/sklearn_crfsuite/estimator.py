@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from typing import Any, Self
 
@@ -12,6 +13,7 @@ from trelliswork.compat.pycrfsuite import Tagger, Trainer
 from trelliswork.compat.sklearn_crfsuite._fileresource import FileResource
 from trelliswork.compat.sklearn_crfsuite.compat import BaseEstimator
 from trelliswork.compat.sklearn_crfsuite.trainer import LinePerIterationTrainer
+from trelliswork.errors import InvalidModel
 
 __all__ = ["CRF"]
 
@@ -123,8 +125,10 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         self.variance = variance
         self.gamma = gamma
         self.verbose = verbose
-        self.model_filename = model_filename
-        self.keep_tempfiles = keep_tempfiles
+        # Subclasses of before version 0.5 have properties of these names, as spacy-crfsuite's.
+        for name, value in (("model_filename", model_filename), ("keep_tempfiles", keep_tempfiles)):
+            if not isinstance(getattr(type(self), name, None), property):
+                setattr(self, name, value)
         self.trainer_cls = trainer_cls
         self.modelfile = FileResource(
             filename=model_filename, keep_tempfiles=keep_tempfiles, suffix=".crfsuite", prefix="model"
@@ -151,10 +155,11 @@ class CRF(BaseEstimator):  # type: ignore[misc]
             self._info_cached = None
         self.modelfile.refresh()
         trainer = self._get_trainer()
-        for xseq, yseq in self._shown(zip(X, y, strict=False), "loading training data to CRFsuite", X):
+        for xseq, yseq in self._shown(_pairs("X", X, "y", y), "loading training data to CRFsuite", X):
             trainer.append(xseq, yseq)
         if X_dev is not None:
-            for xseq, yseq in self._shown(zip(X_dev, y_dev, strict=False), "loading dev data to CRFsuite", X_dev):
+            held_out = _pairs("X_dev", X_dev, "y_dev", y_dev)
+            for xseq, yseq in self._shown(held_out, "loading dev data to CRFsuite", X_dev):
                 trainer.append(xseq, yseq, 1)
         trainer.train(self.modelfile.name, holdout=-1 if X_dev is None else 1)
         self.training_log_ = trainer.logparser
@@ -267,3 +272,17 @@ class CRF(BaseEstimator):  # type: ignore[misc]
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_tagger": None, "_info_cached": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if not isinstance(state.get("modelfile"), FileResource):
+            raise InvalidModel("a pickled CRF without a model file is of an unknown version of sklearn-crfsuite.")
+        CRF.__init__(self)  # parameters that its version did not know have their default values
+        self.__dict__.update(state)
+
+
+def _pairs(name: str, X: Any, other: str, y: Any) -> Iterable[tuple[Any, Any]]:
+    """Return sequences with their labels; a warning says when some have none, which sklearn-crfsuite leaves out."""
+    if hasattr(X, "__len__") and hasattr(y, "__len__") and len(X) != len(y):
+        message = f"{name} has {len(X)} sequences and {other} has {len(y)}: those without a partner are left out."
+        warnings.warn(message, UserWarning, stacklevel=3)
+    return zip(X, y, strict=False)
