@@ -91,20 +91,25 @@ std::size_t ChainOracle::n_parameters() const {
 }
 
 ChainOracle::Extent ChainOracle::extent(std::span<const double> weights) const {
+    const std::uint32_t* starts = set_->unit_weights.starts.data();
     std::size_t n_active = 0;
     double squares = 0.0;
-    for (std::size_t u = 0; u < set_->units.size(); ++u) {
-        const std::size_t members = set_->units.n_members[u];
-        const double each = static_cast<double>(members) * set_->share(u) * set_->share(u);
-        for (std::size_t w = set_->unit_weights.starts[u]; w < set_->unit_weights.starts[u + 1]; ++w) {
-            n_active += weights[w] != 0.0 ? members : 0;
-            squares += each * weights[w] * weights[w];
+    const auto add = [&](std::size_t begin, std::size_t end, std::size_t members, double each) {
+        std::size_t active = 0;
+        double sums[4] = {};  // in turn, so that none waits for another
+        for (std::size_t w = begin; w < end; ++w) {
+            active += weights[w] != 0.0;
+            sums[w % 4] += weights[w] * weights[w];
         }
+        n_active += members * active;
+        squares += each * (sums[0] + sums[1] + sums[2] + sums[3]);
+    };
+    for (std::size_t u = 0; u < set_->units.size();) {  // neighbours with as many members are taken together
+        const std::size_t first = u, members = set_->units.n_members[u];
+        while (u < set_->units.size() && set_->units.n_members[u] == members) ++u;
+        add(starts[first], starts[u], members, static_cast<double>(members) * set_->share(first) * set_->share(first));
     }
-    for (std::size_t w = set_->n_unit_weights(); w < set_->n_weights(); ++w) {
-        n_active += weights[w] != 0.0;
-        squares += weights[w] * weights[w];
-    }
+    add(set_->n_unit_weights(), set_->n_weights(), 1, 1.0);
     return {n_active, std::sqrt(squares)};
 }
 
