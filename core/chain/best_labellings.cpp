@@ -286,8 +286,9 @@ std::vector<Output> BestLabellings::kbest(const ScaledWeights& weights, std::siz
     Scratch& space = *borrowed;
     const std::size_t length = set_.length(s);
     put_scores(space, weights, s, nu);
-    const std::span<const std::uint16_t> gold = set_.partly_labelled() ? std::span<const std::uint16_t>()
-                                                                       : std::span(set_.gold).subspan(set_.starts[s], length);
+    const std::span<const std::uint16_t> gold = set_.partly_labelled()
+                                                    ? std::span<const std::uint16_t>()
+                                                    : std::span(set_.gold).subspan(set_.starts[s], length);
     std::vector<Output> out;
     double of_gold = std::nan("");  // until it is needed
     const auto take = [&](const std::int32_t* labels, double total) {

@@ -96,13 +96,19 @@ ChainOracle::Extent ChainOracle::extent(std::span<const double> weights) const {
     double squares = 0.0;
     const auto add = [&](std::size_t begin, std::size_t end, std::size_t members, double each) {
         std::size_t active = 0;
-        double sums[4] = {};  // in turn, so that none waits for another
-        for (std::size_t w = begin; w < end; ++w) {
+        double even = 0.0, odd = 0.0;  // in turn, so that neither waits for the other
+        std::size_t w = begin;
+        for (; w + 1 < end; w += 2) {
+            active += static_cast<std::size_t>(weights[w] != 0.0) + (weights[w + 1] != 0.0);
+            even += weights[w] * weights[w];
+            odd += weights[w + 1] * weights[w + 1];
+        }
+        if (w < end) {
             active += weights[w] != 0.0;
-            sums[w % 4] += weights[w] * weights[w];
+            even += weights[w] * weights[w];
         }
         n_active += members * active;
-        squares += each * (sums[0] + sums[1] + sums[2] + sums[3]);
+        squares += each * (even + odd);
     };
     for (std::size_t u = 0; u < set_->units.size();) {  // neighbours with as many members are taken together
         const std::size_t first = u, members = set_->units.n_members[u];

@@ -177,8 +177,8 @@ TW_INLINE void advance_two(const double* const* from, const double* const* moves
     }
 }
 
-// What was found. Where it was guessed, the processor goes on with the guess, which it has had all along, while it still
-// looks whether that was right: a branch, and no dependency. Compilers must not see that both are the same.
+// What was found. Where it was guessed, the processor goes on with the guess, which it has had all along, while it
+// still looks whether that was right: a branch, and no dependency. Compilers must not see that both are the same.
 TW_INLINE size_t as_guessed(size_t found, std::int32_t guess) {
 #if defined(__GNUC__) || defined(__clang__)
     size_t next = (size_t)guess;

@@ -124,7 +124,7 @@ struct TokenUnits {
     const std::uint32_t* part_starts;
     const PartRow* parts;
     const std::uint32_t* part_labels_above;  // the bits of the 32 labels after those; or null: none
-    const double* part_values;  // or null: all ones
+    const double* part_values;               // or null: all ones
     const std::uint32_t* rare_starts;
     const RareUnit* rare;
     const double* rare_values;  // or null: all ones

@@ -65,8 +65,7 @@ public:
     void each_part(std::size_t site, Visit visit) const {  // visit(part, x)
         for (std::size_t i = part_starts_[site]; i < part_starts_[site + 1]; ++i) {
             const std::uint64_t above = part_codes_above_.empty() ? 0 : part_codes_above_[i];
-            visit(Part{above << 32 | parts_[i].labels, parts_[i].begin},
-                  part_values_.empty() ? 1.0 : part_values_[i]);
+            visit(Part{above << 32 | parts_[i].labels, parts_[i].begin}, part_values_.empty() ? 1.0 : part_values_[i]);
         }
     }
     template <class Visit>
@@ -110,8 +109,8 @@ private:
     std::shared_ptr<WeightIndex> index_;
     std::size_t channel_, n_codes_;
     std::uint32_t first_weight_;
-    bool in_parts_;         // whether units with some of the codes are parts
-    std::size_t together_;  // parts
+    bool in_parts_;                                 // whether units with some of the codes are parts
+    std::size_t together_;                          // parts
     std::vector<double> factors_, steps_, counts_;  // of units with so many members
     std::vector<std::uint16_t> factor_of_;          // of units; empty: all the first
     LargeArray<std::uint16_t> codes_;               // of weights; empty: all units have all
