@@ -23,6 +23,8 @@ ListedUnits::ListedUnits(std::shared_ptr<WeightIndex> index, std::size_t channel
       channel_(channel),
       n_codes_(n_codes),
       first_weight_(index_->offset(channel)),
+      in_parts_(!index_->grows() && !index_->full(channel) && n_codes <= kMostInPart),
+      together_(in_parts_ ? kernels().parts_together : 1),
       valued_(valued) {
     std::map<std::uint32_t, std::uint16_t> known;  // there are few sizes of units
     const auto number_of = [&](std::uint32_t members) {
@@ -50,14 +52,13 @@ void ListedUnits::add(std::uint32_t unit, double value) {
     const std::uint32_t begin = index_->begin(channel_, unit), size = index_->begin(channel_, unit + 1) - begin;
     const std::uint16_t factor = factor_of_.empty() ? std::uint16_t{0} : factor_of_[unit];
     const bool row = size == n_codes_;
-    if (!index_->grows() && size > 1 && !row && n_codes_ <= kMostInPart) {
-        std::uint64_t codes = 0;
-        for (std::uint32_t w = begin; w < begin + size; ++w) codes |= std::uint64_t{1} << code(w);
-        parts_.push_back({codes, begin, factor});
-        if (valued_) part_values_.push_back(value);
+    if (in_parts_ && factors_[factor] == 1.0 && size > 0 && (together_ > 1 || (size > 1 && !row))) {
+        std::uint64_t codes = row ? ~std::uint64_t{0} >> (64 - n_codes_) : 0;
+        for (std::uint32_t w = begin; w < begin + size && !row; ++w) codes |= std::uint64_t{1} << code(w);
+        add_part({codes, begin}, value);
     } else if (row && factors_[factor] == 1.0) {
         rows_.push_back(begin);
-        last_row_ = std::max(last_row_, begin);
+        last_ = std::max(last_, begin);
         if (valued_) row_values_.push_back(value);
         if (begin > kNear) far_.push_back(begin);
     } else {
@@ -68,7 +69,15 @@ void ListedUnits::add(std::uint32_t unit, double value) {
     }
 }
 
+void ListedUnits::add_part(const Part& part, double value) {
+    parts_.push_back({part.begin, static_cast<std::uint32_t>(part.codes)});
+    if (n_codes_ > 32) part_codes_above_.push_back(static_cast<std::uint32_t>(part.codes >> 32));
+    last_ = std::max(last_, part.begin);
+    if (valued_) part_values_.push_back(value);
+}
+
 void ListedUnits::end_site() {
+    while ((parts_.size() - part_starts_.back()) % together_ != 0) add_part({0, first_weight_}, 0.0);
     if (std::max({rows_.size(), parts_.size(), rare_.size(), row_starts_.size()}) > 0xffffffffu)
         throw std::invalid_argument("there are more than 4,294,967,295 attributes of sites");
     row_starts_.push_back(static_cast<std::uint32_t>(rows_.size()));
@@ -94,12 +103,13 @@ void ListedUnits::see_all_added() {
 void ListedUnits::scores(const ScaledWeights& weights, std::size_t first, std::size_t last, double* out) const {
     const TokenUnits sites{row_starts_.data(),
                            rows_.data(),
-                           last_row_,
+                           last_,
                            valued_ ? row_values_.data() : nullptr,
                            far_starts_.data(),
                            far_.data(),
                            part_starts_.data(),
                            parts_.data(),
+                           part_codes_above_.empty() ? nullptr : part_codes_above_.data(),
                            valued_ ? part_values_.data() : nullptr,
                            rare_starts_.data(),
                            rare_.data(),
@@ -133,6 +143,7 @@ void ListedUnits::fetch_lists(std::size_t first, std::size_t last) const {
 }
 
 void ListedUnits::fetch_weights(const ScaledWeights& weights, std::size_t first, std::size_t last) const {
+    if (weights.size() <= kNear) return;
     last = std::min(last, first + kFetched);
     const auto fetch = [&](const auto* v) {
         for (std::size_t i = far_starts_[first]; i < far_starts_[last]; ++i)
@@ -160,7 +171,7 @@ std::uint32_t ListedUnits::weight_of(const RareUnit& rare, std::uint32_t of) {
 
 std::size_t ListedUnits::memory_bytes() const {
     return (row_starts_.capacity() + far_starts_.capacity() + part_starts_.capacity() + rare_starts_.capacity() +
-            far_.capacity() + rows_.capacity()) *
+            far_.capacity() + rows_.capacity() + part_codes_above_.capacity()) *
                sizeof(std::uint32_t) +
            parts_.capacity() * sizeof(PartRow) + rare_.capacity() * sizeof(RareUnit) +
            (row_values_.capacity() + part_values_.capacity() + rare_values_.capacity()) * sizeof(double) +

@@ -3,7 +3,8 @@
 //
 //     rows    units with all codes and one member     where their weights begin
 //     far     those of them that are seldom used      the same
-//     parts   units with several codes, not all       where their weights begin, a bit for each code
+//     parts   units with several codes, not all,      where their weights begin, a bit for each code; where a vector
+//             and one member                          is expanded at once and no weights are added: all of one member
 //     rare    all others                              unit, site, where their weights begin, the first code
 // each with a table that says where the entries of a site begin. A unit of g members that have one weight adds a factor
 // times it: the square root of g, or g (see Variables in oracle.hpp).
@@ -50,6 +51,10 @@ public:
         return row_starts_[site + 1] - row_starts_[site] + part_starts_[site + 1] - part_starts_[site] +
                rare_starts_[site + 1] - rare_starts_[site];
     }
+    struct Part {
+        std::uint64_t codes;  // a bit for each that has a weight: they follow each other from `begin`
+        std::uint32_t begin;
+    };
     // Call visit for the units of a site with their values.
     template <class Visit>
     void each_row(std::size_t site, Visit visit) const {  // visit(begin, x)
@@ -58,8 +63,10 @@ public:
     }
     template <class Visit>
     void each_part(std::size_t site, Visit visit) const {  // visit(part, x)
-        for (std::size_t i = part_starts_[site]; i < part_starts_[site + 1]; ++i)
-            visit(parts_[i], part_values_.empty() ? 1.0 : part_values_[i]);
+        for (std::size_t i = part_starts_[site]; i < part_starts_[site + 1]; ++i) {
+            const std::uint64_t above = part_codes_above_.empty() ? 0 : part_codes_above_[i];
+            visit(Part{above << 32 | parts_[i].labels, parts_[i].begin}, part_values_.empty() ? 1.0 : part_values_[i]);
+        }
     }
     template <class Visit>
     void each_rare(std::size_t site, Visit visit) const {  // visit(rare, x)
@@ -73,12 +80,13 @@ public:
         each_row(site, [&](std::uint32_t begin, double x) {
             visit(x, 1.0, [&](std::uint32_t code) { return begin + code; });
         });
-        const auto other = [&](const auto& unit, double x) {
-            visit(steps_[unit.factor] * x, counts_[unit.factor],
-                  [&](std::uint32_t code) { return weight_of(unit, code); });
-        };
-        each_part(site, other);
-        each_rare(site, other);
+        each_part(site, [&](const Part& part, double x) {
+            visit(x, 1.0, [&](std::uint32_t code) { return weight_of(part, code); });
+        });
+        each_rare(site, [&](const RareUnit& rare, double x) {
+            visit(steps_[rare.factor] * x, counts_[rare.factor],
+                  [&](std::uint32_t code) { return weight_of(rare, code); });
+        });
     }
 
     // Of a unit of several members: what multiplies a weight in a score, and in a difference; how many weights it is.
@@ -86,19 +94,23 @@ public:
     double step(std::uint16_t which) const { return steps_[which]; }
     double count(std::uint16_t which) const { return counts_[which]; }
     std::uint32_t code(std::uint32_t weight) const { return codes_[weight - first_weight_]; }
-    static std::uint32_t weight_of(const PartRow& part, std::uint32_t code) {
+    static std::uint32_t weight_of(const Part& part, std::uint32_t code) {
         const std::uint64_t bit = std::uint64_t{1} << code;
-        if (!(part.labels & bit)) return kNoWeight;
-        return part.begin + static_cast<std::uint32_t>(std::popcount(part.labels & (bit - 1)));
+        if (!(part.codes & bit)) return kNoWeight;
+        return part.begin + static_cast<std::uint32_t>(std::popcount(part.codes & (bit - 1)));
     }
     std::uint32_t weight_of(const RareUnit& rare, std::uint32_t code);
 
     std::size_t memory_bytes() const;
 
 private:
+    void add_part(const Part& part, double value);
+
     std::shared_ptr<WeightIndex> index_;
     std::size_t channel_, n_codes_;
     std::uint32_t first_weight_;
+    bool in_parts_;                                 // whether units with some of the codes are parts
+    std::size_t together_;                          // parts
     std::vector<double> factors_, steps_, counts_;  // of units with so many members
     std::vector<std::uint16_t> factor_of_;          // of units; empty: all the first
     LargeArray<std::uint16_t> codes_;               // of weights; empty: all units have all
@@ -107,8 +119,9 @@ private:
     // What TokenUnits says.
     std::vector<std::uint32_t> row_starts_{0}, far_starts_{0}, part_starts_{0}, rare_starts_{0}, far_;
     LargeArray<std::uint32_t> rows_;
-    std::uint32_t last_row_ = 0;
+    std::uint32_t last_ = 0;
     LargeArray<PartRow> parts_;
+    std::vector<std::uint32_t> part_codes_above_;  // empty where there are no more than 32 codes
     LargeArray<RareUnit> rare_;
     bool valued_;
     std::vector<double> row_values_, part_values_, rare_values_;
