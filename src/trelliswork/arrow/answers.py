@@ -1,8 +1,8 @@
-"""What a model says of tokens, as arrays: labels, their probabilities, spans."""
+"""What a model says of tokens, as arrays: labels, their probabilities, spans; heads and relations."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,10 +11,12 @@ import numpy.typing as npt
 
 from trelliswork.corpora.tables import TokenTable
 from trelliswork.errors import InvalidInput, shown
+from trelliswork.estimators.dependency_parser import DependencyParser
 from trelliswork.estimators.fitted import check_is_fitted
 from trelliswork.estimators.sequence_labeler import SequenceLabeler
+from trelliswork.models.dependency import UNLABELLED
 
-__all__ = ["Answers", "answers_of", "require_tagger"]
+__all__ = ["PARSING", "TAGGING", "Answers", "Task"]
 
 Codes = npt.NDArray[np.int32]
 Ints = npt.NDArray[np.int64]
@@ -47,13 +49,14 @@ class Spans:
 
 @dataclass(frozen=True)
 class Answers:
-    """What was asked of ``X``: labels of all tokens by number, their names and probabilities, spans."""
+    """What was asked of ``X``: labels (or relations) by number, their names and probabilities, spans, heads."""
 
     X: TokenTable
     labels: Codes = field(default_factory=_codes)
     names: list[str] = field(default_factory=list)
     probabilities: Floats = field(default_factory=_floats)
     spans: Spans = field(default_factory=Spans)
+    heads: Codes = field(default_factory=_codes)
 
     @classmethod
     def nothing(cls, X: TokenTable) -> Answers:
@@ -61,7 +64,18 @@ class Answers:
         return cls(X, spans=Spans(counts=np.zeros(len(X), dtype=np.int64)))
 
 
-def require_tagger(model: Any) -> Any:
+@dataclass(frozen=True)
+class Task:
+    """What can be asked of some kind of model."""
+
+    checked: Callable[[Any], Any]  # the model, or an error if it is of another kind
+    outputs: Callable[[Any], tuple[str, ...]]  # what a model can be asked
+    usual: Callable[[Any], tuple[str, ...]]  # what a model is asked if nothing is said
+    n_columns: Callable[[Any], int]  # how many columns of a token a model looks at
+    answers: Callable[[Any, TokenTable, Collection[str]], Answers]
+
+
+def _tagger(model: Any) -> Any:
     """Refuse what does not label sequences of words, and return the model."""
     if not (hasattr(model, "predict_spans") and hasattr(model, "predict_marginals")):
         raise InvalidInput(
@@ -81,8 +95,7 @@ def require_tagger(model: Any) -> Any:
     return model
 
 
-def answers_of(model: Any, X: TokenTable, asked: Collection[str]) -> Answers:
-    """Return what is asked (of "labels", "probabilities" and "spans") of sequences of tokens."""
+def _tags(model: Any, X: TokenTable, asked: Collection[str]) -> Answers:
     answers = Answers.nothing(X)
     if X.n_tokens == 0:
         return answers
@@ -132,3 +145,41 @@ def _spans_of(model: Any, X: TokenTable) -> Spans:
         list(number),
         np.array(probabilities, dtype=np.float64),
     )
+
+
+TAGGING = Task(
+    checked=_tagger,
+    outputs=lambda model: ("tokens", "labels", "probabilities", "spans"),
+    usual=lambda model: ("labels",),
+    n_columns=lambda model: getattr(model, "n_columns_", 1),
+    answers=_tags,
+)
+
+
+def _parser(model: Any) -> Any:
+    if not isinstance(model, DependencyParser):
+        raise InvalidInput(f"model is {shown(model)}; expected a DependencyParser. Labels of tokens come by tag.")
+    check_is_fitted(model, "classes_")
+    return model
+
+
+def _trees(model: Any, X: TokenTable, asked: Collection[str]) -> Answers:
+    if X.n_tokens == 0:
+        return Answers.nothing(X)
+    trees = model.predict_coded(X)
+    if trees.relations is None:
+        return Answers(X, heads=trees.heads)
+    return Answers(X, labels=trees.relations, names=trees.names, heads=trees.heads)
+
+
+def _of_trees(model: Any) -> tuple[str, ...]:
+    return ("heads",) if model.classes_.tolist() == [UNLABELLED] else ("heads", "relations")
+
+
+PARSING = Task(
+    checked=_parser,
+    outputs=lambda model: ("tokens", *_of_trees(model)),
+    usual=_of_trees,
+    n_columns=lambda model: model._model.templates.n_columns,
+    answers=_trees,
+)
