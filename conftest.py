@@ -12,6 +12,7 @@ EXTRAS = {
     "docs/spacy.md": "spacy",
     "src/trelliswork/arrow": "pyarrow",
     "docs/arrow.md": "pyarrow pandas polars duckdb datasets",
+    "src/trelliswork/spark": "pyspark pyarrow",
     "src/trelliswork/serving": "starlette",
     "docs/serving.md": "starlette",
 }

@@ -26,6 +26,7 @@ ORDER = (
     "spacy",
     "arrow",
     "torch",
+    "spark",
     "compat",
     "serving",
     "cli",

@@ -125,6 +125,13 @@ class SpanCounts:
         self._found.update(kind for kind, _, _ in found)
         self._correct.update(kind for kind, _, _ in set(there) & set(found))
 
+    def merge(self, other: SpanCounts) -> None:
+        """Add the counts of other sequences."""
+        self._n_sequences += other._n_sequences
+        self._correct.update(other._correct)
+        self._found.update(other._found)
+        self._support.update(other._support)
+
     def scores(self) -> SpanScores:
         """Return the scores of the sequences so far."""
         kinds = sorted(self._support.keys() | self._found.keys())

@@ -174,6 +174,31 @@ class EvaluationCounts:
                         raise
                     self._spans[name] = error  # told if this is the scheme in the end
 
+    def merge(self, other: EvaluationCounts) -> None:
+        """Add what was counted elsewhere, with the same arguments, of other sequences.
+
+        Examples
+        --------
+        >>> here, there = EvaluationCounts(), EvaluationCounts()
+        >>> here.add(["B-NP"], ["B-NP"])
+        >>> there.add(["B-NP"], ["O"])
+        >>> here.merge(there)
+        >>> here.evaluation().span.recall
+        0.5
+        """
+        if (self._scheme, self._lenient) != (other._scheme, other._lenient):
+            raise InvalidInput("only counts of the same scheme and the same rules can be added.")
+        self._fitting = [name for name in self._fitting if name in other._fitting]
+        kept = {}
+        for name, spans in self._spans.items():
+            others = other._spans.get(name)
+            if isinstance(spans, SpanCounts) and isinstance(others, SpanCounts):
+                spans.merge(others)
+            if others is not None:
+                kept[name] = spans if isinstance(spans, InvalidInput) or isinstance(others, SpanCounts) else others
+        self._spans = kept
+        self._pairs.update(other._pairs)
+
     def evaluation(self, outside: Hashable = "O") -> Evaluation:
         """Return the scores of the sequences so far; ``outside`` is as in `evaluate`."""
         scheme = self._scheme if self._scheme != "auto" else next(iter([*self._fitting, *self._spans]), None)
