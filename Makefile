@@ -6,7 +6,7 @@ CORE = $(shell find core -name '*.cpp' -o -name '*.hpp') CMakeLists.txt pyprojec
 PIP = $(BIN)/python -m pip --disable-pip-version-check -q
 CXX_FILES = $(shell find core -name '*.cpp' -o -name '*.hpp')
 
-.PHONY: release docs linkcheck demo test test-all test-asan test-tsan fuzz bench experiments experiments-quick lint format stubs clean
+.PHONY: release docs linkcheck demo test test-all test-spark test-asan test-tsan fuzz bench experiments experiments-quick lint format stubs clean
 
 demo: $(VENV)/.built
 	$(BIN)/python -m trelliswork.cli.demo
@@ -23,6 +23,10 @@ test-all: $(VENV)/.extras
 	TRELLISWORK_KERNELS=avx2 $(BIN)/python -m pytest -q -m "not slow" $(SIDE_BY_SIDE) tests/structures
 	TRELLISWORK_KERNELS=baseline $(BIN)/python -m pytest -q -m "not slow" $(SIDE_BY_SIDE) tests/structures
 	$(BIN)/python tests/compat/run_original_suites.py || [ $$? = 77 ]
+
+# Half a gigabyte, and Java 17 has to be there: not a part of test-all, which leaves these tests out.
+test-spark: $(VENV)/.spark
+	$(BIN)/python -m pytest -q tests/extras/spark tests/extras/engines src/trelliswork/spark
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py
@@ -114,6 +118,10 @@ $(VENV)/.extras: $(VENV)/.built
 	$(PIP) install --no-deps usaddress probableparsing
 	$(PIP) install pytorch-crf "spacy>=3.8" "pyarrow>=16" pandas polars duckdb datasets
 	$(PIP) install "starlette>=0.40" "uvicorn[standard]>=0.30" "msgspec>=0.19" "prometheus-client>=0.20" httpx playwright
+	touch $@
+
+$(VENV)/.spark: $(VENV)/.built
+	$(PIP) install "pyspark>=4.0" "pyarrow>=18" "pandas>=2.2" polars duckdb ray "dask[dataframe,distributed]"
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.built

@@ -1,7 +1,7 @@
 """How a model gets to the workers of Spark: as one file on each machine, mapped by all processes there.
 
-    driver                           machine of an executor                 Python worker
-    model --save--> file --addFile--> file in the folder of SparkFiles --mmap--> model, opened once, kept for later tasks
+    driver                            machine of an executor              Python worker
+    model --save--> file --addFile--> file in the folder of files --mmap--> model, opened once, kept for later tasks
 
 A broadcast variable would be read into the memory of every worker.
 """
