@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
+from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import ArrayType, CharType, DataType, StringType, StructField, StructType, VarcharType
 
 from trelliswork.arrow.parsing import parse_batches
 from trelliswork.arrow.tagging import tag_batches
 from trelliswork.corpora.text import Tokenizer
 from trelliswork.errors import InvalidInput, shown
 from trelliswork.spark.shipping import Shipped, in_partition, ship
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-    from pyspark.sql.types import DataType, StructType
 
 __all__ = ["parse", "tag"]
 
@@ -110,11 +109,15 @@ def _answered(
     _refuse_other_types(frame, column)
     schema = _schema(frame.schema, keep, answer(model, _empty(frame.schema), **settings))
     shipped = ship(model, frame.sparkSession)
+    needed = _needed(frame.columns, column, keep)
+    names = [frame.columns[i] for i in needed]
 
     def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return _rows(answer, shipped, batches, settings)
+        return _rows(answer, shipped, (batch.rename_columns(names) for batch in batches), settings)
 
-    return _needed(frame, column, keep).mapInArrow(rows, schema)
+    # Numbers for names on the way: mapInArrow finds neither a column a.b nor one of two that are called alike.
+    numbered = frame.toDF(*_numbers(frame.schema)).select([f"c{i}" for i in needed])
+    return numbered.mapInArrow(rows, _numbered(schema)).toDF(*schema.names)
 
 
 def _rows(
@@ -123,7 +126,16 @@ def _rows(
     """What a worker does."""
     with in_partition():
         for batch in answer(shipped.model(), batches, **settings):
-            yield pa.record_batch(batch)
+            yield pa.record_batch(batch).rename_columns(_numbers(batch.column_names))
+
+
+def _numbered(schema: StructType) -> StructType:
+    fields = zip(_numbers(schema), schema, strict=True)
+    return StructType([StructField(name, own.dataType, own.nullable, own.metadata) for name, own in fields])
+
+
+def _numbers(columns: Sized) -> list[str]:
+    return [f"c{i}" for i in range(len(columns))]
 
 
 # ---- the columns, looked at by the driver ---------------------------------------------------------------------------
@@ -146,8 +158,6 @@ def _empty(schema: StructType) -> pa.Table:
 
 
 def _arrow_type(kind: DataType) -> pa.DataType:
-    from pyspark.sql.types import ArrayType, CharType, StringType, VarcharType
-
     if isinstance(kind, StringType | CharType | VarcharType):
         return pa.string()
     if isinstance(kind, ArrayType) and _arrow_type(kind.elementType) == pa.string():
@@ -157,22 +167,17 @@ def _arrow_type(kind: DataType) -> pa.DataType:
 
 def _schema(schema: StructType, keep: Sequence[str] | str | None, answers: Any) -> StructType:
     """The columns that are kept as the frame has them, and those of the answers."""
-    from pyspark.sql.pandas.types import from_arrow_type
-    from pyspark.sql.types import StructField, StructType
-
     kept = list(schema) if keep is None else [schema[name] for name in _listed(keep)]
     added = list(pa.schema(answers))[len(kept) :]
     return StructType([*kept, *(StructField(field.name, from_arrow_type(field.type)) for field in added)])
 
 
-def _needed(frame: DataFrame, column: Any, keep: Sequence[str] | str | None) -> DataFrame:
+def _needed(names: Sequence[str], column: Any, keep: Sequence[str] | str | None) -> list[int]:
     """Only the columns that are read or kept: others need not leave Spark."""
     if keep is None:
-        return frame
-    from pyspark.sql.functions import col
-
-    names = dict.fromkeys([*(frame.columns if column is None else _listed(column)), *_listed(keep)])
-    return frame.select([col("`{}`".format(name.replace("`", "``"))) for name in names])
+        return list(range(len(names)))
+    wanted = [*(names if column is None else _listed(column)), *_listed(keep)]
+    return list(dict.fromkeys(names.index(name) for name in wanted))
 
 
 def _listed(names: Sequence[str] | str) -> list[str]:

@@ -5,17 +5,15 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator
 from itertools import tee
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import DataFrame
 
 from trelliswork.errors import InvalidInput, shown
 from trelliswork.evaluation.pairs import paired
 from trelliswork.evaluation.summary import Evaluation, EvaluationCounts
 from trelliswork.spark.shipping import in_partition
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 __all__ = ["evaluate"]
 
