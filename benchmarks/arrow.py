@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import Any
@@ -20,7 +19,7 @@ from typing import Any
 import pyarrow as pa
 
 import trelliswork as tw
-from timing import print_load, print_table
+from timing import alternating, print_load, print_table
 
 
 def main() -> None:
@@ -51,17 +50,6 @@ def main() -> None:
         for name, seconds in best.items()
     ]
     print_table("Tagging tables", ["way", "rows", "tokens", "million tokens/s", "times predict(lists)"], rows)
-
-
-def alternating(ways: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Return the shortest time of each, all of them run in turns."""
-    best = dict.fromkeys(ways, float("inf"))
-    for _ in range(rounds):
-        for name, run in ways.items():
-            began = time.perf_counter()
-            run()
-            best[name] = min(best[name], time.perf_counter() - began)
-    return best
 
 
 def crfsuite_apply(corpus: Any, X: Sequence[list[str]]) -> Callable[[], object]:

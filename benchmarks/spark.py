@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 import trelliswork as tw
-from timing import print_load, print_table
+from timing import alternating, print_load, print_table
 from trelliswork import spark
 
 FILES = 8
@@ -87,11 +87,13 @@ def measure(session: SparkSession, tagger: Any, files: list[str], n_tokens: int,
     ways: dict[str, Callable[[], object]] = {
         "one process": lambda: one_process(tagger, files, 1),
         "one process, two threads": lambda: one_process(tagger, files, 2),
+        "one process, spans": lambda: one_process(tagger, files, 1, "spans"),
         "Spark, nothing": lambda: run(
             frames[8].select("id", "words").mapInArrow(unchanged, "id long, words array<string>")
         ),
         "Spark, spans": lambda: run(spark.tag(tagger, frames[8], "words", keep=["id"], output="spans")),
     }
+    ways["Spark, labels and evaluate"] = lambda: spark.evaluate(spark.tag(tagger, frames[8], "words"))
     for k, frame in tagged.items():
         ways[f"Spark, {k} of 8 partitions"] = lambda frame=frame: run(frame)  # type: ignore[misc]
     with Memory() as memory:
@@ -102,7 +104,7 @@ def measure(session: SparkSession, tagger: Any, files: list[str], n_tokens: int,
         best = alternating(ways, rounds)
     rows = []
     for name, seconds in best.items():
-        share = int(name.split()[1]) / 8 if name[-1] == "s" and "of 8" in name else 1
+        share = int(name.split()[1]) / 8 if "of 8" in name else 1
         rows.append([name, int(n_tokens * share), seconds, n_tokens * share / seconds / 1e6])
     print_table("Tagging in Spark", ["way", "tokens", "seconds", "million tokens/s"], rows)
     engine, whole, alone = best["Spark, nothing"], best["Spark, 8 of 8 partitions"], best["one process"]
@@ -111,9 +113,6 @@ def measure(session: SparkSession, tagger: Any, files: list[str], n_tokens: int,
     print(
         f"seconds for each partition: {half / 4:.3f} of 4, {whole / 8:.3f} of 8, {(whole - half) / 4:.3f} of the last 4"
     )
-    began = time.perf_counter()
-    spark.evaluate(spark.tag(tagger, frames[8], "words"))
-    print(f"tagged and evaluated: {time.perf_counter() - began:.1f} s")
     print(
         f"Python workers: {memory.workers}; at most {memory.rss / 1e6:.0f} MB Rss, {memory.pss / 1e6:.0f} MB Pss each"
     )
@@ -127,11 +126,11 @@ def unchanged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield from batches
 
 
-def one_process(tagger: Any, files: list[str], n_jobs: int) -> int:
+def one_process(tagger: Any, files: list[str], n_jobs: int, output: str = "labels") -> int:
     found = 0
     for file in files:
         batches = pq.ParquetFile(file).iter_batches(10_000, columns=["id", "words"])
-        for batch in tw.arrow.tag_batches(tagger, batches, "words", keep=["id"], n_jobs=n_jobs):
+        for batch in tw.arrow.tag_batches(tagger, batches, "words", output=output, keep=["id"], n_jobs=n_jobs):
             found += pa.record_batch(batch).num_rows
     return found
 
@@ -141,17 +140,6 @@ def compared(tagger: Any, tagged: DataFrame, files: list[str]) -> bool:
     found = tagged.toArrow().sort_by("id")
     own = pa.concat_tables([pa.table(tw.arrow.tag(tagger, pq.read_table(f), "words", keep=["id"])) for f in files])
     return bool(found["id"].equals(own["id"])) and found["labels"].to_pylist() == own["labels"].to_pylist()
-
-
-def alternating(ways: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Return the shortest time of each, all of them run in turns."""
-    best = dict.fromkeys(ways, float("inf"))
-    for _ in range(rounds):
-        for name, way in ways.items():
-            began = time.perf_counter()
-            way()
-            best[name] = min(best[name], time.perf_counter() - began)
-    return best
 
 
 class Memory:

@@ -21,6 +21,17 @@ def best_seconds(question: Callable[[], object], budget: float = 1.0, most: int 
     return fastest
 
 
+def alternating(ways: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
+    """Return the shortest time of each, all of them run in turns."""
+    best = dict.fromkeys(ways, float("inf"))
+    for _ in range(rounds):
+        for name, run in ways.items():
+            began = time.perf_counter()
+            run()
+            best[name] = min(best[name], time.perf_counter() - began)
+    return best
+
+
 def print_table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print rows under their heads, aligned; numbers to three digits."""
     cells = [[_text(cell) for cell in row] for row in rows]

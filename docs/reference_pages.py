@@ -26,6 +26,7 @@ PAGES = {
     "evaluation": ("Evaluation", "How good an answer is, and how sure one can be.", "trelliswork.evaluation", ("",)),
     "plots": ("Pictures", "Drawings of arrays, trees and graphs.", "trelliswork.plots", ("",)),
     "arrow": ("Tables", "Labels for the rows of Arrow tables and data frames.", "trelliswork.arrow", ("",)),
+    "spark": ("Spark", "Labels, trees and scores of data frames.", "trelliswork.spark", ("",)),
     "serving": ("Serving", "A model behind HTTP.", "trelliswork.serving", ("",)),
 }
 HEAD = """# {}
