@@ -121,7 +121,7 @@ $(VENV)/.extras: $(VENV)/.built
 	touch $@
 
 $(VENV)/.spark: $(VENV)/.built
-	$(PIP) install "pyspark>=4.0" "pyarrow>=18" "pandas>=2.2" polars duckdb ray "dask[dataframe,distributed]"
+	$(PIP) install "pyspark[connect]>=4.0" "pyarrow>=18" "pandas>=2.2" joblibspark polars duckdb ray "dask[dataframe,distributed]"
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.built

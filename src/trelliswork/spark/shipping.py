@@ -58,6 +58,7 @@ def ship(model: Any, session: Any) -> Shipped:
     model : estimator
         One that was trained.
     session : pyspark.sql.SparkSession
+        Of a cluster, or of Spark Connect.
     """
     from pyspark import cloudpickle
 
@@ -68,18 +69,30 @@ def ship(model: Any, session: Any) -> Shipped:
     if described is not None:
         digest.update(cloudpickle.dumps(described))
     name = f"trelliswork-{digest.hexdigest()[:32]}.tw"
-    context = session.sparkContext
-    if (context.applicationId, name) not in _sent:
+    if (_id(session), name) not in _sent:
         path = os.path.join(_folder().name, name)
         if not os.path.exists(path):
             with replacing(path) as copy:
                 copy.write(data)
-        context.addFile(path)
-        _sent.add((context.applicationId, name))
+        if _is_remote(session):
+            session.addArtifacts(path, file=True)
+        else:
+            session.sparkContext.addFile(path)
+        _sent.add((_id(session), name))
     return Shipped(name, described)
 
 
-_sent: set[tuple[str, str]] = set()  # applications, and what they have
+_sent: set[tuple[str, str]] = set()  # applications, or sessions of Spark Connect, and what they have
+
+
+def _id(session: Any) -> str:
+    found: str = session.session_id if _is_remote(session) else session.sparkContext.applicationId
+    return found
+
+
+def _is_remote(session: Any) -> bool:
+    """Whether this is Spark Connect, which has no context."""
+    return type(session).__module__.startswith("pyspark.sql.connect")
 
 
 @cache

@@ -1,5 +1,9 @@
 """Grids of scikit-learn by the back ends that joblib has: the same scores for all, and estimators as they are."""
 
+import os
+import shutil
+import sys
+
 import joblib
 import pytest
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -58,3 +62,20 @@ def test_ray(corpus, expected):
             assert scores(corpus, n_jobs=2) == expected
     finally:
         ray.shutdown()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_spark(corpus, expected, monkeypatch):
+    joblibspark = pytest.importorskip("joblibspark", reason="joblibspark is not installed")
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("Spark needs Java 17, which is not installed")
+    from pyspark.sql import SparkSession
+
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    joblibspark.register_spark()
+    try:
+        with joblib.parallel_config(backend="spark"):
+            assert scores(corpus, n_jobs=2) == expected
+    finally:
+        session.stop()
