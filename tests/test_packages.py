@@ -29,6 +29,7 @@ ORDER = (
     "compat",
     "serving",
     "cli",
+    "distributed",
 )
 
 
