@@ -30,6 +30,7 @@ ORDER = (
     "compat",
     "serving",
     "cli",
+    "distributed",
 )
 
 

@@ -80,6 +80,7 @@ void bind_linear(nb::module_& m);        // structures of parts, and the oracle 
 void bind_factor_graph(nb::module_& m);  // one factor graph, and searches of it
 void bind_one_of(nb::module_& m);        // single labels and listed outputs as oracles
 void bind_user(nb::module_& m);          // structures written in Python
+void bind_summed(nb::module_& m);        // sums that are added up elsewhere
 void bind_arcs(nb::module_& m);          // attributes of arcs made when they are asked for: parsers
 void bind_part_models(nb::module_& m);   // models of any structure, from examples to answers
 void bind_score_tables(nb::module_& m);  // losses of batches of trees in padded tables

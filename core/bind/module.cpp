@@ -24,6 +24,7 @@ NB_MODULE(_core, m) {
     tw::bind::bind_primal(m);
     tw::bind::bind_batch(m);
     tw::bind::bind_user(m);
+    tw::bind::bind_summed(m);
     tw::bind::bind_part_models(m);
     tw::bind::bind_score_tables(m);
     tw::bind::bind_arcs(m);

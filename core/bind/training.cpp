@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "../chain/oracle.hpp"
+#include "../chain/vocabulary.hpp"
 #include "arrays.hpp"
 #include "item_reader.hpp"
 #include "tensor_arrays.hpp"
@@ -102,6 +103,34 @@ void add(Examples& examples, const Source& source, const Labels& codes, const st
             "sequence_weight must have one entry per sequence");
     const Unlocked unlocked;
     examples.add(source, gold, n_jobs);
+}
+
+nb::dict vocabulary(const Examples& examples, const std::string& channel, const Labels& order, std::size_t n_labels,
+                    bool seen) {
+    require(channel == kTokenChannel || channel == kPairChannel, "channel must be 'token' or 'pair'");
+    chain::Vocabulary found;
+    {
+        const Unlocked unlocked;
+        found = chain::vocabulary(examples, channel, as_span(order), n_labels, seen);
+    }
+    nb::dict out;
+    put<std::uint64_t>(out, "keys", found.keys);
+    put<std::uint32_t>(out, "counts", found.counts);
+    put<std::uint32_t>(out, "classes", found.classes);
+    put<std::uint32_t>(out, "starts", found.starts);
+    put<std::uint32_t>(out, "codes", found.codes);
+    put<std::uint8_t>(out, "names.text", found.names.text);
+    put<std::uint32_t>(out, "names.ends", found.names.ends);
+    return out;
+}
+
+auto seen_transitions(const Examples& examples, const Labels& order, std::size_t n_labels) {
+    std::vector<std::uint32_t> found;
+    {
+        const Unlocked unlocked;
+        found = chain::seen_transitions(examples, as_span(order), n_labels);
+    }
+    return to_numpy(found, {found.size()});
 }
 
 chain::Combinations combinations_named(const std::string& name) {
@@ -315,6 +344,11 @@ void bind_training(nb::module_& m) {
         .def_prop_ro("n_attributes",
                      [](Examples& examples) { return examples.n_attributes(examples.made(kTokenChannel)); })
         .def_prop_ro("memory_bytes", &Examples::memory_bytes)
+        .def("vocabulary", vocabulary, nb::arg("channel"), nb::arg("order"), nb::arg("n_labels"), nb::arg("seen"),
+             "Keys, counts and names of the attributes, in classes of those that always occur together, and the codes "
+             "that each was `seen` with.")
+        .def("seen_transitions", seen_transitions, nb::arg("order"), nb::arg("n_labels"),
+             "previous * n_labels + current of neighbouring labels that were seen.")
         .def("checksum", &Examples::checksum, nb::call_guard<Unlocked>(),
              "64 bits that change when sequences, attributes, labels or weights do.");
     nb::class_<DevSet>(m, "DevSet", "Sequences that are tagged while training goes on.")

@@ -14,6 +14,7 @@ _HOMES = {
         "ConvergenceWarning",
         "InvalidInput",
         "InvalidModel",
+        "LostProcess",
         "TrellisworkError",
         "UncalibratedScores",
         "UnknownAttributes",

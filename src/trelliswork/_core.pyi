@@ -646,6 +646,14 @@ class Examples(SiteExamples):
     @property
     def memory_bytes(self) -> int: ...
 
+    def vocabulary(self, channel: str, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_labels: int, seen: bool) -> dict:
+        """
+        Keys, counts and names of the attributes, in classes of those that always occur together, and the codes that each was `seen` with.
+        """
+
+    def seen_transitions(self, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_labels: int) -> NDArray[numpy.uint32]:
+        """previous * n_labels + current of neighbouring labels that were seen."""
+
     def checksum(self) -> int:
         """64 bits that change when sequences, attributes, labels or weights do."""
 
@@ -926,6 +934,11 @@ class AskedOracle(Oracle):
     """Examples about which a Python object is asked."""
 
     def __init__(self, asked: object, n_features: int, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], kbest: bool, expectations: bool, parts: bool) -> None: ...
+
+class SummedOracle(Oracle):
+    """Examples whose sums a Python object has added up."""
+
+    def __init__(self, asked: object, n_examples: int, l1_factors: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
 class PartExamples:
     """Channels whose units are the attributes of examples."""

@@ -4,6 +4,7 @@ __all__ = [
     "ConvergenceWarning",
     "InvalidInput",
     "InvalidModel",
+    "LostProcess",
     "TrellisworkError",
     "UncalibratedScores",
     "UnknownAttributes",
@@ -31,6 +32,10 @@ class Unsatisfiable(InvalidInput):
 
 class InvalidModel(InvalidInput):
     """A model file is damaged, of another kind, or from a later release; the message says which."""
+
+
+class LostProcess(TrellisworkError, ConnectionError):
+    """Another process of a training on several machines has ended or cannot be reached."""
 
 
 class ConvergenceWarning(UserWarning):

@@ -28,7 +28,7 @@ from trelliswork.learners.training import FloatArray, Iteration, OnIteration, Tr
 from trelliswork.questions import require_answers
 from trelliswork.structures.checks import MOST_JOBS
 
-__all__ = ["CRF"]
+__all__ = ["CRF", "Plan", "plan_of"]
 
 _SOLVERS = ("auto", "lbfgs", "owlqn", "sgd", "sgd-lbfgs", "sgd-owlqn")
 _QUASI_NEWTON = ("auto", "lbfgs", "owlqn", "sgd-lbfgs", "sgd-owlqn")
@@ -244,7 +244,7 @@ class CRF(Parameters):
 
 
 @dataclass(frozen=True)
-class _Plan:
+class Plan:
     """Which phases a run has."""
 
     epochs: int  # stochastic passes first; 0 for none, -1 for nothing else
@@ -260,7 +260,7 @@ class _Run:
         self.past_iterations, self.past_passes = 0, 0.0  # of the phases before this one
 
     def begin(self, weights: FloatArray | None) -> None:
-        self.plan = _plan(self.learner, self.oracle, warm=weights is not None)
+        self.plan = plan_of(self.learner, self.oracle, warm=weights is not None)
         start = checked_weights(weights, self.oracle)
         self.solver = self._stochastic(start) if self.plan.epochs else self._second(start)
 
@@ -273,7 +273,7 @@ class _Run:
             )
         in_second, iterations, passes, epochs, scaled = (float(x) for x in run)
         self.past_iterations, self.past_passes = int(iterations), passes
-        self.plan = _Plan(int(epochs), bool(scaled))
+        self.plan = Plan(int(epochs), bool(scaled))
         zeros = np.zeros(self.oracle.n_weights)
         self.solver = self._second(zeros) if in_second else self._stochastic(zeros)
         try:
@@ -397,11 +397,12 @@ class _Run:
         return f"max_iter={self.learner.max_iter} was reached; raise it, or raise tol={self.learner.tol:g}"
 
 
-def _plan(learner: CRF, oracle: _core.Oracle, warm: bool) -> _Plan:
+def plan_of(learner: CRF, oracle: _core.Oracle, warm: bool) -> Plan:
+    """Return the phases of a run; ``warm`` is whether it starts from given weights."""
     two, epochs = learner.solver.startswith("sgd-"), learner._value("sgd_epochs")
     if learner.solver == "auto":
         two = not warm and oracle.n_examples >= _WORTH_SGD and learner.l2 >= learner.l1 and not oracle.nonnegative.size
-        return _Plan(epochs=epochs if two else 0, scaled=warm or (two and epochs > 0))
+        return Plan(epochs=epochs if two else 0, scaled=warm or (two and epochs > 0))
     if learner.solver == "sgd":
-        return _Plan(epochs=-1, scaled=False)
-    return _Plan(epochs=epochs if two else 0, scaled=two)
+        return Plan(epochs=-1, scaled=False)
+    return Plan(epochs=epochs if two else 0, scaled=two)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Iterable, Sized
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from trelliswork.training.weighting import Weighting
 if TYPE_CHECKING:
     from trelliswork.estimators.sequence_labeler import SequenceLabeler
 
-__all__ = ["SequenceExamples"]
+__all__ = ["SequenceExamples", "labelling_score"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -47,6 +47,8 @@ class SequenceExamples(Examples):
         The model to start from.
     keep_all : bool
         Whether attributes that only the earlier model has stay in the new one.
+    labels : iterable of str
+        Labels that there are besides those of ``gold``.
     """
 
     def __init__(
@@ -59,12 +61,13 @@ class SequenceExamples(Examples):
         token_weight: Any = None,
         earlier: TrainedModel | None = None,
         keep_all: bool = False,
+        labels: Iterable[str] = (),
     ) -> None:
         super().__init__(labeler, inputs)
-        self._gold, self._keep_all = gold, keep_all
+        self._gold, self._keep_all, self._min_count = gold, keep_all, labeler.min_count
         self._weighting = Weighting(sample_weight, token_weight, labeler.class_weight)
         self._weighting.require_meaning(self.learner)
-        self.classes = sorted({*gold.names, *(earlier.labels if earlier is not None else ())})
+        self.classes = sorted({*gold.names, *labels, *(earlier.labels if earlier is not None else ())})
         if not self.classes:
             raise InvalidInput("y has no labels to learn from: pass at least one labelled token.")
         self._names = self._hash_bits == 0 and inputs.named
@@ -102,15 +105,7 @@ class SequenceExamples(Examples):
         return TrainedModel(tensors, settings | described_chain(tensors, len(self.classes)))
 
     def _dev_score(self, X_dev: Any, y_dev: Any) -> DevScore:
-        n_jobs = checks.as_jobs(self._estimator.n_jobs)
-        gold = encoded(y_dev, "y_dev", self.classes)
-        sources = list(self.inputs.sources(X_dev, "X_dev"))
-        lengths = np.concatenate([np.zeros(0, dtype=np.int64), *(source.lengths() for source in sources)])
-        gold = paired(gold, lengths, "X_dev")
-        warn_of_unseen(gold.names[len(self.classes) :])
-        guess, sets = self._dev_guess(sources, n_jobs)
-        measure = scoring_of(self._estimator.scoring, gold, gold.names)
-        return DevScore(lambda weights: measure(gold, guess(weights), gold.names), checksum_of_dev(gold, sets))
+        return labelling_score(self._estimator, self.classes, self.inputs, X_dev, y_dev, self._dev_guess)
 
     def _dev_guess(self, sources: list[_core.Source], n_jobs: int) -> tuple[Callable[[FloatArray], Any], list[Any]]:
         """Return how weights label development data, and these as things that have a checksum."""
@@ -161,7 +156,7 @@ class SequenceExamples(Examples):
                 examples,
                 len(self.classes),
                 order,
-                labeler.min_count,
+                self._min_count,
                 combinations,
                 True if templates is None else templates.transitions,
                 allowed_transitions,
@@ -185,3 +180,32 @@ class SequenceExamples(Examples):
                 "or a learner that does: CRF(margin=1.0), PassiveAggressive and most others."
             )
         return super()._combinations()
+
+
+def labelling_score(
+    labeler: SequenceLabeler,
+    classes: list[str],
+    inputs: Inputs,
+    X_dev: Any,
+    y_dev: Any,
+    dev_guess: Callable[[list[_core.Source], int], tuple[Callable[[FloatArray], Any], list[Any]]],
+) -> DevScore:
+    """Return how weights score on labelled sequences.
+
+    Parameters
+    ----------
+    labeler, classes, inputs
+        Whose parameters are used, the labels, and what is seen of a token.
+    X_dev, y_dev
+        The sequences and their labels.
+    dev_guess : callable
+        From the sequences and a number of threads to what labels them by weights, and to things with a checksum.
+    """
+    gold = encoded(y_dev, "y_dev", classes)
+    sources = list(inputs.sources(X_dev, "X_dev"))
+    lengths = np.concatenate([np.zeros(0, dtype=np.int64), *(source.lengths() for source in sources)])
+    gold = paired(gold, lengths, "X_dev")
+    warn_of_unseen(gold.names[len(classes) :])
+    guess, sets = dev_guess(sources, checks.as_jobs(labeler.n_jobs))
+    measure = scoring_of(labeler.scoring, gold, gold.names)
+    return DevScore(lambda weights: measure(gold, guess(weights), gold.names), checksum_of_dev(gold, sets))

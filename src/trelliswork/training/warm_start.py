@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from trelliswork import _core, models
 
-__all__ = ["merged", "relabelled"]
+__all__ = ["merged", "narrowed", "relabelled"]
 
 Tensors = dict[str, Any]
 Keys = npt.NDArray[np.uint64]
@@ -31,10 +31,10 @@ def relabelled(tensors: Mapping[str, Any], old: Sequence[str], new: Sequence[str
     moves = np.zeros((K, K), dtype=np.float32)
     moves[np.ix_(order, order)] = out["channel.transitions.weights"].reshape(len(old), len(old))
     out["channel.transitions.weights"] = moves.ravel()
-    out["channel.token.codes"] = _narrowed(order[out["channel.token.codes"]], K)
+    out["channel.token.codes"] = narrowed(order[out["channel.token.codes"]], K)
     if "channel.pair.codes" in out:
         before, after = np.divmod(out["channel.pair.codes"].astype(np.int64), len(old))
-        out["channel.pair.codes"] = _narrowed(order[before] * K + order[after], K * K, least=2)
+        out["channel.pair.codes"] = narrowed(order[before] * K + order[after], K * K, least=2)
     return {name: part for name, part in out.items() if not name.startswith("allowed.")}
 
 
@@ -109,7 +109,8 @@ def _merged_buckets(old: Tensors, new: Tensors, prefix: str) -> Tensors:
     return out
 
 
-def _narrowed(codes: Ints, n_codes: int, least: int = 1) -> npt.NDArray[Any]:
+def narrowed(codes: Ints, n_codes: int, least: int = 1) -> npt.NDArray[Any]:
+    """Return codes in as few bytes as ``n_codes`` of them need, ``least`` at least."""
     if n_codes <= 1 << 8 and least == 1:
         return codes.astype(np.uint8)
     return codes.astype(np.uint16 if n_codes <= 1 << 16 else np.uint32)
