@@ -19,7 +19,7 @@ from trelliswork import learners
 from trelliswork.errors import InvalidInput
 from trelliswork.spacy.targets import Entities, Tags
 
-PAGE = Path(__file__).parents[2] / "docs" / "spacy.md"
+PAGE = Path(__file__).parents[3] / "docs" / "spacy.md"
 
 
 @pytest.fixture
