@@ -4,6 +4,7 @@ __all__ = [
     "ConvergenceWarning",
     "InvalidInput",
     "InvalidModel",
+    "ScratchError",
     "TrellisworkError",
     "UncalibratedScores",
     "UnknownAttributes",
@@ -31,6 +32,10 @@ class Unsatisfiable(InvalidInput):
 
 class InvalidModel(InvalidInput):
     """A model file is damaged, of another kind, or from a later release; the message says which."""
+
+
+class ScratchError(TrellisworkError, OSError):
+    """The files of a training that is larger than memory could not be written; the message says where, and why."""
 
 
 class ConvergenceWarning(UserWarning):
