@@ -293,15 +293,22 @@ std::vector<Output> BestLabellings::kbest(const ScaledWeights& weights, std::siz
     Scratch& space = *borrowed;
     const std::size_t length = set_.length(s);
     put_scores(space, weights, s, nu);
-    const double of_gold = set_.partly_labelled() ? std::nan("") : gold_score(space, s);
+    const std::span<const std::uint16_t> gold = set_.partly_labelled()
+                                                    ? std::span<const std::uint16_t>()
+                                                    : std::span(set_.gold).subspan(set_.starts[s], length);
     std::vector<Output> out;
+    double of_gold = std::nan("");  // until it is needed
     const auto take = [&](const std::int32_t* labels, double total) {
         out.push_back(found(s, labels, total + space.lowered, nu));
-        out.back().margin = of_gold - out.back().score;
+        if (set_.partly_labelled()) return;
+        const bool is_gold = out.back().cost == 0.0 && std::equal(gold.begin(), gold.end(), labels);
+        if (!is_gold && std::isnan(of_gold)) of_gold = gold_score(space, s);
+        out.back().margin = is_gold ? 0.0 : of_gold - out.back().score;
     };
     const Sequence sequence{space.unary.data(), length};
     const Potentials potentials{K_, space.moves.data(), set_.has_pair_attributes(), start_.data(), end_.data()};
-    space.best.search(potentials, sequence, k, std::exchange(space.same, !set_.has_pair_attributes()));
+    space.best.search(potentials, sequence, k, std::exchange(space.same, !set_.has_pair_attributes()), gold);
+    out.reserve(space.best.size());
     if (space.best.size() == 0 && k > 0)
         throw std::invalid_argument("the constraints forbid every labelling of a sequence");
     for (std::size_t i = 0; i < space.best.size(); ++i) take(space.best.labels(i), space.best.score(i));
@@ -378,9 +385,10 @@ void BestLabellings::put_difference(std::size_t s, const Label* gold, std::span<
     const auto add = [&](std::uint32_t w, double x, double count = 1.0) {
         if (w != kNoWeight) sum_.add(w, x, count);
     };
-    const Sites here = sites(s);
     std::size_t n_wrong = 0;
     for (std::size_t t = 0; t < set_.length(s); ++t) n_wrong += labels[t] != gold[t];
+    if (n_wrong == 0) return sum_.end(out);
+    const Sites here = sites(s);
     for (std::size_t t = 0; t < set_.length(s); ++t) {
         const std::size_t token = set_.starts[s] + t;
         const std::uint32_t label = labels[t];
@@ -435,8 +443,7 @@ double BestLabellings::margin_of(const Real* v, std::size_t s, std::span<const s
                 sum += x * (value(begin + gold[t]) - value(begin + labels[t]));
             };
             here.each_row(token, row);
-            here.each_part(token, [&](const PartRow& part, double x) {
-                x *= units_.factor(part.factor);
+            here.each_part(token, [&](const linear::ListedUnits::Part& part, double x) {
                 sum += x * (value(units_.weight_of(part, gold[t])) - value(units_.weight_of(part, labels[t])));
             });
             here.each_rare(token, [&](const RareUnit& rare, double x) {
@@ -518,9 +525,8 @@ void BestLabellings::difference_of_marginals(std::size_t example, std::span<cons
                 if (const double p = rest(units_.code(w)); p != 0.0) sum_.add(w, x * p, count);
         };
         here.each_row(token, [&](std::uint32_t begin, double x) { some(begin, K_, x, 1.0); });
-        here.each_part(token, [&](const PartRow& part, double x) {
-            some(part.begin, static_cast<std::size_t>(std::popcount(part.labels)), units_.step(part.factor) * x,
-                 units_.count(part.factor));
+        here.each_part(token, [&](const linear::ListedUnits::Part& part, double x) {
+            some(part.begin, static_cast<std::size_t>(std::popcount(part.codes)), x, 1.0);
         });
         here.each_rare(token, [&](const RareUnit& rare, double x) {
             const double step = units_.step(rare.factor) * x, count = units_.count(rare.factor);

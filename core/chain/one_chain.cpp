@@ -31,7 +31,8 @@ PackedTransitions& PackedOnce::operator()(const Potentials& p, std::size_t padde
     return packed_;
 }
 
-void BestOfChain::search(const Potentials& potentials, const Sequence& sequence, std::size_t k, bool same) {
+void BestOfChain::search(const Potentials& potentials, const Sequence& sequence, std::size_t k, bool same,
+                         std::span<const std::uint16_t> guess) {
     padded_ = padded_size(potentials.n_labels);
     length_ = sequence.length;
     scores_.clear();
@@ -44,6 +45,8 @@ void BestOfChain::search(const Potentials& potentials, const Sequence& sequence,
         labels_.assign(found.labels.get(), found.labels.get() + scores_.size() * length_);
         return;
     }
+    labels_.resize(length_);
+    std::ranges::copy(guess, labels_.begin());
     const double best = viterbi(potentials, sequence, k > 1);
     if (best == kLogZero) return;
     scores_.push_back(best);
@@ -54,7 +57,6 @@ void BestOfChain::search(const Potentials& potentials, const Sequence& sequence,
 
 double BestOfChain::viterbi(const Potentials& potentials, const Sequence& sequence, bool all_scores) {
     transitions_ = &packed_(potentials, padded_, kernels().pack_max);
-    labels_.resize(length_);
     if (rows_.size() < (length_ + 1) * padded_) rows_.resize((length_ + 1) * padded_);
     const Rows rows{rows_.data(), kKeepAll};
     std::int32_t* labels = labels_.data();

@@ -31,8 +31,10 @@ private:
 class BestOfChain {
 public:
     // Finds the k best labellings of a sequence of at least one position, fewer where fewer exist. Equal scores: as
-    // k-best Viterbi orders them. `same`: transitions are as in the last call.
-    void search(const Potentials& potentials, const Sequence& sequence, std::size_t k, bool same);
+    // k-best Viterbi orders them. `same`: transitions are as in the last call. `guess`: what may be the best labelling,
+    // which is then found sooner; or nothing.
+    void search(const Potentials& potentials, const Sequence& sequence, std::size_t k, bool same,
+                std::span<const std::uint16_t> guess = {});
 
     std::size_t size() const { return few_found_ ? few_.size() : scores_.size(); }
     double score(std::size_t i) const { return few_found_ ? few_.score(i) : scores_[i]; }

@@ -111,20 +111,31 @@ std::size_t ChainOracle::n_parameters() const {
 }
 
 ChainOracle::Extent ChainOracle::extent(std::span<const double> weights) const {
+    const std::uint32_t* starts = set_->unit_weights.starts.data();
     std::size_t n_active = 0;
     double squares = 0.0;
-    for (std::size_t u = 0; u < set_->units.size(); ++u) {
-        const std::size_t members = set_->units.n_members[u];
-        const double each = static_cast<double>(members) * set_->share(u) * set_->share(u);
-        for (std::size_t w = set_->unit_weights.starts[u]; w < set_->unit_weights.starts[u + 1]; ++w) {
-            n_active += weights[w] != 0.0 ? members : 0;
-            squares += each * weights[w] * weights[w];
+    const auto add = [&](std::size_t begin, std::size_t end, std::size_t members, double each) {
+        std::size_t active = 0;
+        double even = 0.0, odd = 0.0;  // in turn, so that neither waits for the other
+        std::size_t w = begin;
+        for (; w + 1 < end; w += 2) {
+            active += static_cast<std::size_t>(weights[w] != 0.0) + (weights[w + 1] != 0.0);
+            even += weights[w] * weights[w];
+            odd += weights[w + 1] * weights[w + 1];
         }
+        if (w < end) {
+            active += weights[w] != 0.0;
+            even += weights[w] * weights[w];
+        }
+        n_active += members * active;
+        squares += each * (even + odd);
+    };
+    for (std::size_t u = 0; u < set_->units.size();) {  // neighbours with as many members are taken together
+        const std::size_t first = u, members = set_->units.n_members[u];
+        while (u < set_->units.size() && set_->units.n_members[u] == members) ++u;
+        add(starts[first], starts[u], members, static_cast<double>(members) * set_->share(first) * set_->share(first));
     }
-    for (std::size_t w = set_->n_unit_weights(); w < set_->n_weights(); ++w) {
-        n_active += weights[w] != 0.0;
-        squares += weights[w] * weights[w];
-    }
+    add(set_->n_unit_weights(), set_->n_weights(), 1, 1.0);
     return {n_active, std::sqrt(squares)};
 }
 

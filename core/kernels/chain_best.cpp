@@ -177,6 +177,23 @@ TW_INLINE void advance_two(const double* const* from, const double* const* moves
     }
 }
 
+// What was found. Where it was guessed, the processor goes on with the guess, which it has had all along, while it
+// still looks whether that was right: a branch, and no dependency. Compilers must not see that both are the same.
+TW_INLINE size_t as_guessed(size_t found, std::int32_t guess) {
+#if defined(__GNUC__) || defined(__clang__)
+    size_t next = (size_t)guess;
+    __asm__("" : "+r"(next));
+    if (__builtin_expect(found != (size_t)guess, 0)) {
+        next = found;
+        __asm__ volatile("" : "+r"(next));
+    }
+    return next;
+#else
+    (void)guess;
+    return found;
+#endif
+}
+
 double max_meet(const Potentials& p, const PackedTransitions& moves, size_t padded, const Sequence& s, double* scores,
                 std::int32_t* labels) {
     const size_t K = p.n_labels, middle = s.length / 2;
@@ -223,11 +240,13 @@ double max_meet(const Potentials& p, const PackedTransitions& moves, size_t padd
     labels[middle] = (std::int32_t)right;
     const auto before = [&](size_t t) TW_INLINE_LAMBDA {
         left = max_origin(row(t - 1), moves.backward + left * padded, s.unary[t * K + left], row(t)[left], padded);
+        left = as_guessed(left, labels[t - 1]);
         labels[t - 1] = (std::int32_t)left;
     };
     const auto behind = [&](size_t t) TW_INLINE_LAMBDA {
         right = only_max_origin(row(t + 1), moves.forward + right * padded, s.unary[t * K + right], row(t)[right],
                                 padded, tied);
+        right = as_guessed(right, labels[t + 1]);
         labels[t + 1] = (std::int32_t)right;
     };
     for (size_t i = 0; i + 1 < middle; ++i) {

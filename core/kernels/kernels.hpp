@@ -104,9 +104,8 @@ struct UnitWeights {
 // that lack some labels, parts[part_starts[t]] .. parts[part_starts[t + 1] - 1], and all other units of token t are
 // rare[rare_starts[t]] .. rare[rare_starts[t + 1] - 1].
 struct PartRow {
-    std::uint64_t labels;  // a bit for each that has a weight: they follow each other from `begin`
     std::uint32_t begin;
-    std::uint16_t factor;  // which of `factors`
+    std::uint32_t labels;  // a bit for each that has a weight, of the first 32: they follow each other from `begin`
 };
 struct RareUnit {
     std::uint32_t unit, token;
@@ -119,12 +118,13 @@ struct RareUnit {
 };
 struct TokenUnits {
     const std::uint32_t *row_starts, *rows;
-    std::uint32_t last_row;     // the greatest of rows
+    std::uint32_t last;         // the greatest of rows and of where parts begin
     const double* row_factors;  // or null: all ones
     const std::uint32_t *far_starts, *far;
     const std::uint32_t* part_starts;
     const PartRow* parts;
-    const double* part_values;  // or null: all ones
+    const std::uint32_t* part_labels_above;  // the bits of the 32 labels after those; or null: none
+    const double* part_values;               // or null: all ones
     const std::uint32_t* rare_starts;
     const RareUnit* rare;
     const double* rare_values;  // or null: all ones
@@ -167,9 +167,9 @@ struct ChainBestLoops {  // chain_best.cpp
     void (*pack_max)(const Potentials&, std::size_t step, std::size_t padded, PackedTransitions&);
 
     // The best labels of a sequence of at least two positions and their score, -inf when every path is forbidden: from
-    // both ends at once, so that neither recursion waits for the other. `scores` has room for length + 1 rows.
-    // Transitions must be the same at all positions. The first label is kTied where other labels may be as good, so
-    // that max_forward must say which of them come first.
+    // both ends at once, so that neither recursion waits for the other. `scores` has room for length + 1 rows, `labels`
+    // holds a guess, whatever it is: what was guessed is read off sooner. Transitions are the same at all positions.
+    // The first label is kTied where others may be as good: max_forward must say which of them come first.
     double (*max_meet)(const Potentials&, const PackedTransitions&, std::size_t padded, const Sequence&, double* scores,
                        std::int32_t* labels);
 
@@ -194,6 +194,9 @@ struct ChainBestLoops {  // chain_best.cpp
 };
 
 struct UnitScoreLoops {  // unit_scores.cpp
+    // Parts are added so many at a time: those of a token are filled up with parts of no label. Where it is more than
+    // one, a part costs no more than a row does, nor than a rare unit of one label.
+    std::size_t parts_together;
     // Scores of labels, [end - begin][n_labels], from the units of tokens begin .. end - 1; `out` has room for a vector
     // more than that.
     void (*gather)(const UnitWeights<double>&, const TokenUnits&, std::size_t begin, std::size_t end,

@@ -161,6 +161,22 @@ TW_INLINE FloatPack load_expanded(const float* p, std::uint64_t bits) {
 #endif
 }
 
+// The same where a whole pack can be read.
+TW_INLINE Pack load_all_expanded(const double* p, std::uint64_t bits) {
+#if defined(__AVX512F__)
+    return (Pack)_mm512_maskz_expand_pd((__mmask8)bits, _mm512_loadu_pd(p));
+#else
+    return load_expanded(p, bits);
+#endif
+}
+TW_INLINE FloatPack load_all_expanded(const float* p, std::uint64_t bits) {
+#if defined(__AVX512F__)
+    return (FloatPack)_mm512_maskz_expand_ps((__mmask16)bits, _mm512_loadu_ps(p));
+#else
+    return load_expanded(p, bits);
+#endif
+}
+
 // Numbers of single precision as a pack of doubles.
 TW_INLINE Pack load_wide(const float* p) {
 #if defined(__AVX512F__)

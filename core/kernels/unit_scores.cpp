@@ -21,32 +21,54 @@ TW_INLINE void store_half_doubles(double* to, FloatPack v) {
     store(to, load_wide(lane));
 }
 
-template <class Real>
-TW_INLINE double part_value(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t i) {
-    const double factor = w.factors[tokens.parts[i].factor];
-    return tokens.part_values ? factor * tokens.part_values[i] : factor;
+// Parts are added so many at a time where a vector is expanded by one instruction: how often a loop runs is then seldom
+// mispredicted.
+#if defined(__AVX512F__)
+constexpr size_t kTogether = 4;
+#else
+constexpr size_t kTogether = 1;
+#endif
+
+// The labels of a part, of which there are at most so many.
+template <size_t kLabels>
+TW_INLINE std::uint64_t labels_of(const TokenUnits& tokens, size_t i) {
+    const std::uint64_t low = tokens.parts[i].labels;
+    if constexpr (kLabels > 32)
+        return tokens.part_labels_above ? low | (std::uint64_t)tokens.part_labels_above[i] << 32 : low;
+    else
+        return low;
 }
 
-// The sums of B vectors of labels, the last of them perhaps half a one, stay in registers while the rows of a token are
-// added, in the precision of the weights.
-template <class Real, size_t B, bool kHalf, class Add>
-TW_INLINE void each_sum(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t begin, size_t end, size_t K,
-                        double* out, Add add) {
+// Adds a part to the sums: add(sum, place, bits of labels).
+template <class Real, size_t B, class Add>
+TW_INLINE void add_part(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t i, typename Lanes<Real>::V* sum,
+                        Add add) {
+    const std::uint64_t labels = labels_of<B * Lanes<Real>::width>(tokens, i);
+    const Real* from = w.weights + tokens.parts[i].begin;
+    unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+        constexpr size_t shift = b.value * Lanes<Real>::width;
+        const size_t before = (size_t)__builtin_popcountll(labels & ((std::uint64_t{1} << shift) - 1));
+        sum[b.value] = add(sum[b.value], from + before, labels >> shift);
+    });
+}
+
+// The sums of B vectors of labels, the last of them perhaps half a one, stay in registers while the rows and parts of a
+// token are added, in the precision of the weights: parts to two sums in turn, so that neither waits for the other.
+template <class Real, size_t B, bool kHalf, class Row, class Part>
+TW_INLINE void each_sum(const TokenUnits& tokens, size_t begin, size_t end, size_t K, double* out, Row add_row,
+                        Part add_part) {
     using L = Lanes<Real>;
+    constexpr size_t kSums = kTogether > 1 && B == 1 ? 2 : 1;
     for (size_t t = begin; t < end; ++t, out += K) {
-        typename L::V sum[B];
-        unrolled<B>([&](auto b) TW_INLINE_LAMBDA { sum[b.value] = L::fill(0); });
-        for (size_t i = tokens.row_starts[t]; i < tokens.row_starts[t + 1]; ++i) add(sum, i);
-        for (size_t i = tokens.part_starts[t]; i < tokens.part_starts[t + 1]; ++i) {
-            const std::uint64_t labels = tokens.parts[i].labels;
-            const auto x = L::fill((Real)part_value(w, tokens, i));
-            const Real* from = w.weights + tokens.parts[i].begin;
-            unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
-                constexpr size_t shift = b.value * L::width;
-                const size_t before = (size_t)__builtin_popcountll(labels & ((std::uint64_t{1} << shift) - 1));
-                sum[b.value] = sum[b.value] + x * load_expanded(from + before, labels >> shift);
-            });
-        }
+        typename L::V sums[kSums][B];
+        unrolled<kSums>([&](auto s) TW_INLINE_LAMBDA {
+            unrolled<B>([&](auto b) TW_INLINE_LAMBDA { sums[s.value][b.value] = L::fill(0); });
+        });
+        typename L::V* sum = sums[0];
+        for (size_t i = tokens.row_starts[t]; i < tokens.row_starts[t + 1]; ++i) add_row(sum, i);
+        for (size_t i = tokens.part_starts[t]; i < tokens.part_starts[t + 1]; i += kTogether)
+            unrolled<kTogether>([&](auto j) TW_INLINE_LAMBDA { add_part(sums[j.value % kSums], i + j.value); });
+        if constexpr (kSums == 2) sum[0] = sum[0] + sums[1][0];
         unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
             if constexpr (kHalf && b.value + 1 == B)
                 store_half_doubles(out + b.value * L::width, sum[b.value]);
@@ -59,8 +81,8 @@ TW_INLINE void each_sum(const UnitWeights<Real>& w, const TokenUnits& tokens, si
 template <class Real, size_t B, bool kHalf>
 void add_rows(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t begin, size_t end, size_t K, double* out) {
     using L = Lanes<Real>;
-    if (!tokens.row_factors && tokens.last_row + B * L::width <= w.n_weights) {
-        each_sum<Real, B, kHalf>(w, tokens, begin, end, K, out, [&](auto* sum, size_t i) TW_INLINE_LAMBDA {
+    if (!tokens.row_factors && !tokens.part_values && tokens.last + B * L::width <= w.n_weights) {
+        const auto row = [&](auto* sum, size_t i) TW_INLINE_LAMBDA {
             const Real* from = w.weights + tokens.rows[i];
             unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
                 if constexpr (kHalf && b.value + 1 == B)
@@ -68,10 +90,22 @@ void add_rows(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t begin
                 else
                     sum[b.value] = sum[b.value] + load(from + b.value * L::width);
             });
-        });
+        };
+        const auto part = [&](auto* sum, size_t i) TW_INLINE_LAMBDA {
+            add_part<Real, B>(w, tokens, i, sum,
+                              [](auto before, const Real* from, std::uint64_t labels)
+                                  TW_INLINE_LAMBDA { return before + load_all_expanded(from, labels); });
+        };
+        each_sum<Real, B, kHalf>(tokens, begin, end, K, out, row, part);
         return;
     }
-    each_sum<Real, B, kHalf>(w, tokens, begin, end, K, out, [&](auto* sum, size_t i) TW_INLINE_LAMBDA {
+    const auto part = [&](auto* sum, size_t i) TW_INLINE_LAMBDA {
+        const auto x = L::fill(tokens.part_values ? (Real)tokens.part_values[i] : Real{1});
+        add_part<Real, B>(w, tokens, i, sum, [&](auto before, const Real* from, std::uint64_t labels) TW_INLINE_LAMBDA {
+            return before + x * load_expanded(from, labels);
+        });
+    };
+    const auto row = [&](auto* sum, size_t i) TW_INLINE_LAMBDA {
         const auto x = L::fill(tokens.row_factors ? (Real)tokens.row_factors[i] : Real{1});
         const Real* from = w.weights + tokens.rows[i];
         const size_t left = w.n_weights - tokens.rows[i];
@@ -81,7 +115,8 @@ void add_rows(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t begin
             sum[b.value] =
                 sum[b.value] + x * (n >= L::width ? load(from + first) : load_partial(from + first, n, Real{0}));
         });
-    });
+    };
+    each_sum<Real, B, kHalf>(tokens, begin, end, K, out, row, part);
 }
 
 template <class Real>
@@ -95,9 +130,9 @@ void add_rows_any(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t b
             for (size_t y = 0; y < K; ++y) out[y] += x * (double)from[y];
         }
         for (size_t i = tokens.part_starts[t]; i < tokens.part_starts[t + 1]; ++i) {
-            const double x = part_value(w, tokens, i);
+            const double x = tokens.part_values ? tokens.part_values[i] : 1.0;
             const Real* from = w.weights + tokens.parts[i].begin;
-            for (std::uint64_t left = tokens.parts[i].labels; left != 0; left &= left - 1)
+            for (std::uint64_t left = labels_of<64>(tokens, i); left != 0; left &= left - 1)
                 out[lowest_bit(left)] += x * (double)*from++;
         }
     }
@@ -152,12 +187,27 @@ TW_INLINE void add_rest(const UnitWeights<Real>& w, const RareUnit& rare, double
         if (w.added[a].weight < w.n_weights) row[w.added[a].code] += x * (double)w.weights[w.added[a].weight];
 }
 
+// Where all weights stay in the cache there is nothing to fetch.
+template <class Real>
+void gather_near(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t begin, size_t end, size_t K,
+                 double* out) {
+    add_rows_for<Real>(K)(w, tokens, begin, end, K, out);
+    for (size_t i = tokens.rare_starts[begin]; i < tokens.rare_starts[end]; ++i) {
+        const RareUnit& rare = tokens.rare[i];
+        const double factor = w.factors[rare.factor], x = tokens.rare_values ? factor * tokens.rare_values[i] : factor;
+        double* row = out + (rare.token - begin) * K;
+        if (rare.size > 0) row[rare.label] += x * (double)w.weights[rare.begin];
+        if ((rare.size > 1) | has_added(w.has_added, rare.unit)) add_rest(w, rare, x, K, row);
+    }
+}
+
 // What is far away in memory is fetched, a block of tokens at a time, while the rows of some tokens are added: rows
 // that are seldom used and the weights of rare units, then where added weights are, and at last their values. No branch
 // asks whether a rare unit has more weights than one, which could not be foreseen: those that have are listed.
 template <class Real>
 void gather(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t begin, size_t end, size_t K, double* out) {
-    constexpr size_t kBlock = 32, kParts = 4, kListed = 256;
+    constexpr size_t kBlock = 32, kParts = 4, kListed = 256, kNear = size_t{1} << 16;
+    if (w.n_weights <= kNear) return gather_near(w, tokens, begin, end, K, out);
     const auto rows = add_rows_for<Real>(K);
     const RareUnit* listed[kListed];
     for (size_t from = begin; from < end; from += kBlock) {
@@ -209,6 +259,6 @@ void gather(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t begin, 
 }  // namespace
 
 extern const UnitScoreLoops TW_COPY(unit_score_loops);
-const UnitScoreLoops TW_COPY(unit_score_loops) = {gather<double>, gather<float>};
+const UnitScoreLoops TW_COPY(unit_score_loops) = {kTogether, gather<double>, gather<float>};
 
 }  // namespace tw

@@ -31,7 +31,9 @@ class Arow final : public Online {
 public:
     Arow(Oracle& oracle, const OnlineSettings& settings, const ConfidenceSettings& confidence,
          std::span<const double> start)
-        : Online(oracle, settings, start), confidence_(confidence), variances_(start.size(), confidence.variance) {}
+        : Online(oracle, settings, start, true),
+          confidence_(confidence),
+          variances_(start.size(), confidence.variance) {}
     std::string_view phase() const override;
     Facts facts() const override;
 

@@ -25,6 +25,8 @@ ListedUnits::ListedUnits(std::shared_ptr<WeightIndex> index, std::size_t channel
       channel_(channel),
       n_codes_(n_codes),
       first_weight_(index_->offset(channel)),
+      in_parts_(!index_->grows() && !index_->full(channel) && n_codes <= kMostInPart),
+      together_(in_parts_ ? kernels().parts_together : 1),
       valued_(valued),
       in_runs_(storage != nullptr),
       runs_(std::move(storage)) {
@@ -57,14 +59,13 @@ void ListedUnits::add(std::uint32_t unit, double value) {
     const std::uint32_t begin = index_->begin(channel_, unit), size = index_->begin(channel_, unit + 1) - begin;
     const std::uint16_t factor = factor_of_.empty() ? std::uint16_t{0} : factor_of_[unit];
     const bool row = size == n_codes_;
-    if (!index_->grows() && size > 1 && !row && n_codes_ <= kMostInPart) {
-        std::uint64_t codes = 0;
-        for (std::uint32_t w = begin; w < begin + size; ++w) codes |= std::uint64_t{1} << code(w);
-        parts_.push_back({codes, begin, factor});
-        if (valued_) part_values_.push_back(value);
+    if (in_parts_ && factors_[factor] == 1.0 && size > 0 && (together_ > 1 || (size > 1 && !row))) {
+        std::uint64_t codes = row ? ~std::uint64_t{0} >> (64 - n_codes_) : 0;
+        for (std::uint32_t w = begin; w < begin + size && !row; ++w) codes |= std::uint64_t{1} << code(w);
+        add_part({codes, begin}, value);
     } else if (row && factors_[factor] == 1.0) {
         rows_.push_back(begin);
-        last_row_ = std::max(last_row_, begin);
+        last_ = std::max(last_, begin);
         if (valued_) row_values_.push_back(value);
         if (begin > kNear) far_.push_back(begin);
     } else {
@@ -75,7 +76,15 @@ void ListedUnits::add(std::uint32_t unit, double value) {
     }
 }
 
+void ListedUnits::add_part(const Part& part, double value) {
+    parts_.push_back({part.begin, static_cast<std::uint32_t>(part.codes)});
+    if (n_codes_ > 32) part_codes_above_.push_back(static_cast<std::uint32_t>(part.codes >> 32));
+    last_ = std::max(last_, part.begin);
+    if (valued_) part_values_.push_back(value);
+}
+
 void ListedUnits::end_site() {
+    while ((parts_.size() - part_starts_.back()) % together_ != 0) add_part({0, first_weight_}, 0.0);
     if (std::max({rows_.size(), parts_.size(), rare_.size(), ++n_sites_}) > 0xffffffffu)
         throw std::invalid_argument("there are more than 4,294,967,295 attributes of sites");
     row_starts_.push_back(static_cast<std::uint32_t>(rows_.size()));
@@ -96,15 +105,17 @@ void ListedUnits::end_run() {
     put(parts_);
     for (const auto* values : {&row_values_, &part_values_, &rare_values_}) put(*values);
     for (const auto* numbers : {&row_starts_, &part_starts_, &rare_starts_}) put(*numbers);
+    put(part_codes_above_);
     put(rows_);
     put(rare_);
-    while (runs_.size() % alignof(Run) != 0 || runs_.size() % alignof(PartRow) != 0) runs_.push_back(0);
+    while (runs_.size() % alignof(double) != 0) runs_.push_back(0);
     run_starts_.push_back(runs_.size());
     for (auto* starts : {&row_starts_, &far_starts_, &part_starts_, &rare_starts_}) starts->assign(1, 0);
     for (auto* values : {&row_values_, &part_values_, &rare_values_}) values->clear();
     rows_.clear();
     far_.clear();
     parts_.clear();
+    part_codes_above_.clear();
     rare_.clear();
 }
 
@@ -143,7 +154,7 @@ ListedUnits::Sites ListedUnits::of_run(std::size_t run, std::size_t first) const
     const auto values = [&](std::size_t n) { return valued_ ? take.template operator()<double>(n) : nullptr; };
     const auto table = [&] { return take.template operator()<std::uint32_t>(head.n_sites + 1) - first; };
     Sites out{};
-    out.last_row = last_row_;
+    out.last = last_;
     out.parts = take.template operator()<PartRow>(head.n_parts);
     out.row_factors = values(head.n_rows);
     out.part_values = values(head.n_parts);
@@ -151,6 +162,7 @@ ListedUnits::Sites ListedUnits::of_run(std::size_t run, std::size_t first) const
     out.row_starts = out.far_starts = table();
     out.part_starts = table();
     out.rare_starts = table();
+    if (n_codes_ > 32) out.part_labels_above = take.template operator()<std::uint32_t>(head.n_parts);
     out.rows = out.far = take.template operator()<std::uint32_t>(head.n_rows);
     out.rare = take.template operator()<RareUnit>(head.n_rare);
     return out;
@@ -209,6 +221,7 @@ void ListedUnits::fetch_lists(std::size_t run, std::size_t first, std::size_t la
 
 void ListedUnits::fetch_weights(const ScaledWeights& weights, const Sites& sites, std::size_t first,
                                 std::size_t last) const {
+    if (weights.size() <= kNear) return;
     last = std::min(last, first + kFetched);
     const auto fetch = [&](const auto* v) {
         for (std::size_t i = sites.far_starts[first]; i < sites.far_starts[last]; ++i)
@@ -237,7 +250,7 @@ std::uint32_t ListedUnits::weight_of(const RareUnit& rare, std::uint32_t of) {
 
 std::size_t ListedUnits::memory_bytes() const {
     return (row_starts_.capacity() + far_starts_.capacity() + part_starts_.capacity() + rare_starts_.capacity() +
-            far_.capacity() + rows_.capacity()) *
+            far_.capacity() + rows_.capacity() + part_codes_above_.capacity()) *
                sizeof(std::uint32_t) +
            parts_.capacity() * sizeof(PartRow) + rare_.capacity() * sizeof(RareUnit) +
            (row_values_.capacity() + part_values_.capacity() + rare_values_.capacity()) * sizeof(double) +

@@ -3,7 +3,8 @@
 //
 //     rows    units with all codes and one member     where their weights begin
 //     far     those of them that are seldom used      the same
-//     parts   units with several codes, not all       where their weights begin, a bit for each code
+//     parts   units with several codes, not all,      where their weights begin, a bit for each code; where a vector
+//             and one member                          is expanded at once and no weights are added: all of one member
 //     rare    all others                              unit, site, where their weights begin, the first code
 // each with a table that says where the entries of a site begin. Where there are too many for memory, the lists of a
 // run of sites that are asked for together lie together, one after the other in one place of a file. A unit of g
@@ -44,6 +45,10 @@ public:
     void see_added();      // to be called when weights were added
     void see_all_added();  // when what was added has been replaced
 
+    struct Part {
+        std::uint64_t codes;  // a bit for each that has a weight: they follow each other from `begin`
+        std::uint32_t begin;
+    };
     // The lists of some sites, by the numbers that these have among all.
     struct Sites : TokenUnits {
         std::size_t n_units(std::size_t site) const {
@@ -58,8 +63,10 @@ public:
         }
         template <class Visit>
         void each_part(std::size_t site, Visit visit) const {  // visit(part, x)
-            for (std::size_t i = part_starts[site]; i < part_starts[site + 1]; ++i)
-                visit(parts[i], part_values ? part_values[i] : 1.0);
+            for (std::size_t i = part_starts[site]; i < part_starts[site + 1]; ++i) {
+                const std::uint64_t above = part_labels_above ? part_labels_above[i] : 0;
+                visit(Part{above << 32 | parts[i].labels, parts[i].begin}, part_values ? part_values[i] : 1.0);
+            }
         }
         template <class Visit>
         void each_rare(std::size_t site, Visit visit) const {  // visit(rare, x)
@@ -70,8 +77,9 @@ public:
     // Those of a run that begins with site `first`; without a storage, of all sites.
     Sites sites(std::size_t run, std::size_t first) const { return in_runs_ ? of_run(run, first) : all(); }
     Sites all() const {
-        return {{row_starts_.data(), rows_.data(), last_row_, valued_ ? row_values_.data() : nullptr,
-                 far_starts_.data(), far_.data(), part_starts_.data(), parts_.data(),
+        return {{row_starts_.data(), rows_.data(), last_, valued_ ? row_values_.data() : nullptr, far_starts_.data(),
+                 far_.data(), part_starts_.data(), parts_.data(),
+                 part_codes_above_.empty() ? nullptr : part_codes_above_.data(),
                  valued_ ? part_values_.data() : nullptr, rare_starts_.data(), rare_.data(),
                  valued_ ? rare_values_.data() : nullptr}};
     }
@@ -92,12 +100,13 @@ public:
         sites.each_row(site, [&](std::uint32_t begin, double x) {
             visit(x, 1.0, [&](std::uint32_t code) { return begin + code; });
         });
-        const auto other = [&](const auto& unit, double x) {
-            visit(steps_[unit.factor] * x, counts_[unit.factor],
-                  [&](std::uint32_t code) { return weight_of(unit, code); });
-        };
-        sites.each_part(site, other);
-        sites.each_rare(site, other);
+        sites.each_part(site, [&](const Part& part, double x) {
+            visit(x, 1.0, [&](std::uint32_t code) { return weight_of(part, code); });
+        });
+        sites.each_rare(site, [&](const RareUnit& rare, double x) {
+            visit(steps_[rare.factor] * x, counts_[rare.factor],
+                  [&](std::uint32_t code) { return weight_of(rare, code); });
+        });
     }
 
     // Of a unit of several members: what multiplies a weight in a score, and in a difference; how many weights it is.
@@ -105,10 +114,10 @@ public:
     double step(std::uint16_t which) const { return steps_[which]; }
     double count(std::uint16_t which) const { return counts_[which]; }
     std::uint32_t code(std::uint32_t weight) const { return codes_[weight - first_weight_]; }
-    static std::uint32_t weight_of(const PartRow& part, std::uint32_t code) {
+    static std::uint32_t weight_of(const Part& part, std::uint32_t code) {
         const std::uint64_t bit = std::uint64_t{1} << code;
-        if (!(part.labels & bit)) return kNoWeight;
-        return part.begin + static_cast<std::uint32_t>(std::popcount(part.labels & (bit - 1)));
+        if (!(part.codes & bit)) return kNoWeight;
+        return part.begin + static_cast<std::uint32_t>(std::popcount(part.codes & (bit - 1)));
     }
     std::uint32_t weight_of(const RareUnit& rare, std::uint32_t code);
 
@@ -118,12 +127,15 @@ private:
     struct Run {  // the head of a run in a file; what follows is listed in of_run()
         std::uint32_t n_sites, n_rows, n_parts, n_rare;
     };
+    void add_part(const Part& part, double value);
     Sites of_run(std::size_t run, std::size_t first) const;
     const char* bytes_of_run(std::size_t run) const;
 
     std::shared_ptr<WeightIndex> index_;
     std::size_t channel_, n_codes_;
     std::uint32_t first_weight_;
+    bool in_parts_;                                 // whether units with some of the codes are parts
+    std::size_t together_;                          // parts
     std::vector<double> factors_, steps_, counts_;  // of units with so many members
     std::vector<std::uint16_t> factor_of_;          // of units; empty: all the first
     LargeArray<std::uint16_t> codes_;               // of weights; empty: all units have all
@@ -132,8 +144,9 @@ private:
     // What TokenUnits says.
     std::vector<std::uint32_t> row_starts_{0}, far_starts_{0}, part_starts_{0}, rare_starts_{0}, far_;
     LargeArray<std::uint32_t> rows_;
-    std::uint32_t last_row_ = 0;
+    std::uint32_t last_ = 0;
     LargeArray<PartRow> parts_;
+    std::vector<std::uint32_t> part_codes_above_;  // empty where there are no more than 32 codes
     LargeArray<RareUnit> rare_;
     std::size_t n_sites_ = 0;
     bool valued_, in_runs_;

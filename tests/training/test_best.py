@@ -303,3 +303,16 @@ def test_added_weights_reach_the_model_and_come_back(question):
     before = {tuple(code): value for code, value, *_ in made.kbest(trained.weights, s, 100)}
     for code, value, *_ in again.kbest(read, s, 100):
         np.testing.assert_allclose(value, before[tuple(code)], rtol=1e-5, atol=1e-5)
+
+
+@given(questions(), st.integers(0, 2**31))
+def test_the_extent_of_weights_is_that_of_all_attributes(question, seed):
+    problem, made, _, _, _ = question
+    assume(problem.combinations != "grown")
+    rng = np.random.default_rng(seed)
+    weights = np.where(rng.random(made.n_weights) < 0.5, 0.0, rng.normal(size=made.n_weights))
+    tensors = made.export(weights)  # of single precision
+    each = np.concatenate([np.ravel(tensors[name]) for name in tensors if name.endswith(".weights")])
+    n_active, norm = made.extent(weights)
+    assert n_active == np.count_nonzero(each)
+    np.testing.assert_allclose(norm, np.linalg.norm(each), rtol=1e-5)

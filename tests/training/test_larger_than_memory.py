@@ -127,6 +127,16 @@ def test_so_it_is_with_every_option(learner, options, storages):
     assert same_bits(free, limited)
 
 
+@pytest.mark.parametrize("values", [False, True])
+def test_so_it_is_with_more_labels_than_a_half_word_has_bits(values, storages):
+    X, y = corpus(1500, values=values)
+    y = [[f"L{(LABELS.index(label) * 11 + t) % 40}" for t, label in enumerate(labels)] for labels in y]
+    free = fitted(tw.MIRA(epochs=2, k=2), X, y, combinations="seen")
+    limited = fitted(tw.MIRA(epochs=2, k=2), X, y, combinations="seen", memory=little())
+    assert storages[-1].most_in_files > MB
+    assert same_bits(free, limited)
+
+
 @pytest.mark.parametrize("learner", [tw.Perceptron(epochs=2), tw.PassiveAggressive(epochs=2)], ids=repr)
 def test_so_it_is_where_labels_are_known_in_part_and_attributes_meet_pairs(learner, storages):
     X, y = corpus(1500)

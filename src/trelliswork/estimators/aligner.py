@@ -183,7 +183,7 @@ class Aligner(LinearEstimator):
 
     @snapshot
     def error_rate(self, X: Any, y: Any, possible: Any = None) -> float:
-        """Return the alignment error rate (Och & Ney 2003): 1 - (|A & S| + |A & P|) / (|A| + |S|).
+        """Return the alignment error rate (Och & Ney 2003): ``1 - (|A & S| + |A & P|) / (|A| + |S|)``.
 
         Parameters
         ----------
