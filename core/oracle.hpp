@@ -186,6 +186,9 @@ public:
     // kbest() will be asked about the first of these examples next, and then about the second.
     virtual void prefetch(const ScaledWeights&, std::size_t /*next*/, std::size_t /*after*/) const {}
 
+    // These examples will be asked about next, in this order: what is in files may be read now.
+    virtual void read_ahead(std::span<const std::uint32_t>) const {}
+
     // The next difference() will be added to these numbers, which may be far away.
     virtual void prefetch_update(const PrefetchTarget&) {}
 

@@ -126,7 +126,7 @@ public:
             if (!tokens.partly_labelled()) examples.outputs.push_back(std::move(output));
         }
         examples.weights = tokens.sequence_weights;
-        examples.site_weights = tokens.token_weights;
+        examples.site_weights.assign(tokens.token_weights.begin(), tokens.token_weights.end());
         if (cost) examples.cost.assign(cost->data(), cost->data() + cost->size());
         return made(structure, std::move(examples), combinations);
     }

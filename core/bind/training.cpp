@@ -316,6 +316,22 @@ void bind_training(nb::module_& m) {
              nb::arg("lengths"), nb::arg("starts"), nb::arg("keys"), nb::arg("values") = nb::none(),
              nb::arg("pair_starts") = nb::none(), nb::arg("pair_keys") = nb::none(),
              nb::arg("pair_values") = nb::none());
+    nb::class_<Storage>(m, "Storage", "How much memory training may take, and the folder of its files.")
+        .def(nb::init<std::string, std::size_t, std::size_t, std::string>(), nb::arg("folder"), nb::arg("memory"),
+             nb::arg("per_weight") = 0, nb::arg("advice") = "")
+        .def_prop_ro("available", &Storage::available, "Bytes that are left to training.")
+        .def_prop_ro("window", &Storage::window, "Of these, bytes of files that may be resident.")
+        .def_prop_ro("in_memory", &Storage::in_memory, "Bytes of arrays in memory.")
+        .def_prop_ro("in_files", &Storage::in_files, "Bytes of files.")
+        .def_prop_ro("most_in_files", &Storage::most_in_files, "The most there were.");
+    nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+        try {
+            std::rethrow_exception(thrown);
+        } catch (const StorageError& error) {
+            const nb::object number = nb::int_(error.code), text = nb::str(error.what());
+            PyErr_SetObject(PyExc_OSError, nb::make_tuple(number, text).ptr());
+        }
+    });
     nb::class_<SiteExamples>(m, "SiteExamples", "Attributes of sites as numbers, by channel.")
         .def(nb::init<unsigned, bool>(), nb::arg("hash_bits") = 0, nb::arg("keep_names") = true)
         .def("read", &SiteExamples::add, nb::arg("source"), nb::arg("n_jobs") = 1, nb::call_guard<Unlocked>(),
@@ -335,7 +351,13 @@ void bind_training(nb::module_& m) {
         .def("checksum", &SiteExamples::checksum, nb::call_guard<Unlocked>());
     nb::class_<Examples, SiteExamples>(m, "Examples",
                                        "A training set as it is read: attributes as numbers, and labels.")
-        .def(nb::init<unsigned, bool>(), nb::arg("hash_bits") = 0, nb::arg("keep_names") = true)
+        .def(
+            "__init__",
+            [](Examples* self, unsigned hash_bits, bool keep_names, Storage* storage) {
+                new (self) Examples(hash_bits, keep_names,
+                                    storage ? std::const_pointer_cast<Storage>(shared(*storage)) : nullptr);
+            },
+            nb::arg("hash_bits") = 0, nb::arg("keep_names") = true, nb::arg("storage") = nb::none())
         .def("add", add, nb::arg("source"), nb::arg("codes"), nb::arg("label_starts") = nb::none(),
              nb::arg("sequence_weight") = nb::none(), nb::arg("token_weight") = nb::none(), nb::arg("n_jobs") = 1,
              "Add the sequences of a source with the labels that their tokens may carry.")

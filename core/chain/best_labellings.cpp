@@ -20,6 +20,7 @@ namespace {
 constexpr std::size_t kMostCounted = std::size_t{1} << 22;  // places in a table of labels by wrong labels so far
 constexpr std::size_t kPairsAhead = 8;                      // attributes of pairs of labels fetched before
 constexpr std::size_t kRoom = linear::ListedUnits::kRoom;
+constexpr std::size_t kLabelsTouched = 1024;  // bytes that the labels of a sequence make resident; its units are copied
 
 bool same(std::span<const std::byte> a, std::span<const std::byte> b) {
     return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0);
@@ -48,7 +49,7 @@ BestLabellings::BestLabellings(const TrainingSet& set, std::shared_ptr<WeightInd
       K_(set.n_labels()),
       start_(K_, 0.0),
       end_(K_, 0.0),
-      units_(index_, TrainingSet::kUnits, K_, set.units.n_members, set.settings.by_member, set.valued()),
+      units_(index_, TrainingSet::kUnits, K_, set.units.n_members, set.settings.by_member, set.valued(), set.storage),
       sum_(set.settings.by_member && set.has_merged_units()),
       spaces_(std::make_unique<Pool<Scratch>>()) {
     for (std::size_t y = 0; y < K_ && set.constrained(); ++y) {
@@ -63,18 +64,23 @@ BestLabellings::BestLabellings(const TrainingSet& set, std::shared_ptr<WeightInd
 void BestLabellings::list_units() {
     const Occurrences& o = set_.occurrences;
     InterruptCheck check;
-    for (std::uint32_t t = 0; t + 1 < o.starts.size(); ++t) {
-        check();
-        for (std::uint32_t i = o.starts[t]; i < o.starts[t + 1]; ++i)
-            units_.add(o.numbers[i], static_cast<double>(o.value(i)));
-        units_.end_site();
+    Touches touched(set_.storage);
+    for (std::size_t s = 0; s < set_.n_sequences(); ++s) {
+        for (std::uint64_t t = set_.starts[s]; t < set_.starts[s + 1]; ++t) {
+            check();
+            touched(o.bytes(t, t + 1));
+            for (std::uint32_t i = o.starts[t]; i < o.starts[t + 1]; ++i)
+                units_.add(o.numbers[i], static_cast<double>(o.value(i)));
+            units_.end_site();
+        }
+        units_.end_run();
     }
 }
 
 BestLabellings::~BestLabellings() = default;
 
 void BestLabellings::fetch_lists(std::size_t s) const {
-    units_.fetch_lists(set_.starts[s], set_.starts[s + 1]);
+    units_.fetch_lists(s, set_.starts[s], set_.starts[s + 1]);
     if (!set_.partly_labelled()) fetch_to_read(&set_.gold[set_.starts[s]]);
 }
 
@@ -83,7 +89,8 @@ std::size_t BestLabellings::n_steps(std::size_t s) const { return set_.has_pair_
 std::size_t BestLabellings::part_count(std::size_t s) const { return set_.length(s) * K_ + n_steps(s) * K_ * K_; }
 
 void BestLabellings::put_unit_scores(const ScaledWeights& weights, std::size_t s, double* unary) const {
-    units_.scores(weights, set_.starts[s], set_.starts[s + 1], unary);
+    if (set_.storage) set_.storage->touch(kLabelsTouched);
+    units_.scores(weights, sites(s), set_.starts[s], set_.starts[s + 1], unary);
     if (weights.scale == 1.0) return;
     for (std::size_t i = 0; i < set_.length(s) * K_; ++i) unary[i] *= weights.scale;
 }
@@ -348,9 +355,9 @@ void BestLabellings::require_length(std::uint32_t s, const Output& output) const
 }
 
 template <class Add>
-[[gnu::always_inline]] inline void BestLabellings::each_difference(std::size_t token, std::uint32_t right,
-                                                                   std::uint32_t wrong, Add add) {
-    units_.each_unit(token, [&](double x, double count, auto weight_of) {
+[[gnu::always_inline]] inline void BestLabellings::each_difference(const Sites& sites, std::size_t token,
+                                                                   std::uint32_t right, std::uint32_t wrong, Add add) {
+    units_.each_unit(sites, token, [&](double x, double count, auto weight_of) {
         add(weight_of(right), x, count);
         add(weight_of(wrong), -x, count);
     });
@@ -381,17 +388,18 @@ void BestLabellings::put_difference(std::size_t s, const Label* gold, std::span<
     std::size_t n_wrong = 0;
     for (std::size_t t = 0; t < set_.length(s); ++t) n_wrong += labels[t] != gold[t];
     if (n_wrong == 0) return sum_.end(out);
+    const Sites here = sites(s);
     for (std::size_t t = 0; t < set_.length(s); ++t) {
         const std::size_t token = set_.starts[s] + t;
         const std::uint32_t label = labels[t];
         if (label != gold[t]) {
-            sum_.expect(2 * units_.n_units(token));
+            sum_.expect(2 * here.n_units(token));
             if (n_wrong == 1)  // the units of one token are all different
-                each_difference(token, gold[t], label, [&](std::uint32_t w, double x, double count) {
+                each_difference(here, token, gold[t], label, [&](std::uint32_t w, double x, double count) {
                     if (w != kNoWeight) sum_.append(w, x, count);
                 });
             else
-                each_difference(token, gold[t], label, add);
+                each_difference(here, token, gold[t], label, add);
         }
         if (t == 0 || (label == gold[t] && labels[t - 1] == gold[t - 1])) continue;
         const auto right = static_cast<std::uint32_t>(gold[t - 1] * K_ + gold[t]);
@@ -425,6 +433,7 @@ template <class Real>
 double BestLabellings::margin_of(const Real* v, std::size_t s, std::span<const std::uint32_t> labels) const {
     const std::uint16_t* gold = set_.gold.data() + set_.starts[s];
     const auto value = [&](std::uint32_t w) { return w == kNoWeight ? 0.0 : double{v[w]}; };
+    const Sites here = sites(s);
     double sum = 0.0;
     for (std::size_t t = 0; t < labels.size(); ++t) {
         const bool wrong = labels[t] != gold[t];
@@ -433,11 +442,11 @@ double BestLabellings::margin_of(const Real* v, std::size_t s, std::span<const s
             const auto row = [&](std::uint32_t begin, double x) {
                 sum += x * (value(begin + gold[t]) - value(begin + labels[t]));
             };
-            units_.each_row(token, row);
-            units_.each_part(token, [&](const linear::ListedUnits::Part& part, double x) {
+            here.each_row(token, row);
+            here.each_part(token, [&](const linear::ListedUnits::Part& part, double x) {
                 sum += x * (value(units_.weight_of(part, gold[t])) - value(units_.weight_of(part, labels[t])));
             });
-            units_.each_rare(token, [&](const RareUnit& rare, double x) {
+            here.each_rare(token, [&](const RareUnit& rare, double x) {
                 x *= units_.factor(rare.factor);
                 if (rare.size == RareUnit::kRow) {
                     row(rare.begin, x);
@@ -501,6 +510,7 @@ void BestLabellings::difference_of_marginals(std::size_t example, std::span<cons
     const auto add = [&](std::uint32_t w, double x, double count = 1.0) {
         if (w != kNoWeight) sum_.add(w, x, count);
     };
+    const Sites here = sites(s);
     const std::size_t length = set_.length(s), size = K_ * K_;
     const double* edges = marginals.data() + length * K_;
     std::vector<double> moves(edges, edges + (length > 1 ? n_steps(s) * size : 0));
@@ -509,16 +519,16 @@ void BestLabellings::difference_of_marginals(std::size_t example, std::span<cons
         const std::size_t token = set_.starts[s] + t;
         const double* p = marginals.data() + t * K_;
         const auto rest = [&](std::uint32_t y) { return (y == set_.gold[token] ? 1.0 : 0.0) - p[y]; };
-        sum_.expect(K_ * units_.n_units(token));
+        sum_.expect(K_ * here.n_units(token));
         const auto some = [&](std::uint32_t begin, std::size_t size, double x, double count) {
             for (std::uint32_t w = begin; w < begin + size; ++w)
                 if (const double p = rest(units_.code(w)); p != 0.0) sum_.add(w, x * p, count);
         };
-        units_.each_row(token, [&](std::uint32_t begin, double x) { some(begin, K_, x, 1.0); });
-        units_.each_part(token, [&](const linear::ListedUnits::Part& part, double x) {
+        here.each_row(token, [&](std::uint32_t begin, double x) { some(begin, K_, x, 1.0); });
+        here.each_part(token, [&](const linear::ListedUnits::Part& part, double x) {
             some(part.begin, static_cast<std::size_t>(std::popcount(part.codes)), x, 1.0);
         });
-        units_.each_rare(token, [&](const RareUnit& rare, double x) {
+        here.each_rare(token, [&](const RareUnit& rare, double x) {
             const double step = units_.step(rare.factor) * x, count = units_.count(rare.factor);
             if (index_->grows()) {
                 for (std::uint32_t y = 0; y < K_; ++y)

@@ -28,7 +28,10 @@ public:
     // Bring near what kbest() will read, while something else is done.
     void fetch_lists(std::size_t sequence) const;
     void fetch_weights(const ScaledWeights& weights, std::size_t s) const {
-        units_.fetch_weights(weights, set_.starts[s], set_.starts[s + 1]);
+        units_.fetch_weights(weights, sites(s), set_.starts[s], set_.starts[s + 1]);
+    }
+    void read_ahead(std::span<const std::uint32_t> sequences) const {
+        for (const std::uint32_t s : sequences) units_.read_ahead(s);
     }
 
     void prefetch_update(const PrefetchTarget& touched) { sum_.prefetch_update(touched); }  // by the next difference()
@@ -53,7 +56,9 @@ public:
 
 private:
     struct Scratch;
+    using Sites = linear::ListedUnits::Sites;
 
+    Sites sites(std::size_t sequence) const { return units_.sites(sequence, set_.starts[sequence]); }
     std::uint32_t sequence(std::size_t example) const;  // kNoAttribute when it is empty
     void require_length(std::uint32_t sequence, const Output& output) const;
     template <class Label>
@@ -68,7 +73,7 @@ private:
     void add_costs(std::size_t sequence, double nu, double* unary) const;
     // add(weight, x, count) for the units of a token with the right label, add(weight, -x, count) with the wrong one.
     template <class Add>
-    void each_difference(std::size_t token, std::uint32_t right, std::uint32_t wrong, Add add);
+    void each_difference(const Sites& sites, std::size_t token, std::uint32_t right, std::uint32_t wrong, Add add);
     std::uint32_t transition(std::size_t pair) const { return transitions_[pair]; }
     double token_cost(std::size_t token, std::size_t label) const;
     std::size_t n_steps(std::size_t sequence) const;  // matrices of transitions

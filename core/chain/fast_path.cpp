@@ -4,6 +4,8 @@
 // A pass lays the weights out, adds up composites, goes over the groups of every shard (gather scores, forward and
 // backward, scatter probabilities), and collects the sums of the shards in their order. A group for which a precision
 // does not suffice is done again in the next one: single, double, log space.
+#include <algorithm>
+#include <limits>
 #include <stdexcept>
 #include <string>
 
@@ -27,11 +29,13 @@ public:
         : Path(set),
           set_(set),
           n_jobs_(n_jobs),
+          precise_jobs_(std::numeric_limits<std::size_t>::max()),
           layout_(set, n_jobs),
           single_(set),
           twice_(set),
           single_pass_(set, layout_),
           twice_pass_(set, layout_) {
+        if (set.storage) require_memory();
         count_observed(n_jobs);
     }
 
@@ -65,6 +69,11 @@ public:
         require_scale(nu);
         return sequences.empty() ? 0.0 : dynamic_cast<RowWeights&>(weights).descend(sequences, step, nu);
     }
+    void read_ahead(std::span<const std::uint32_t> sequences) const override {
+        const std::shared_ptr<const FlatLayout> flat = flat_.lock();
+        if (!flat) return;
+        for (const std::uint32_t s : sequences) flat->read_ahead(set_.starts[s], set_.starts[s + 1]);
+    }
     std::size_t memory_bytes() const override {
         return Path::memory_bytes() + layout_.memory_bytes() + observed_.capacity() * sizeof(double) +
                single_pass_.memory_bytes() + twice_pass_.memory_bytes();
@@ -81,9 +90,11 @@ private:
         twice_.set_cost_scale(nu);
         std::vector<GroupSums> shards;
         if (precise) {
-            shards = twice_pass_.run(weights, transitions_, twice_, twice_, n_jobs, wanted);
+            if (set_.storage) single_pass_.forget();
+            shards = twice_pass_.run(weights, transitions_, twice_, twice_, std::min(n_jobs, precise_jobs_), wanted);
             twice_pass_.collect(out, observed_, n_jobs, wanted);
         } else {
+            if (set_.storage) twice_pass_.forget();
             shards = single_pass_.run(weights, transitions_, single_, twice_, n_jobs, wanted);
             single_pass_.collect(out, observed_, n_jobs, wanted);
         }
@@ -95,6 +106,14 @@ private:
             }
         }
         return shards;
+    }
+
+    // Passes in double precision, the last few, have fewer threads if that saves memory.
+    void require_memory() {
+        const std::size_t rows = std::max(single_pass_.bytes(n_jobs_), twice_pass_.bytes(1));
+        precise_jobs_ = n_jobs_;
+        while (precise_jobs_ > 1 && twice_pass_.bytes(precise_jobs_) > rows) --precise_jobs_;
+        set_.storage->require_weights(set_.n_weights(), rows + layout_.memory_bytes());
     }
 
     void set_transitions(std::span<const double> weights) {
@@ -131,8 +150,10 @@ private:
         std::vector<std::uint32_t> of_pair(set_.n_labels() * set_.n_labels(), kNoAttribute);
         for (std::uint32_t i = 0; i < set_.transition_pairs.size(); ++i) of_pair[set_.transition_pairs[i]] = i;
         InterruptCheck check;
+        Touches touched(set_.storage);
         for (std::size_t s = set_.first_sequence(first_group); s < set_.first_sequence(last_group); ++s) {
             check();
+            touched(o.bytes(set_.starts[s], set_.starts[s + 1]));
             const double weight = set_.weight(s);
             for (std::size_t t = set_.starts[s]; t < set_.starts[s + 1]; ++t) {
                 const std::uint32_t gold = set_.gold[t];
@@ -155,6 +176,7 @@ private:
 
     const TrainingSet& set_;
     const std::size_t n_jobs_;  // for laying out; passes are told anew
+    std::size_t precise_jobs_;  // at most, in double precision
     RowLayout layout_;
     mutable std::weak_ptr<const FlatLayout> flat_;  // there as long as stochastic steps are made
     Factors<float> single_;

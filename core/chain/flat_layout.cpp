@@ -1,23 +1,42 @@
 #include "flat_layout.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "../base/parallel.hpp"
 
 namespace tw::chain {
 
 FlatLayout::FlatLayout(const TrainingSet& set, const RowLayout& layout, std::size_t n_jobs)
-    : set_(set), layout_(layout), row_starts_(set.starts.back() + 1), entry_starts_(row_starts_.size()) {
+    : set_(set),
+      layout_(layout),
+      row_starts_(set.storage),
+      entry_starts_(set.storage),
+      rows_(set.storage),
+      entries_(set.storage),
+      entry_places_(set.storage),
+      once_members_(set.storage) {
+    row_starts_.resize(set.starts.back() + 1);
+    entry_starts_.resize(row_starts_.size());
     const std::vector<std::size_t> cuts = set.cuts(n_jobs);
     parallel_for(n_jobs, n_jobs, [&](std::size_t part, std::size_t) {
         count_tokens(set.first_token(cuts[part]), set.first_token(cuts[part + 1]));
     });
-    for (std::vector<std::uint32_t>* starts : {&row_starts_, &entry_starts_})
-        std::partial_sum(starts->begin(), starts->end(), starts->begin());
-    std::fill_n(rows_.get(row_starts_.back() + kListPadding) + row_starts_.back(), kListPadding, 0u);
-    std::fill_n(entries_.get(entry_starts_.back() + kListPadding) + entry_starts_.back(), kListPadding, 0u);
-    entry_places_.get(entry_starts_.back());
+    for (Stored<std::uint32_t>* starts : {&row_starts_, &entry_starts_}) {
+        Touches touched(set.storage);
+        for (std::size_t t = 1; t < starts->size(); ++t) {
+            touched(sizeof(std::uint32_t));
+            (*starts)[t] += (*starts)[t - 1];
+        }
+    }
+    const auto padded = [](Stored<std::uint32_t>& list, std::size_t n) {
+        list.resize_anyhow(n);
+        list.resize(n + kListPadding, 0u);
+    };
+    padded(rows_, row_starts_.back());
+    padded(entries_, entry_starts_.back());
+    entry_places_.resize_anyhow(entry_starts_.back());
+    for (Stored<std::uint32_t>* list : {&row_starts_, &entry_starts_, &rows_, &entries_, &entry_places_})
+        list->expect(StoredBytes::Access::kAnywhere);
     parallel_for(n_jobs, n_jobs, [&](std::size_t part, std::size_t) { list_groups(cuts[part], cuts[part + 1]); });
     check_interrupt();
     count_members();
@@ -27,8 +46,10 @@ void FlatLayout::count_tokens(std::size_t begin, std::size_t end) {
     const RowLayout::Tokens& from = layout_.tokens;
     const Lists &cr = layout_.composite_rows, &ce = layout_.composite_entries;
     InterruptCheck check;
+    Touches touched(set_.storage);
     for (std::size_t t = begin; t < end; ++t) {
         check();
+        touched(layout_.bytes(t, t + 1));
         std::uint32_t n_rows = 0, n_entries = from.entries.starts[t + 1] - from.entries.starts[t];
         for (std::uint32_t i = from.rows.starts[t]; i < from.rows.starts[t + 1]; ++i) {
             if (from.rows.items[i] < layout_.n_unit_rows) {
@@ -48,9 +69,11 @@ void FlatLayout::list_groups(std::size_t first, std::size_t last) {
     const RowLayout::Tokens& from = layout_.tokens;
     const Lists &cr = layout_.composite_rows, &ce = layout_.composite_entries;
     InterruptCheck check;
+    Touches touched(set_.storage);
     for (std::size_t s = set_.first_sequence(first); s < set_.first_sequence(last); ++s)
         for (std::size_t t = set_.starts[s]; t < set_.starts[s + 1]; ++t) {
             check();
+            touched(layout_.bytes(t, t + 1) + bytes(t, t + 1));
             const auto token = static_cast<std::uint32_t>(t - set_.starts[s]) << kLabelBits;
             std::uint32_t* row = rows_.data() + row_starts_[t];
             std::uint32_t *entry = entries_.data() + entry_starts_[t], *place = entry_places_.data() + entry_starts_[t];
@@ -80,7 +103,9 @@ void FlatLayout::count_members() {
     cells_.assign(layout_.n_unit_rows * packs_, 0);
     entry_members_.assign(layout_.n_entries, 0.0f);
     once_members_.assign(set_.starts.back(), 0.0f);
+    once_members_.expect(StoredBytes::Access::kAnywhere);
     InterruptCheck check;
+    Touches touched(set_.storage);
     for (std::size_t u = 0; u < set_.units.size(); ++u) {
         check();
         const auto members = static_cast<float>(set_.units.n_members[u]);
@@ -93,11 +118,24 @@ void FlatLayout::count_members() {
                 cells_[index * packs_ + label / width] |= static_cast<std::uint16_t>(1u << label % width);
             }
         } else if (layout_.place[u] == Place::kOnce) {
+            touched(sizeof members);
             once_members_[index] = members;
         } else {
             std::fill_n(entry_members_.begin() + static_cast<std::ptrdiff_t>(index), end - begin, members);
         }
     }
+}
+
+std::size_t FlatLayout::bytes(std::size_t begin, std::size_t end) const {
+    return 14 * (end - begin) + 4 * std::size_t{row_starts_[end] - row_starts_[begin]} +
+           8 * std::size_t{entry_starts_[end] - entry_starts_[begin]};
+}
+
+void FlatLayout::read_ahead(std::size_t begin, std::size_t end) const {
+    if (!rows_.mapped()) return;
+    rows_.read_ahead(row_starts_[begin], row_starts_[end]);
+    entries_.read_ahead(entry_starts_[begin], entry_starts_[end]);
+    entry_places_.read_ahead(entry_starts_[begin], entry_starts_[end]);
 }
 
 TokenLists FlatLayout::token_lists() const {

@@ -21,6 +21,9 @@ public:
     TokenLists token_lists() const;
     Members members() const { return {row_members_.data(), entry_members_.data(), cells_.data(), packs_}; }
     float once_members(std::size_t token) const { return once_members_[token]; }
+    // What the lists of tokens begin .. end - 1 take; and that these will be read soon.
+    std::size_t bytes(std::size_t begin, std::size_t end) const;
+    void read_ahead(std::size_t begin, std::size_t end) const;
 
 private:
     void count_tokens(std::size_t begin, std::size_t end);
@@ -29,9 +32,10 @@ private:
 
     const TrainingSet& set_;
     const RowLayout& layout_;
-    std::vector<std::uint32_t> row_starts_, entry_starts_;  // of each token
-    Buffer<std::uint32_t> rows_, entries_, entry_places_;
-    std::vector<float> row_members_, entry_members_, once_members_;
+    Stored<std::uint32_t> row_starts_, entry_starts_;  // of each token
+    Stored<std::uint32_t> rows_, entries_, entry_places_;
+    std::vector<float> row_members_, entry_members_;
+    Stored<float> once_members_;
     std::vector<std::uint16_t> cells_;  // of rows, those that are weights
     std::size_t packs_;
 };

@@ -8,6 +8,8 @@
 namespace tw::chain {
 namespace {
 
+constexpr std::size_t kBytesPerUnit = 32;  // of tables that find the weights of a unit
+
 void check(const Settings& s) {
     const std::size_t K = s.n_labels;
     const auto refuse = [](const std::string& message) { throw std::invalid_argument(message); };
@@ -41,11 +43,18 @@ ChainOracle::ChainOracle(Examples&& examples, Settings settings, std::size_t n_j
                  : set->settings.by_member ? Variables::kByMember
                                            : Variables::kScaled;
     fast_ = use == Use::kFast && has_fast_path(*set);
+    if (set->storage) {
+        if (!fast_ && use != Use::kBest)
+            throw std::invalid_argument(
+                "sums over all labellings fit into a limited memory only where every token has one label and no weight "
+                "of its own, and no attribute meets a pair of labels");
+        set->storage->require_weights(set->n_weights(), set->units.size() * kBytesPerUnit);
+    }
     if (!fast_ && (use == Use::kBest || !set->partly_labelled()))
         best_ = std::make_unique<BestLabellings>(*set, index_);
     const std::size_t n_threads = std::clamp<std::size_t>(n_jobs, 1, set->shards.size() - 1);  // what is worth it
     path_ = fast_ ? fast_path(*set, n_threads) : linear_path(*set);
-    if (fast_) set->occurrences = {};  // the layout has lists of its own
+    if (fast_ || set->storage) set->occurrences = Occurrences();  // the lists that were made of them are enough
 }
 
 double ChainOracle::example_weight(std::size_t example) const {
@@ -74,10 +83,21 @@ void ChainOracle::prefetch_update(const PrefetchTarget& touched) {
     if (best_) best_->prefetch_update(touched);
 }
 
+void ChainOracle::read_ahead(std::span<const std::uint32_t> examples) const {
+    if (!set_->storage || !set_->storage->reads_disk()) return;
+    std::vector<std::uint32_t> sequences;
+    for (const std::uint32_t i : examples)
+        if (set_->sequence[i] != kNoAttribute) sequences.push_back(set_->sequence[i]);
+    if (best_)
+        best_->read_ahead(sequences);
+    else
+        path_->read_ahead(sequences);
+}
+
 std::unique_ptr<Oracle> ChainOracle::local() const { return decides() ? linear()->local() : nullptr; }
 
 std::unique_ptr<linear::LinearOracle> ChainOracle::linear() const {
-    if (variables_ == Variables::kByMember || fast_)
+    if (variables_ == Variables::kByMember || fast_ || set_->storage)
         throw std::invalid_argument("the oracle of any structure needs use='best' or 'general', and by_member=False");
     return linear_oracle(*set_);
 }

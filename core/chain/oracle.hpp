@@ -41,7 +41,10 @@ public:
     void grow_again(std::span<const double> list) override;
     void prefetch(const ScaledWeights& weights, std::size_t next, std::size_t after) const override;
     void prefetch_update(const PrefetchTarget& touched) override;
-    bool decides() const override { return best_ && !set_->partly_labelled() && variables_ != Variables::kByMember; }
+    void read_ahead(std::span<const std::uint32_t> examples) const override;
+    bool decides() const override {
+        return best_ && !set_->partly_labelled() && variables_ != Variables::kByMember && !set_->storage;
+    }
     std::unique_ptr<Oracle> local() const override;  // null where gold or attributes are not at hand
     std::span<const std::uint32_t> similar_order() const override { return set_->example; }
 

@@ -17,6 +17,7 @@ class Path : public Sums {
 public:
     explicit Path(const TrainingSet& set);
     std::span<const double> l1_factors() const final { return l1_factors_; }
+    virtual void read_ahead(std::span<const std::uint32_t> /*sequences*/) const {}
     virtual std::size_t memory_bytes() const { return l1_factors_.capacity() * sizeof(double); }
 
 private:

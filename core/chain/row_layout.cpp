@@ -35,7 +35,8 @@ public:
         implied_.resize(n_leading_);
         const std::vector<std::size_t> cuts = set.cuts(n_jobs);
         find_implied(cuts);
-        std::vector<Cover> covers(n_jobs);
+        std::vector<Cover> covers;
+        for (std::size_t part = 0; part < n_jobs; ++part) covers.emplace_back(set.storage);
         parallel_for(n_jobs, n_jobs, [&](std::size_t part, std::size_t) {
             covers[part].first_variant.assign(n_leading_, kNoAttribute);
             each_token(cuts[part], cuts[part + 1],
@@ -75,6 +76,7 @@ private:
         std::vector<Mark> marks;  // of each unit, where it was met last
     };
     struct Cover {  // of a run of tokens
+        explicit Cover(const StoragePointer& storage) : chosen(storage) {}
         Lists chosen;
         std::vector<Variant> variants;
         std::vector<std::uint32_t> first_variant;  // of each head
@@ -120,8 +122,10 @@ private:
         Present present;
         present.marks.assign(n_repeated_, Mark{kNoAttribute, 0});
         InterruptCheck check;
+        Touches touched(set_.storage);
         for (std::uint32_t t = begin; t < end; ++t) {
             check();
+            touched(o.bytes(t, t + 1));
             present.units.clear();
             for (std::size_t i = o.starts[t]; i < o.starts[t + 1]; ++i) {
                 if (i + 32 < o.numbers.size() && o.numbers[i + 32] < n_repeated_) {
@@ -220,8 +224,11 @@ private:
             to.variants[number[i]].uses += from.variants[i].uses;
         }
         to.chosen.append(from.chosen);
-        for (std::size_t i = to.chosen.items.size() - from.chosen.items.size(); i < to.chosen.items.size(); ++i)
+        Touches touched(to.chosen.items.storage());
+        for (std::size_t i = to.chosen.items.size() - from.chosen.items.size(); i < to.chosen.items.size(); ++i) {
+            touched(sizeof(std::uint32_t));
             to.chosen.items[i] = number[to.chosen.items[i]];
+        }
     }
 
     // Most used first: their rows are neighbours. A variant that saves too little is taken apart again.
@@ -244,10 +251,14 @@ private:
     std::uint32_t n_leading_ = 0, n_repeated_ = 0;  // units frequent enough to imply others; to be implied
 };
 
-RowLayout::RowLayout(const TrainingSet& set, std::size_t n_jobs) : set_(set) {
+RowLayout::RowLayout(const TrainingSet& set, std::size_t n_jobs) : tokens(set.storage), set_(set) {
     const Occurrences& o = set.occurrences;
     std::vector<std::uint8_t> valued(set.units.size(), 0);
-    for (std::size_t i = 0; i < o.values.size(); ++i) valued[o.numbers[i]] |= o.values[i] != 1.0f;
+    Touches touched(set.storage);
+    for (std::size_t i = 0; i < o.values.size(); ++i) {
+        touched(2 * sizeof(float));
+        valued[o.numbers[i]] |= o.values[i] != 1.0f;
+    }
     place_units(valued);
     const Composer composer(set, valued, n_jobs);
     for (const std::uint32_t v : composer.composites) {
@@ -280,8 +291,8 @@ void RowLayout::place_units(const std::vector<std::uint8_t>& valued) {
     }
 }
 
-void RowLayout::add_unit(std::uint32_t unit, Lists& row_list, Lists& entry_list,
-                         std::vector<std::uint16_t>& labels) const {
+template <class Labels>
+void RowLayout::add_unit(std::uint32_t unit, Lists& row_list, Lists& entry_list, Labels& labels) const {
     if (place[unit] == Place::kRow) {
         row_list.items.push_back(index[unit]);
         return;
@@ -295,14 +306,15 @@ void RowLayout::add_unit(std::uint32_t unit, Lists& row_list, Lists& entry_list,
 
 void RowLayout::list_tokens(const std::vector<std::uint8_t>& valued, const Composer& composer, std::size_t n_jobs) {
     const std::vector<std::size_t> cuts = set_.cuts(n_jobs);
-    std::vector<Tokens> parts(n_jobs);
+    std::vector<Tokens> parts;
+    for (std::size_t part = 0; part < n_jobs; ++part) parts.emplace_back(set_.storage);
     parallel_for(n_jobs, n_jobs, [&](std::size_t part, std::size_t) {
         list_groups(cuts[part], cuts[part + 1], valued, composer, parts[part]);
     });
     tokens = std::move(parts[0]);
     for (std::size_t part = 1; part < n_jobs; ++part) {
         tokens.append(parts[part]);
-        parts[part] = {};
+        parts[part] = Tokens();
     }
     for (Lists* lists : {&tokens.rows, &tokens.entries}) lists->items.resize(lists->items.size() + kListPadding, 0);
     for (Lists* lists : {&tokens.rows, &tokens.entries, &tokens.valued_rows, &tokens.valued_entries})
@@ -347,10 +359,13 @@ void RowLayout::list_groups(std::size_t first, std::size_t last, const std::vect
         for (Lists* lists : {&out.rows, &out.entries, &out.valued_rows, &out.valued_entries}) lists->end();
     };
     InterruptCheck check;
+    Touches touched(set_.storage);
     for (std::size_t g = first; g < last; ++g) {
         check();
         const auto begin = static_cast<std::uint32_t>(set_.first_token(g));
         const auto end = static_cast<std::uint32_t>(set_.first_token(g + 1));
+        touched(o.bytes(begin, end) +
+                sizeof(std::uint32_t) * (composer.chosen.starts[end] - composer.chosen.starts[begin]));
         for (std::uint32_t t = begin; t < end; ++t) list(t, t - begin);
     }
 }
@@ -377,7 +392,7 @@ void RowLayout::Tokens::append(const Tokens& more) {
     entries.append(more.entries);
     valued_rows.append(more.valued_rows);
     valued_entries.append(more.valued_entries);
-    const auto add = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+    const auto add = [](auto& to, const auto& from) { to.append(from); };
     add(entry_places, more.entry_places);
     add(valued_entry_labels, more.valued_entry_labels);
     add(row_values, more.row_values);
@@ -413,8 +428,40 @@ CompositeLists RowLayout::composite_lists() const {
             composite_entry_labels.data()};
 }
 
+std::size_t RowLayout::bytes(std::size_t begin, std::size_t end) const {
+    std::size_t total = (end - begin) * (2 * sizeof(std::uint32_t) + sizeof(std::uint16_t));
+    const auto add = [&](const Lists& lists, std::size_t each) {
+        if (!lists.items.empty()) total += each * (lists.starts[end] - lists.starts[begin]);
+    };
+    add(tokens.rows, 4);
+    add(tokens.entries, 8);
+    add(tokens.valued_rows, 8);
+    add(tokens.valued_entries, 10);
+    return total;
+}
+
+void RowLayout::read_ahead(std::size_t begin, std::size_t end) const {
+    const auto fetch = [&](const Lists& lists, const auto&... others) {
+        if (lists.items.empty() || !lists.items.mapped()) return;
+        const std::size_t first = lists.starts[begin], last = lists.starts[end];
+        lists.starts.read_ahead(end, 2 * end - begin);  // those that the next call looks at
+        lists.items.read_ahead(first, last);
+        (others.read_ahead(first, last), ...);
+    };
+    fetch(tokens.rows);
+    fetch(tokens.entries, tokens.entry_places);
+    fetch(tokens.valued_rows, tokens.row_values);
+    fetch(tokens.valued_entries, tokens.valued_entry_labels, tokens.entry_values);
+    set_.gold.read_ahead(begin, end);
+}
+
 std::size_t RowLayout::memory_bytes() const {
-    const auto bytes = [](const auto& v) { return v.capacity() * sizeof(v[0]); };
+    const auto bytes = [](const auto& v) {
+        if constexpr (requires { v.memory_bytes(); })
+            return v.memory_bytes();
+        else
+            return v.capacity() * sizeof(v[0]);
+    };
     std::size_t total = bytes(place) + bytes(index) + bytes(tokens.entry_places) + bytes(tokens.valued_entry_labels) +
                         bytes(tokens.row_values) + bytes(tokens.entry_values) + bytes(composite_entry_labels);
     for (const Lists* lists : {&tokens.rows, &tokens.entries, &tokens.valued_rows, &tokens.valued_entries,

@@ -20,13 +20,15 @@ namespace tw::chain {
 
 // Lists one after the other; list i is items[starts[i]] .. items[starts[i + 1] - 1].
 struct Lists {
-    std::vector<std::uint32_t> starts{0}, items;
+    Stored<std::uint32_t> starts, items;
+
+    explicit Lists(const StoragePointer& storage = nullptr) : starts(storage), items(storage) { starts.push_back(0); }
     void end() { starts.push_back(static_cast<std::uint32_t>(items.size())); }
     void append(const Lists& more) {
         const auto before = static_cast<std::uint32_t>(items.size());
-        starts.reserve(starts.size() + more.starts.size() - 1);
+        if (!starts.storage()) starts.reserve(starts.size() + more.starts.size() - 1);
         for (std::size_t i = 1; i < more.starts.size(); ++i) starts.push_back(before + more.starts[i]);
-        items.insert(items.end(), more.items.begin(), more.items.end());
+        items.append(more.items);
     }
 };
 
@@ -42,6 +44,9 @@ public:
     std::size_t n_rows() const { return n_unit_rows + n_composites(); }
     std::size_t n_composites() const { return composite_rows.starts.size() - 1; }
     std::size_t memory_bytes() const;
+    // What the lists of tokens begin .. end - 1 take; and that these will be read soon.
+    std::size_t bytes(std::size_t begin, std::size_t end) const;
+    void read_ahead(std::size_t begin, std::size_t end) const;
 
     std::vector<Place> place;          // of each unit
     std::vector<std::uint32_t> index;  // its row, its first entry, or its token
@@ -49,9 +54,18 @@ public:
 
     struct Tokens {  // what each has; rows from n_unit_rows on are composites
         Lists rows, entries, valued_rows, valued_entries;
-        std::vector<std::uint32_t> entry_places;
-        std::vector<std::uint16_t> valued_entry_labels;
-        std::vector<float> row_values, entry_values;
+        Stored<std::uint32_t> entry_places;
+        Stored<std::uint16_t> valued_entry_labels;
+        Stored<float> row_values, entry_values;
+        explicit Tokens(const StoragePointer& storage = nullptr)
+            : rows(storage),
+              entries(storage),
+              valued_rows(storage),
+              valued_entries(storage),
+              entry_places(storage),
+              valued_entry_labels(storage),
+              row_values(storage),
+              entry_values(storage) {}
         void append(const Tokens& more);
     };
     Tokens tokens;
@@ -62,7 +76,8 @@ public:
 private:
     class Composer;
     void place_units(const std::vector<std::uint8_t>& valued);
-    void add_unit(std::uint32_t unit, Lists& row_list, Lists& entry_list, std::vector<std::uint16_t>& labels) const;
+    template <class Labels>
+    void add_unit(std::uint32_t unit, Lists& row_list, Lists& entry_list, Labels& labels) const;
     void list_tokens(const std::vector<std::uint8_t>& valued, const Composer& composer, std::size_t n_jobs);
     void list_groups(std::size_t first, std::size_t last, const std::vector<std::uint8_t>& valued,
                      const Composer& composer, Tokens& out);

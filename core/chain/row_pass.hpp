@@ -13,6 +13,8 @@
 
 namespace tw::chain {
 
+inline constexpr std::size_t kTokensAhead = 4096;            // whose lists are read from a file before they are needed
+inline constexpr std::size_t kPiece = std::size_t{1} << 14;  // numbers that are copied at a time
 inline constexpr std::size_t kChunks = 16;  // pieces of the work before and after a pass; fixed, so sums are too
 
 enum class Wanted { kGradient, kCurvature };
@@ -26,8 +28,10 @@ public:
           layout_(layout),
           strides_(Factors<Real>::strides(set.n_labels())),
           stride_(strides_.weights),
-          sums_(set.shards.size() - 1),
-          rows_(sums_.size()) {
+          once_(set.storage),
+          once_sums_(set.storage),
+          rows_(set.shards.size() - 1) {
+        for (std::size_t shard = 0; shard + 1 < set.shards.size(); ++shard) sums_.emplace_back(set.storage);
         // Chunks of equal work: weights, and rows of composites that are added up for them.
         const auto work = [&](std::size_t u) {
             const std::size_t n = set.unit_weights.starts[u + 1] - set.unit_weights.starts[u];
@@ -51,8 +55,9 @@ public:
                                Wanted wanted) {
         lay_out(weights, n_jobs);
         std::vector<GroupSums> shards(sums_.size());
-        parallel_for(shards.size(), n_jobs, [&](std::size_t shard, std::size_t) {
-            run_shard(shard, transitions, factors, twice, wanted, shards[shard]);
+        spare_.resize(std::max(n_jobs, spare_.size()));
+        parallel_for(shards.size(), n_jobs, [&](std::size_t shard, std::size_t worker) {
+            run_shard(shard, worker, transitions, factors, twice, wanted, shards[shard]);
         });
         return shards;
     }
@@ -61,20 +66,23 @@ public:
     // nothing taken away.
     void collect(std::span<double> out, std::span<const double> less, std::size_t n_jobs, Wanted wanted) {
         add_up(n_jobs);
-        const Real* composites = sums_[0].data() + layout_.n_unit_rows * stride_;
+        const Real* composites = total_;
         const WeightTable& table = set_.unit_weights;
         parallel_for(kChunks, n_jobs, [&](std::size_t chunk, std::size_t) {
             std::vector<double> row(stride_);
+            Touches touched(set_.storage);
             for (std::size_t u = chunks_[chunk]; u < chunks_[chunk + 1]; ++u) {
                 const double factor =
                     wanted == Wanted::kGradient ? set_.factor(u) : static_cast<double>(set_.units.n_members[u]);
                 const std::uint32_t begin = table.starts[u], end = table.starts[u + 1], index = layout_.index[u];
                 if (layout_.place[u] == Place::kOnce) {
-                    out[begin] = factor * static_cast<double>(once_sums_.data()[index]);
+                    touched(sizeof(Real));
+                    out[begin] = factor * static_cast<double>(once_sums_[index]);
                 } else if (layout_.place[u] == Place::kEntries) {
                     for (std::uint32_t w = begin; w < end; ++w)
                         out[w] = factor * entry_sum(index + (w - begin), table.labels[w], composites);
                 } else {
+                    touched(sums_.size() * stride_ * sizeof(Real));
                     collect_row(index, composites, row);
                     for (std::uint32_t w = begin; w < end; ++w) out[w] = factor * row[table.labels[w]];
                 }
@@ -82,6 +90,21 @@ public:
                     for (std::uint32_t w = begin; w < end; ++w) out[w] -= less[w];
             }
         });
+    }
+
+    // What a pass of so many threads has in memory, with sums of shards in files.
+    std::size_t bytes(std::size_t n_jobs) const {
+        return ((n_jobs + 2) * array_size() - layout_.n_unit_rows * stride_) * sizeof(Real);
+    }
+    // Gives back what the next pass makes anew.
+    void forget() {
+        weights_ = Buffer<Real>();
+        tail_ = Buffer<Real>();
+        once_ = Stored<Real>(set_.storage);
+        once_sums_ = Stored<Real>(set_.storage);
+        for (Stored<Real>& sums : sums_) sums = Stored<Real>(set_.storage);
+        spare_.clear();
+        cleared_ = false;
     }
 
     std::size_t memory_bytes() const {
@@ -96,19 +119,23 @@ private:
     RowArrays<Real> arrays(Real* data, Real* once) const { return {data, data + layout_.n_rows() * stride_, once}; }
 
     void lay_out(std::span<const double> weights, std::size_t n_jobs) {
-        const RowArrays<Real> to = arrays(weights_.get(array_size()), once_.get(n_tokens()));
-        once_sums_.get(n_tokens());
+        Real* const rows = weights_.get(array_size());
         if (!cleared_) {  // labels without a weight stay zero for good
-            fill_zeros(to.rows, array_size());
-            fill_zeros(to.once, n_tokens());
+            fill_zeros(rows, array_size());
+            once_.assign(n_tokens(), Real{0});
+            once_sums_.resize_anyhow(n_tokens());
+            for (Stored<Real>& sums : sums_) sums.resize_anyhow(array_size());
             cleared_ = true;
         }
+        const RowArrays<Real> to = arrays(rows, once_.data());
         const WeightTable& table = set_.unit_weights;
         parallel_for(kChunks, n_jobs, [&](std::size_t chunk, std::size_t) {
+            Touches touched(set_.storage);
             for (std::size_t u = chunks_[chunk]; u < chunks_[chunk + 1]; ++u) {
                 const double factor = set_.factor(u);
                 const std::uint32_t begin = table.starts[u], end = table.starts[u + 1], index = layout_.index[u];
                 if (layout_.place[u] == Place::kOnce) {
+                    touched(sizeof(Real));
                     to.once[index] = static_cast<Real>(factor * weights[begin]);
                 } else if (layout_.place[u] == Place::kEntries) {
                     for (std::uint32_t w = begin; w < end; ++w)
@@ -130,37 +157,61 @@ private:
     // Composites and entries, which lie one after the other, into those of the first shard.
     void add_up(std::size_t n_jobs) {
         const std::size_t first = layout_.n_unit_rows * stride_, size = array_size() - first;
-        parallel_for(sums_.size() > 1 ? kChunks : 0, n_jobs, [&](std::size_t chunk, std::size_t) {
-            const std::size_t begin = first + chunk * size / kChunks, end = first + (chunk + 1) * size / kChunks;
-            Real* to = sums_[0].data();
+        total_ = sums_[0].mapped() ? tail_.get(size) : sums_[0].data() + first;
+        parallel_for(kChunks, n_jobs, [&](std::size_t chunk, std::size_t) {
+            const std::size_t begin = chunk * size / kChunks, end = (chunk + 1) * size / kChunks;
+            Touches touched(set_.storage);
+            const auto each_piece = [&](auto work) {
+                for (std::size_t i = begin; i < end; i += kPiece) {
+                    touched(kPiece * sizeof(Real));
+                    work(i, std::min(i + kPiece, end));
+                }
+            };
+            if (sums_[0].mapped())
+                each_piece([&](std::size_t i, std::size_t last) {
+                    std::copy(sums_[0].data() + first + i, sums_[0].data() + first + last, total_ + i);
+                });
             for (std::size_t shard = 1; shard < sums_.size(); ++shard) {
-                const Real* from = sums_[shard].data();
-                for (std::size_t i = begin; i < end; ++i) to[i] += from[i];
+                const Real* from = sums_[shard].data() + first;
+                each_piece([&](std::size_t i, std::size_t last) {
+                    for (; i < last; ++i) total_[i] += from[i];
+                });
             }
         });
     }
 
-    void run_shard(std::size_t shard, std::span<const double> transitions, const Factors<Real>& factors,
-                   const Factors<double>& twice, Wanted wanted, GroupSums& out) {
+    void run_shard(std::size_t shard, std::size_t worker, std::span<const double> transitions,
+                   const Factors<Real>& factors, const Factors<double>& twice, Wanted wanted, GroupSums& out) {
         const std::size_t K = set_.n_labels();
         out.edges.assign(K * K, 0.0);
         out.want_squares = wanted == Wanted::kCurvature;
         if (out.want_squares) out.squares.assign(K * K, 0.0);
         const RowArrays<Real> weights = arrays(weights_.data(), once_.data());
-        const RowArrays<Real> sums = arrays(sums_[shard].get(array_size()), once_sums_.data());
+        Stored<Real>& own = sums_[shard];  // rows are visited in no order: those in a file only when they are done
+        const RowArrays<Real> sums =
+            arrays(own.mapped() ? spare_[worker].get(array_size()) : own.data(), once_sums_.data());
         fill_zeros(sums.rows, array_size());
         const TokenLists lists = layout_.token_lists();
         GroupRunner runner(set_, transitions, twice);
         GroupRows<Real>& rows = rows_[shard];
         std::uint32_t sequences[kSideBySide];
         InterruptCheck check;
+        Touches touched(set_.storage);
+        std::size_t ahead = set_.first_token(set_.shards[shard]);
+        const std::size_t last = set_.first_token(set_.shards[shard + 1]);
         for (std::size_t g = set_.shards[shard]; g < set_.shards[shard + 1]; ++g) {
             check();
+            if (set_.storage && set_.first_token(g) + kTokensAhead > ahead && ahead < last) {
+                const std::size_t end = std::min(ahead + kTokensAhead, last);
+                layout_.read_ahead(ahead, end);
+                ahead = end;
+            }
             const Group group = set_.groups[g];
             for (std::uint32_t n = 0; n < group.size; ++n) sequences[n] = group.first + n;
             const std::span<const std::uint32_t> members(sequences, group.size);
             const std::size_t begin = set_.starts[group.first];
             const std::size_t tokens = set_.starts[group.first + group.size] - begin;
+            if (set_.storage) touched(layout_.bytes(begin, begin + tokens) + 2 * tokens * sizeof(Real));
             Real* local = rows.local.get(tokens * strides_.scores);
             training_loops<Real>().gather(lists, weights, strides_, factors.base(), begin, tokens, local);
             if (!runner.run(factors, members, rows, local, out)) {
@@ -174,6 +225,11 @@ private:
                                                      set_.weight(group.first + n));
             training_loops<Real>().scatter(lists, sums, strides_, begin, tokens, local, wanted == Wanted::kCurvature);
         }
+        if (!own.mapped()) return;
+        for (std::size_t i = 0; i < array_size(); i += kPiece) {
+            touched(kPiece * sizeof(Real));
+            std::copy_n(sums.rows + i, std::min(kPiece, array_size() - i), own.data() + i);
+        }
     }
 
     void collect_row(std::size_t row_number, const Real* composites, std::vector<double>& row) const {
@@ -186,7 +242,7 @@ private:
     }
 
     double entry_sum(std::size_t entry, std::uint32_t label, const Real* composites) const {
-        double sum = sums_[0].data()[layout_.n_rows() * stride_ + entry];
+        double sum = total_[layout_.n_composites() * stride_ + entry];
         const Lists& lists = layout_.entry_composites;
         for (std::uint32_t i = lists.starts[entry]; i < lists.starts[entry + 1]; ++i)
             sum += static_cast<double>(composites[std::size_t{lists.items[i]} * stride_ + label]);
@@ -198,10 +254,14 @@ private:
     RowStrides strides_;
     std::size_t stride_;               // of rows of weights and sums
     std::vector<std::size_t> chunks_;  // of units
-    Buffer<Real> weights_, once_, once_sums_;
-    bool cleared_ = false;               // the first two
-    std::vector<Buffer<Real>> sums_;     // of each shard
-    std::vector<GroupRows<Real>> rows_;  // likewise
+    Buffer<Real> weights_;
+    Stored<Real> once_, once_sums_;
+    bool cleared_ = false;               // these have their sizes
+    std::vector<Stored<Real>> sums_;     // of each shard
+    std::vector<Buffer<Real>> spare_;    // of each thread, where those are in files
+    Buffer<Real> tail_;                  // likewise: composites and entries, added up
+    Real* total_ = nullptr;              // where these are
+    std::vector<GroupRows<Real>> rows_;  // of each shard
 };
 
 }  // namespace tw::chain

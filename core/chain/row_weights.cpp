@@ -14,13 +14,16 @@ RowWeights::RowWeights(const TrainingSet& set, const RowLayout& layout, std::sha
       transitions_(set.n_labels() * set.n_labels(), 0.0),
       trained_(transitions_.size(), 0),
       scores_(transitions_.size(), 0.0),
+      once_(set.storage),
       single_(set),
       twice_(set),
       runner_(set, scores_, twice_) {
-    const std::size_t rows = layout.n_unit_rows * strides_.weights, size = rows + layout.n_entries + set.starts.back();
+    const std::size_t rows = layout.n_unit_rows * strides_.weights, size = rows + layout.n_entries;
     float* data = data_.get(size);
     fill_zeros(data, size);
-    stored_ = {data, data + rows, data + rows + layout.n_entries};
+    once_.assign(set.starts.back(), 0.0f);
+    once_.expect(StoredBytes::Access::kAnywhere);
+    stored_ = {data, data + rows, once_.data()};
     for (const std::uint32_t pair : set.transition_pairs) trained_[pair] = 1;
 }
 
@@ -29,6 +32,7 @@ template <class Visit>
 void RowWeights::each_weight(Visit visit) const {
     const WeightTable& table = set_.unit_weights;
     InterruptCheck check;
+    Touches touched(set_.storage);
     for (std::size_t u = 0; u < set_.units.size(); ++u) {
         check();
         const double factor = set_.factor(u);
@@ -38,6 +42,7 @@ void RowWeights::each_weight(Visit visit) const {
             float* row = stored_.rows + index * strides_.weights;
             for (std::uint32_t w = begin; w < end; ++w) visit(w, factor, row + table.labels[w]);
         } else {
+            if (layout_.place[u] == Place::kOnce) touched(sizeof(float));
             float* first = (layout_.place[u] == Place::kEntries ? stored_.entries : stored_.once) + index;
             for (std::uint32_t w = begin; w < end; ++w) visit(w, factor, first + (w - begin));
         }
@@ -124,7 +129,10 @@ double RowWeights::evaluate(Part& part) {
 
 void RowWeights::gather(Part& part) const {
     std::size_t tokens = 0;
-    for (const std::uint32_t s : part.sequences) tokens += set_.length(s);
+    for (const std::uint32_t s : part.sequences) {
+        tokens += set_.length(s);
+        if (set_.storage) set_.storage->touch(flat_->bytes(set_.starts[s], set_.starts[s + 1]));
+    }
     part.probabilities.resize(tokens * stride_);
     float* scores = part.probabilities.data();
     for (const std::uint32_t s : part.sequences) {

@@ -50,6 +50,7 @@ private:
     double scale_ = 1.0;
     // What is stored is the score that a unit adds, sqrt(g) z / scale; a step on z moves it by g times its gradient.
     Buffer<float> data_;
+    Stored<float> once_;
     RowArrays<float> stored_{};
     std::vector<double> transitions_;    // stored; [n_labels][n_labels], weights only
     std::vector<std::uint8_t> trained_;  // which of them are weights

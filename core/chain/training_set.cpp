@@ -34,8 +34,10 @@ constexpr std::size_t kFullRow = 4, kOften = 8;
 std::vector<std::uint32_t> count(const Occurrences& occurrences, std::size_t n) {
     std::vector<std::uint32_t> counts(n, 0);
     InterruptCheck check;
+    Touches touched(occurrences.numbers.storage());
     for (std::size_t t = 0; t + 1 < occurrences.starts.size(); ++t) {
         check();
+        touched(occurrences.bytes(t, t + 1));
         for (std::size_t i = occurrences.starts[t]; i < occurrences.starts[t + 1]; ++i) {
             std::uint32_t& n = counts[occurrences.numbers[i]];
             n += n != 0xffffffffu;
@@ -51,7 +53,9 @@ std::vector<std::uint32_t> count_pairs(const Occurrences& occurrences, std::span
     std::vector<std::uint32_t> counts = count(occurrences, n);
     if (!keep_known) return counts;
     std::vector<std::uint8_t> used(n, 0);
+    Touches touched(occurrences.numbers.storage());
     for (std::size_t s = 0; s + 1 < sequence_starts.size(); ++s) {
+        touched(occurrences.bytes(sequence_starts[s], sequence_starts[s + 1]));
         if (sequence_starts[s] == sequence_starts[s + 1]) continue;
         const std::uint32_t end = occurrences.starts[sequence_starts[s + 1]];
         for (std::size_t i = occurrences.starts[sequence_starts[s] + 1]; i < end; ++i) used[occurrences.numbers[i]] = 1;
@@ -68,7 +72,15 @@ void check_weight_count(double n_weights) {
 }  // namespace
 
 TrainingSet::TrainingSet(Examples&& examples, Settings given)
-    : settings(std::move(given)), hash_bits(examples.hash_bits), n_examples(examples.n_sequences()) {
+    : settings(std::move(given)),
+      storage(examples.storage),
+      hash_bits(examples.hash_bits),
+      n_examples(examples.n_sequences()),
+      token_weights(storage),
+      gold(storage),
+      allowed_starts(storage),
+      occurrences(storage),
+      pair_occurrences(storage) {
     if (!examples.usable) refuse("these examples were already made into an oracle, or adding to them failed");
     if (examples.n_tokens() >= kNoAttribute) refuse("more than 4,294,967,294 tokens");
     examples.usable = false;
@@ -131,22 +143,27 @@ std::vector<std::size_t> TrainingSet::cuts(std::size_t n) const {
 }
 
 void TrainingSet::take_labels(const Examples& examples) {
-    for (const std::int32_t code : examples.codes)
+    Touches touched(storage);
+    for (const std::int32_t code : examples.codes) {
+        touched(sizeof code);
         if (static_cast<std::size_t>(code) >= settings.order.size())
             refuse("order has " + std::to_string(settings.order.size()) + " entries but code " + std::to_string(code) +
                    " was used");
+    }
     for (const std::int32_t label : settings.order)
         if (label < 0 || static_cast<std::size_t>(label) >= n_labels()) refuse("order holds a label out of range");
     bool partial = false;
     for (std::size_t t = 0; t < examples.n_tokens() && !partial; ++t) partial = examples.allowed(t).size() != 1;
     if (partial) allowed_starts.push_back(0);
-    gold.reserve(examples.codes.size());
-    for (const std::uint32_t i : example)
+    if (!storage) gold.reserve(examples.codes.size());
+    for (const std::uint32_t i : example) {
+        touched(4 * (examples.sequence_starts[i + 1] - examples.sequence_starts[i]));
         for (std::uint64_t t = examples.sequence_starts[i]; t < examples.sequence_starts[i + 1]; ++t) {
             for (const std::int32_t code : examples.allowed(t))
                 gold.push_back(static_cast<std::uint16_t>(settings.order[static_cast<std::size_t>(code)]));
             if (partial) allowed_starts.push_back(gold.size());
         }
+    }
 }
 
 // Token weights that are equal within every sequence are weights of sequences.
@@ -175,7 +192,9 @@ void TrainingSet::check_constraints() const {
     std::iota(everything.begin(), everything.end(), std::uint16_t{0});
     std::vector<std::uint8_t> reached(K), next(K);
     InterruptCheck check;
+    Touches touched(storage);
     for (std::size_t s = 0; s < n_sequences(); ++s) {
+        touched(2 * length(s));
         for (std::uint64_t t = starts[s]; t < starts[s + 1]; ++t) {
             check();
             const auto labels = allowed(t).empty() ? std::span<const std::uint16_t>(everything) : allowed(t);
@@ -215,8 +234,7 @@ void TrainingSet::take_attributes(Examples& examples) {
     names = std::move(tokens.names);
     pair_names = std::move(pairs.names);
     {
-        const Occurrences from = std::move(tokens.occurrences);
-        tokens.occurrences = {};
+        const Occurrences from = std::exchange(tokens.occurrences, Occurrences());
         const bool also = !settings.also_seen.empty();
         const auto known =
             also ? also_seen_classes() : known_weights(&ModelView::attribute, keys, n_attributes, n_labels());
@@ -226,8 +244,7 @@ void TrainingSet::take_attributes(Examples& examples) {
         occurrences = unit_occurrences(from, units, examples.sequence_starts, example);
     }
     if (!pairs.occurrences.numbers.empty()) {
-        const Occurrences from = std::move(pairs.occurrences);
-        pairs.occurrences = {};
+        const Occurrences from = std::exchange(pairs.occurrences, Occurrences());
         const auto pair_counts = count_pairs(from, examples.sequence_starts, n_pair_attributes, settings.keep_known);
         const auto known = known_weights(&ModelView::pair, pair_keys, n_pair_attributes, n_labels() * n_labels());
         pair_units = apart({pair_counts, settings.min_count, known, settings.keep_known});
@@ -292,8 +309,10 @@ void TrainingSet::find_weights() {
     }
     LabelSets seen(units.size(), K);
     InterruptCheck check;
+    Touches touched(storage);
     for (std::size_t t = 0; t + 1 < occurrences.starts.size(); ++t) {
         check();
+        touched(occurrences.bytes(t, t + 1));
         for (const std::uint16_t y : allowed(t))
             for (std::size_t i = occurrences.starts[t]; i < occurrences.starts[t + 1]; ++i) {
                 if (i + 32 < occurrences.numbers.size()) seen.fetch(occurrences.numbers[i + 32]);
@@ -325,9 +344,11 @@ void TrainingSet::find_weights() {
 template <class Visit>
 void TrainingSet::each_label_pair(Visit visit) const {
     InterruptCheck check;
+    Touches touched(storage);
     for (std::size_t s = 0; s < n_sequences(); ++s)
         for (std::uint64_t t = starts[s] + 1; t < starts[s + 1]; ++t) {
             check();
+            touched(2);
             for (const std::uint16_t a : allowed(t - 1))
                 for (const std::uint16_t b : allowed(t)) visit(t, static_cast<std::uint32_t>(a * n_labels() + b));
         }
@@ -393,8 +414,10 @@ void TrainingSet::drop_rare_weights() {
     WeightTable& table = unit_weights;
     std::vector<double> sums(table.labels.size(), 0.0), of_pair(n_labels() * n_labels(), 0.0);
     InterruptCheck check;
+    Touches touched(storage);
     for (std::size_t t = 0; t + 1 < occurrences.starts.size(); ++t) {
         check();
+        touched(occurrences.bytes(t, t + 1));
         for (std::size_t i = occurrences.starts[t]; i < occurrences.starts[t + 1]; ++i) {
             const std::uint32_t unit = occurrences.numbers[i];
             const auto begin = table.labels.begin() + table.starts[unit],
@@ -427,7 +450,12 @@ WeightIndex TrainingSet::weight_index() const {
 }
 
 std::size_t TrainingSet::memory_bytes() const {
-    const auto bytes = [](const auto& v) { return v.capacity() * sizeof(v[0]); };
+    const auto bytes = [](const auto& v) {
+        if constexpr (requires { v.memory_bytes(); })
+            return v.memory_bytes();
+        else
+            return v.capacity() * sizeof(v[0]);
+    };
     std::size_t total = bytes(starts) + bytes(example) + bytes(sequence) + bytes(weights) + bytes(token_weights) +
                         bytes(gold) + bytes(allowed_starts) + bytes(groups) + bytes(keys) + bytes(pair_keys) +
                         bytes(transition_pairs);

@@ -130,6 +130,7 @@ public:
     linear::WeightIndex weight_index() const;
 
     Settings settings;
+    StoragePointer storage;  // of what grows with the number of tokens, or null
     unsigned hash_bits;
     std::size_t n_examples;  // as they were added, empty ones included
 
@@ -138,9 +139,9 @@ public:
     std::vector<std::uint32_t> example;   // of each sequence
     std::vector<std::uint32_t> sequence;  // of each example; kNoAttribute when it is empty
     std::vector<double> weights;          // of sequences, or empty
-    std::vector<double> token_weights;    // or empty: equal within every sequence
-    std::vector<std::uint16_t> gold;
-    std::vector<std::uint64_t> allowed_starts;  // into gold; empty when every token has one label
+    Stored<double> token_weights;         // or empty: equal within every sequence
+    Stored<std::uint16_t> gold;
+    Stored<std::uint64_t> allowed_starts;  // into gold; empty when every token has one label
     std::vector<Group> groups;
     std::vector<std::uint32_t> shards;  // groups of shard i: shards[i] .. shards[i + 1] - 1
 

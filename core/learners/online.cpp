@@ -7,6 +7,7 @@
 
 #include "../base/interrupt.hpp"
 #include "random.hpp"
+#include "read_ahead.hpp"
 
 namespace tw::learners {
 
@@ -51,11 +52,13 @@ void Online::step(std::size_t n_jobs) {
     updates_ = 0;
     before_pass(n_jobs);
     const std::vector<std::uint32_t> visits = order();
+    ReadAhead ahead(oracle_.hints(), visits);
     InterruptCheck check;
     for (std::size_t i = 0; settled_ && settings_.averaged && i < visits.size(); ++i)
         if (oracle_.example_weight(i) != 0.0) count();
     for (std::size_t i = 0; !settled_ && i < visits.size(); ++i) {
         check();
+        ahead.at(i);
         if (i + 2 < visits.size()) examples_.prefetch(w_, visits[i + 1], visits[i + 2]);
         look_for_gold(visits[i]);
         visit(visits[i]);

@@ -8,6 +8,7 @@
 
 #include "../base/interrupt.hpp"
 #include "random.hpp"
+#include "read_ahead.hpp"
 #include "vectors.hpp"
 
 namespace tw::learners {
@@ -74,8 +75,10 @@ double Sgd::descend(WorkingWeights& weights, std::span<const std::uint32_t> orde
     const double lambda = terms_.l2 / n_examples;
     double loss = 0.0;
     InterruptCheck check;
+    ReadAhead ahead(oracle_.hints(), order);
     for (std::size_t begin = 0; begin < order.size(); begin += settings_.batch) {
         check();
+        ahead.at(begin);
         const auto batch = order.subspan(begin, std::min(settings_.batch, order.size() - begin));
         const double eta = settings_.decay < 1.0 ? step * std::pow(settings_.decay, n_seen / n_examples)
                                                  : step / (1.0 + step * lambda * n_seen);

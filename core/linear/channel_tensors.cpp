@@ -23,7 +23,7 @@ std::vector<std::uint32_t> counts_of(const Occurrences& occurrences, std::size_t
 void take_rows(Channel& channel, const Occurrences& occurrences) {
     SparseRows& rows = channel.rows;
     rows.starts.assign(occurrences.starts.begin(), occurrences.starts.end());
-    rows.columns = occurrences.numbers;
+    rows.columns.assign(occurrences.numbers.begin(), occurrences.numbers.end());
     rows.values.assign(occurrences.values.begin(), occurrences.values.end());
     if (rows.values.empty())  // each unit is there once
         for (std::size_t s = 0; s < rows.size(); ++s)

@@ -31,14 +31,12 @@ void check_weights(std::span<const double> weights, std::size_t size, const char
 }
 
 // Appends `values`, or ones, to weights that are left empty as long as all are one.
-void append_weights(std::vector<double>& weights, std::size_t before, std::span<const double> values,
-                    std::size_t size) {
+template <class Weights>
+void append_weights(Weights& weights, std::size_t before, std::span<const double> values, std::size_t size) {
     if (values.empty() && weights.empty()) return;
     weights.resize(before, 1.0);
-    if (values.empty())
-        weights.resize(before + size, 1.0);
-    else
-        weights.insert(weights.end(), values.begin(), values.end());
+    weights.resize(before + size, 1.0);
+    std::copy(values.begin(), values.end(), weights.begin() + static_cast<std::ptrdiff_t>(before));
 }
 
 // Sequences first .. last - 1 of a source.
@@ -70,15 +68,38 @@ template <class T>
 std::size_t bytes(const std::vector<T>& v) {
     return v.capacity() * sizeof(T);
 }
+template <class T>
+std::size_t bytes(const Stored<T>& v) {
+    return v.memory_bytes();
+}
+
+// What is needed for each attribute while units are found and get weights.
+constexpr std::size_t kBytesPerAttribute = 72;
 
 }  // namespace
 
-SiteExamples::SiteExamples(unsigned bits, bool names) : hash_bits(bits), keep_names(names && bits == 0) {
+SiteExamples::SiteExamples(unsigned bits, bool names, StoragePointer where)
+    : storage(std::move(where)), hash_bits(bits), keep_names(names && bits == 0) {
     if (bits > 30) refuse("hash_bits must be at most 30, found " + std::to_string(bits));
 }
 
 void SiteExamples::require_usable() const {
     if (!usable) refuse("these examples were already made into an oracle, or adding to them failed: make new ones");
+}
+
+// The index cannot be in a file. While it grows there are two of it, and units are found when it is gone.
+void SiteExamples::require_memory() const {
+    if (!storage) return;
+    std::size_t reading = 0, building = 0, n = 0;
+    for (const ChannelExamples& channel : channels) {
+        const std::size_t names = bytes(channel.names.text) + bytes(channel.names.ends);
+        reading += 3 * channel.index.memory_bytes() / 2 + 3 * names / 2;
+        building += n_attributes(channel) * (kBytesPerAttribute + (hash_bits ? 0 : sizeof(Key))) + names;
+        n += n_attributes(channel);
+    }
+    storage->require(std::max(reading, building), std::to_string(n) + " attributes",
+                     ": hash them into fewer places (hash_bits=" + std::to_string(hash_bits > 18 ? hash_bits - 2 : 18) +
+                         "), choose fewer features");
 }
 
 void SiteExamples::add(const Source& source, std::size_t n_jobs) {
@@ -133,6 +154,7 @@ ChannelExamples& SiteExamples::made(std::string_view name) {
     if (found != channels.end()) return *found;
     ChannelExamples& channel = channels.emplace_back();
     channel.name = name;
+    channel.occurrences = Occurrences(storage);
     channel.occurrences.starts.resize(n_sites() + 1, 0);
     return channel;
 }
@@ -171,10 +193,11 @@ void SiteExamples::add_attributes(const Source& source, std::size_t n_new, std::
         });
         for (std::size_t c = 0; c < to.size(); ++c)
             add_names(source, c, *to[c], unnamed[c], std::max<std::size_t>(n_jobs, 1));
+        require_memory();
         for (ChannelExamples* channel : to) {  // of those that know their attributes, by the first sixteenth
             Occurrences& o = channel->occurrences;
             const std::size_t seen = o.starts.size() - 1 - n_sites();
-            if (closed && n_sites() == 0 && seen * 16 >= n_new && seen * 8 < n_new)
+            if (closed && !storage && n_sites() == 0 && seen * 16 >= n_new && seen * 8 < n_new)
                 o.numbers.reserve(static_cast<std::size_t>(1.1 * static_cast<double>(o.numbers.size()) *
                                                            static_cast<double>(n_new) / static_cast<double>(seen)));
         }
@@ -186,7 +209,7 @@ void SiteExamples::add_attributes(const Source& source, std::size_t n_new, std::
                 seen += coming[i][c].n_sites();
                 keys += coming[i][c].keys.size();
             }
-            if (seen > 0 && n_new > seen && !closed)
+            if (seen > 0 && n_new > seen && !closed && !storage)
                 to[c]->occurrences.numbers.reserve(static_cast<std::size_t>(
                     1.05 * static_cast<double>(keys) * static_cast<double>(n_new) / static_cast<double>(seen)));
         }
@@ -208,7 +231,8 @@ void SiteExamples::intern(const Source& source, std::size_t first_sequence, cons
     const std::size_t before = to.numbers.size();
     if (from.keys.size() > std::numeric_limits<std::uint32_t>::max() - before)
         refuse("more than 4,294,967,295 attributes in all");
-    to.numbers.resize(before + from.keys.size());
+    to.numbers.resize_anyhow(before + from.keys.size());
+    if (storage) storage->touch(from.keys.size() * sizeof(std::uint32_t));
     if (hash_bits) {
         for (std::size_t i = 0; i < from.keys.size(); ++i)
             to.numbers[before + i] = static_cast<std::uint32_t>(from.keys[i] >> (64 - hash_bits));
@@ -228,7 +252,7 @@ void SiteExamples::intern(const Source& source, std::size_t first_sequence, cons
         const bool all_one = std::ranges::all_of(from.values, [](float value) { return value == 1.0f; });
         if (!all_one || !to.values.empty()) {
             to.values.resize(before, 1.0f);
-            to.values.insert(to.values.end(), from.values.begin(), from.values.end());
+            to.values.append(from.values);
         }
     } else if (!to.values.empty()) {
         to.values.resize(to.numbers.size(), 1.0f);
@@ -332,7 +356,7 @@ void Examples::add_labels(const Gold& gold, std::size_t n_before, std::size_t to
         for (std::size_t t = 1; t <= tokens; ++t)
             code_starts.push_back(before + (gold.starts.empty() ? t : static_cast<std::uint64_t>(gold.starts[t])));
     }
-    codes.insert(codes.end(), gold.codes.begin(), gold.codes.end());
+    codes.append(gold.codes);
 }
 
 Key Examples::checksum() const {

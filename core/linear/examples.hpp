@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "../base/storage.hpp"
 #include "../text/attributes.hpp"
 #include "index.hpp"
 
@@ -22,10 +23,16 @@ namespace tw {
 
 // Attribute numbers of all sites: those of site s are numbers[starts[s]] .. numbers[starts[s + 1] - 1].
 struct Occurrences {
-    std::vector<std::uint32_t> starts{0};
-    std::vector<std::uint32_t> numbers;
-    std::vector<float> values;  // one per number, or empty when every value is 1
+    Stored<std::uint32_t> starts, numbers;
+    Stored<float> values;  // one per number, or empty when every value is 1
 
+    explicit Occurrences(const StoragePointer& storage = nullptr) : starts(storage), numbers(storage), values(storage) {
+        starts.push_back(0);
+    }
+    // What the lists of some sites take.
+    std::size_t bytes(std::size_t first, std::size_t last) const {
+        return 4 * (last - first) + (values.empty() ? 4 : 8) * std::size_t{starts[last] - starts[first]};
+    }
     float value(std::size_t i) const { return values.empty() ? 1.0f : values[i]; }
 };
 
@@ -48,7 +55,10 @@ struct ChannelExamples {
 // Attributes of the sites of sequences.
 class SiteExamples {
 public:
-    SiteExamples(unsigned hash_bits, bool keep_names);
+    // With a storage, what grows with the number of sites may be in files.
+    SiteExamples(unsigned hash_bits, bool keep_names, StoragePointer storage = nullptr);
+    SiteExamples(SiteExamples&&) = default;
+    SiteExamples& operator=(SiteExamples&&) = default;
 
     void add(const Source& source, std::size_t n_jobs);
     // Takes the attributes of some sites of a source, in rising order over all its sequences, and from then on no
@@ -66,7 +76,8 @@ public:
     Key checksum() const;  // changes when sequences or attributes do, and never with the number of threads
 
     // For those who compile examples to something faster; they take what they need away.
-    unsigned hash_bits;  // 0: every key has its own number; else the number is the key's top bits
+    StoragePointer storage;  // or null
+    unsigned hash_bits;      // 0: every key has its own number; else the number is the key's top bits
     bool keep_names;
     std::vector<ChannelExamples> channels;
     std::vector<std::uint64_t> sequence_starts{0};  // in sites
@@ -78,6 +89,7 @@ public:
 
 protected:
     void require_usable() const;
+    void require_memory() const;
 
 private:
     struct Unnamed {  // an attribute met for the first time, and where
@@ -95,7 +107,8 @@ private:
 // Sequences of tokens with the labels that they may carry.
 class Examples : public SiteExamples {
 public:
-    using SiteExamples::SiteExamples;
+    Examples(unsigned hash_bits, bool keep_names, const StoragePointer& storage = nullptr)
+        : SiteExamples(hash_bits, keep_names, storage), codes(storage), code_starts(storage), token_weights(storage) {}
 
     void add(const Source& source, const Gold& gold, std::size_t n_jobs);
 
@@ -110,9 +123,10 @@ public:
     }
     bool partly_labelled() const { return !code_starts.empty(); }
 
-    std::vector<std::int32_t> codes;
-    std::vector<std::uint64_t> code_starts;               // empty while every token has exactly one code
-    std::vector<double> sequence_weights, token_weights;  // empty while all are one
+    Stored<std::int32_t> codes;
+    Stored<std::uint64_t> code_starts;     // empty while every token has exactly one code
+    std::vector<double> sequence_weights;  // empty while all are one
+    Stored<double> token_weights;          // likewise
 
 private:
     void check(const Source& source, const Gold& gold, std::size_t n_tokens) const;

@@ -254,7 +254,7 @@ void Features::add_made_rows(const UnitLists& lists, const Real* w, std::size_t 
 void Features::put_scores(std::size_t c, const ScaledWeights& weights, std::size_t example, double* out,
                           Scratch& space) const {
     const std::size_t first = channels_[c].first[example], n_sites = channels_[c].n_sites(example);
-    if (lists_[c]) return lists_[c]->scores(weights, first, first + n_sites, out);
+    if (lists_[c]) return lists_[c]->scores(weights, lists_[c]->all(), first, first + n_sites, out);
     std::fill_n(out, n_sites * channels_[c].n_codes, 0.0);
     if (channels_[c].source)
         add_made_scores(c, weights, example, out, space);
@@ -382,13 +382,14 @@ void Features::take_made(std::size_t c, std::size_t example, SparseSum& out) {
 
 void Features::fetch_lists(std::size_t example) const {
     for (std::size_t c = 0; c < channels_.size(); ++c)
-        if (lists_[c]) lists_[c]->fetch_lists(channels_[c].first[example], channels_[c].first[example + 1]);
+        if (lists_[c]) lists_[c]->fetch_lists(0, channels_[c].first[example], channels_[c].first[example + 1]);
 }
 
 void Features::fetch_weights(const ScaledWeights& weights, std::size_t example) const {
     for (std::size_t c = 0; c < channels_.size(); ++c)
         if (lists_[c] && channels_[c].sites != Channel::Sites::kTied)
-            lists_[c]->fetch_weights(weights, channels_[c].first[example], channels_[c].first[example + 1]);
+            lists_[c]->fetch_weights(weights, lists_[c]->all(), channels_[c].first[example],
+                                     channels_[c].first[example + 1]);
 }
 
 // Of a channel without lists.
@@ -418,7 +419,7 @@ void Features::take(std::size_t c, std::size_t example, SparseSum& out) {
         };
         out.expect(of_site.size() * channel.rows.columns_of(at).size());
         if (lists_[c])
-            lists_[c]->each_unit(at, add_unit);
+            lists_[c]->each_unit(lists_[c]->all(), at, add_unit);
         else
             channel.rows.each(at, [&](std::uint32_t unit, double x) {
                 add_unit(x, 1.0, [&](std::uint32_t code) { return weight_of(c, unit, code); });

@@ -1,6 +1,8 @@
 #include "listed_units.hpp"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cmath>
 #include <map>
 #include <stdexcept>
@@ -18,14 +20,19 @@ constexpr std::size_t kNear = std::size_t{1} << 18;  // weights that stay in the
 }  // namespace
 
 ListedUnits::ListedUnits(std::shared_ptr<WeightIndex> index, std::size_t channel, std::size_t n_codes,
-                         std::span<const std::uint32_t> n_members, bool by_member, bool valued)
+                         std::span<const std::uint32_t> n_members, bool by_member, bool valued, StoragePointer storage)
     : index_(std::move(index)),
       channel_(channel),
       n_codes_(n_codes),
       first_weight_(index_->offset(channel)),
       in_parts_(!index_->grows() && !index_->full(channel) && n_codes <= kMostInPart),
       together_(in_parts_ ? kernels().parts_together : 1),
-      valued_(valued) {
+      valued_(valued),
+      in_runs_(storage != nullptr),
+      runs_(std::move(storage)) {
+    static std::atomic<std::uint64_t> made{0};
+    id_ = ++made;
+    runs_.expect(StoredBytes::Access::kAnywhere);
     std::map<std::uint32_t, std::uint16_t> known;  // there are few sizes of units
     const auto number_of = [&](std::uint32_t members) {
         const auto [at, fresh] = known.emplace(members, static_cast<std::uint16_t>(factors_.size()));
@@ -63,7 +70,7 @@ void ListedUnits::add(std::uint32_t unit, double value) {
         if (begin > kNear) far_.push_back(begin);
     } else {
         const auto first = static_cast<std::uint16_t>(row || size == 0 ? 0 : code(begin));
-        rare_.push_back({unit, static_cast<std::uint32_t>(row_starts_.size() - 1), begin,
+        rare_.push_back({unit, static_cast<std::uint32_t>(n_sites_), begin,
                          row ? RareUnit::kRow : static_cast<std::uint16_t>(size), factor, first});
         if (valued_) rare_values_.push_back(value);
     }
@@ -78,12 +85,87 @@ void ListedUnits::add_part(const Part& part, double value) {
 
 void ListedUnits::end_site() {
     while ((parts_.size() - part_starts_.back()) % together_ != 0) add_part({0, first_weight_}, 0.0);
-    if (std::max({rows_.size(), parts_.size(), rare_.size(), row_starts_.size()}) > 0xffffffffu)
+    if (std::max({rows_.size(), parts_.size(), rare_.size(), ++n_sites_}) > 0xffffffffu)
         throw std::invalid_argument("there are more than 4,294,967,295 attributes of sites");
     row_starts_.push_back(static_cast<std::uint32_t>(rows_.size()));
     far_starts_.push_back(static_cast<std::uint32_t>(far_.size()));
     part_starts_.push_back(static_cast<std::uint32_t>(parts_.size()));
     rare_starts_.push_back(static_cast<std::uint32_t>(rare_.size()));
+}
+
+void ListedUnits::end_run() {
+    if (!in_runs_) return;
+    const auto n = [](const auto& list) { return static_cast<std::uint32_t>(list.size()); };
+    const Run head{n(row_starts_) - 1, n(rows_), n(parts_), n(rare_)};
+    const auto put = [&](const auto& list) {
+        const auto* bytes = reinterpret_cast<const char*>(list.data());
+        runs_.append(std::span(bytes, list.size() * sizeof(list[0])));
+    };
+    put(std::span(&head, 1));
+    put(parts_);
+    for (const auto* values : {&row_values_, &part_values_, &rare_values_}) put(*values);
+    for (const auto* numbers : {&row_starts_, &part_starts_, &rare_starts_}) put(*numbers);
+    put(part_codes_above_);
+    put(rows_);
+    put(rare_);
+    while (runs_.size() % alignof(double) != 0) runs_.push_back(0);
+    run_starts_.push_back(runs_.size());
+    for (auto* starts : {&row_starts_, &far_starts_, &part_starts_, &rare_starts_}) starts->assign(1, 0);
+    for (auto* values : {&row_values_, &part_values_, &rare_values_}) values->clear();
+    rows_.clear();
+    far_.clear();
+    parts_.clear();
+    part_codes_above_.clear();
+    rare_.clear();
+}
+
+// Runs in a file are copied, which costs less than to have their pages mapped. The last few of a thread are kept: the
+// weights of the next run are fetched while this one is looked at.
+const char* ListedUnits::bytes_of_run(std::size_t run) const {
+    if (!runs_.mapped()) return runs_.data() + run_starts_[run];
+    struct Kept {
+        std::uint64_t id = 0;
+        std::size_t run = 0;
+        std::vector<std::uint64_t> words;
+    };
+    thread_local std::array<Kept, 4> kept;
+    thread_local std::size_t oldest = 0;
+    for (const Kept& one : kept)
+        if (one.id == id_ && one.run == run) return reinterpret_cast<const char*>(one.words.data());
+    Kept& to = kept[oldest++ % kept.size()];
+    to.id = 0;
+    to.words.resize(std::max(to.words.size(), bytes(run) / sizeof(std::uint64_t) + 1));
+    runs_.copy(run_starts_[run], bytes(run), reinterpret_cast<char*>(to.words.data()));
+    to.run = run;
+    to.id = id_;
+    return reinterpret_cast<const char*>(to.words.data());
+}
+
+// In the order of end_run(); tables are seen from the first of all sites. A list of rows that are far away would be
+// half of what is read: all are taken for far.
+ListedUnits::Sites ListedUnits::of_run(std::size_t run, std::size_t first) const {
+    const char* at = bytes_of_run(run);
+    const auto take = [&]<class T>(std::size_t n) {
+        const auto* out = reinterpret_cast<const T*>(at);
+        at += n * sizeof(T);
+        return out;
+    };
+    const Run& head = *take.template operator()<Run>(1);
+    const auto values = [&](std::size_t n) { return valued_ ? take.template operator()<double>(n) : nullptr; };
+    const auto table = [&] { return take.template operator()<std::uint32_t>(head.n_sites + 1) - first; };
+    Sites out{};
+    out.last = last_;
+    out.parts = take.template operator()<PartRow>(head.n_parts);
+    out.row_factors = values(head.n_rows);
+    out.part_values = values(head.n_parts);
+    out.rare_values = values(head.n_rare);
+    out.row_starts = out.far_starts = table();
+    out.part_starts = table();
+    out.rare_starts = table();
+    if (n_codes_ > 32) out.part_labels_above = take.template operator()<std::uint32_t>(head.n_parts);
+    out.rows = out.far = take.template operator()<std::uint32_t>(head.n_rows);
+    out.rare = take.template operator()<RareUnit>(head.n_rare);
+    return out;
 }
 
 void ListedUnits::see_added() {
@@ -100,20 +182,8 @@ void ListedUnits::see_all_added() {
     see_added();
 }
 
-void ListedUnits::scores(const ScaledWeights& weights, std::size_t first, std::size_t last, double* out) const {
-    const TokenUnits sites{row_starts_.data(),
-                           rows_.data(),
-                           last_,
-                           valued_ ? row_values_.data() : nullptr,
-                           far_starts_.data(),
-                           far_.data(),
-                           part_starts_.data(),
-                           parts_.data(),
-                           part_codes_above_.empty() ? nullptr : part_codes_above_.data(),
-                           valued_ ? part_values_.data() : nullptr,
-                           rare_starts_.data(),
-                           rare_.data(),
-                           valued_ ? rare_values_.data() : nullptr};
+void ListedUnits::scores(const ScaledWeights& weights, const Sites& sites, std::size_t first, std::size_t last,
+                         double* out) const {
     const Additions& added = index_->added(channel_);
     const auto gather = [&](auto kernel, auto values) {
         kernel({codes_.data(), first_weight_, has_added_.data(), added.first().data(), added.entries().data(),
@@ -126,7 +196,14 @@ void ListedUnits::scores(const ScaledWeights& weights, std::size_t first, std::s
         gather(kernels().gather_rounded, weights.rounded);
 }
 
-void ListedUnits::fetch_lists(std::size_t first, std::size_t last) const {
+void ListedUnits::fetch_lists(std::size_t run, std::size_t first, std::size_t last) const {
+    if (runs_.mapped()) return;
+    if (in_runs_) {
+        for (std::size_t i = run_starts_[run]; i < std::min(run_starts_[run + 1], run_starts_[run] + 64 * 4 * kLines);
+             i += 64)
+            fetch_to_read(runs_.data() + i);
+        return;
+    }
     last = std::min(last, first + kFetched);
     const auto fetch = [](const auto& list, std::size_t begin, std::size_t end) {
         const std::size_t stop = std::min(end, begin + kLines * 64 / sizeof(list[0]));
@@ -142,15 +219,17 @@ void ListedUnits::fetch_lists(std::size_t first, std::size_t last) const {
     fetch(rare_, rare_starts_[first], rare_starts_[last]);
 }
 
-void ListedUnits::fetch_weights(const ScaledWeights& weights, std::size_t first, std::size_t last) const {
+void ListedUnits::fetch_weights(const ScaledWeights& weights, const Sites& sites, std::size_t first,
+                                std::size_t last) const {
     if (weights.size() <= kNear) return;
     last = std::min(last, first + kFetched);
     const auto fetch = [&](const auto* v) {
-        for (std::size_t i = far_starts_[first]; i < far_starts_[last]; ++i)
-            for (std::size_t y = 0; y < n_codes_; y += 64 / sizeof(*v)) fetch_to_read(v + far_[i] + y);
-        for (std::size_t i = part_starts_[first]; i < part_starts_[last]; ++i)
-            if (parts_[i].begin > kNear) fetch_to_read(v + parts_[i].begin);
-        for (std::size_t i = rare_starts_[first]; i < rare_starts_[last]; ++i) fetch_to_read(v + rare_[i].begin);
+        for (std::size_t i = sites.far_starts[first]; i < sites.far_starts[last]; ++i)
+            for (std::size_t y = 0; y < n_codes_; y += 64 / sizeof(*v)) fetch_to_read(v + sites.far[i] + y);
+        for (std::size_t i = sites.part_starts[first]; i < sites.part_starts[last]; ++i)
+            if (sites.parts[i].begin > kNear) fetch_to_read(v + sites.parts[i].begin);
+        for (std::size_t i = sites.rare_starts[first]; i < sites.rare_starts[last]; ++i)
+            fetch_to_read(v + sites.rare[i].begin);
     };
     if (weights.rounded.empty())
         fetch(weights.stored.data());

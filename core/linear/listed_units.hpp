@@ -6,8 +6,9 @@
 //     parts   units with several codes, not all,      where their weights begin, a bit for each code; where a vector
 //             and one member                          is expanded at once and no weights are added: all of one member
 //     rare    all others                              unit, site, where their weights begin, the first code
-// each with a table that says where the entries of a site begin. A unit of g members that have one weight adds a factor
-// times it: the square root of g, or g (see Variables in oracle.hpp).
+// each with a table that says where the entries of a site begin. Where there are too many for memory, the lists of a
+// run of sites that are asked for together lie together, one after the other in one place of a file. A unit of g
+// members that have one weight adds a factor times it: the square root of g, or g (see Variables in oracle.hpp).
 #pragma once
 
 #include <bit>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "../base/huge_pages.hpp"
+#include "../base/storage.hpp"
 #include "../kernels/kernels.hpp"
 #include "../oracle.hpp"
 #include "weight_index.hpp"
@@ -31,59 +33,77 @@ public:
 
     // Of a channel of the index with at most kMostCodes codes; `n_members` of each unit, or none: one each. `valued`:
     // some values are not 1. Those of units with several members are.
+    // With a storage, sites come in runs, which may be in a file.
     ListedUnits(std::shared_ptr<WeightIndex> index, std::size_t channel, std::size_t n_codes,
-                std::span<const std::uint32_t> n_members, bool by_member, bool valued);
+                std::span<const std::uint32_t> n_members, bool by_member, bool valued,
+                StoragePointer storage = nullptr);
     // The units of all sites, one after the other; their number is that of the calls of end_site.
     void add(std::uint32_t unit, double value);
     void end_site();
+    void end_run();
 
     void see_added();      // to be called when weights were added
     void see_all_added();  // when what was added has been replaced
 
-    // Overwrites [last - first][n_codes] with the scores at weights of scale 1.
-    void scores(const ScaledWeights& weights, std::size_t first, std::size_t last, double* out) const;
-
-    // Bring near what scores() will read.
-    void fetch_lists(std::size_t first, std::size_t last) const;
-    void fetch_weights(const ScaledWeights& weights, std::size_t first, std::size_t last) const;
-
-    std::size_t n_units(std::size_t site) const {
-        return row_starts_[site + 1] - row_starts_[site] + part_starts_[site + 1] - part_starts_[site] +
-               rare_starts_[site + 1] - rare_starts_[site];
-    }
     struct Part {
         std::uint64_t codes;  // a bit for each that has a weight: they follow each other from `begin`
         std::uint32_t begin;
     };
-    // Call visit for the units of a site with their values.
-    template <class Visit>
-    void each_row(std::size_t site, Visit visit) const {  // visit(begin, x)
-        for (std::size_t i = row_starts_[site]; i < row_starts_[site + 1]; ++i)
-            visit(rows_[i], row_values_.empty() ? 1.0 : row_values_[i]);
-    }
-    template <class Visit>
-    void each_part(std::size_t site, Visit visit) const {  // visit(part, x)
-        for (std::size_t i = part_starts_[site]; i < part_starts_[site + 1]; ++i) {
-            const std::uint64_t above = part_codes_above_.empty() ? 0 : part_codes_above_[i];
-            visit(Part{above << 32 | parts_[i].labels, parts_[i].begin}, part_values_.empty() ? 1.0 : part_values_[i]);
+    // The lists of some sites, by the numbers that these have among all.
+    struct Sites : TokenUnits {
+        std::size_t n_units(std::size_t site) const {
+            return row_starts[site + 1] - row_starts[site] + part_starts[site + 1] - part_starts[site] +
+                   rare_starts[site + 1] - rare_starts[site];
         }
+        // Call visit for the units of a site with their values.
+        template <class Visit>
+        void each_row(std::size_t site, Visit visit) const {  // visit(begin, x)
+            for (std::size_t i = row_starts[site]; i < row_starts[site + 1]; ++i)
+                visit(rows[i], row_factors ? row_factors[i] : 1.0);
+        }
+        template <class Visit>
+        void each_part(std::size_t site, Visit visit) const {  // visit(part, x)
+            for (std::size_t i = part_starts[site]; i < part_starts[site + 1]; ++i) {
+                const std::uint64_t above = part_labels_above ? part_labels_above[i] : 0;
+                visit(Part{above << 32 | parts[i].labels, parts[i].begin}, part_values ? part_values[i] : 1.0);
+            }
+        }
+        template <class Visit>
+        void each_rare(std::size_t site, Visit visit) const {  // visit(rare, x)
+            for (std::size_t i = rare_starts[site]; i < rare_starts[site + 1]; ++i)
+                visit(rare[i], rare_values ? rare_values[i] : 1.0);
+        }
+    };
+    // Those of a run that begins with site `first`; without a storage, of all sites.
+    Sites sites(std::size_t run, std::size_t first) const { return in_runs_ ? of_run(run, first) : all(); }
+    Sites all() const {
+        return {{row_starts_.data(), rows_.data(), last_, valued_ ? row_values_.data() : nullptr, far_starts_.data(),
+                 far_.data(), part_starts_.data(), parts_.data(),
+                 part_codes_above_.empty() ? nullptr : part_codes_above_.data(),
+                 valued_ ? part_values_.data() : nullptr, rare_starts_.data(), rare_.data(),
+                 valued_ ? rare_values_.data() : nullptr}};
     }
-    template <class Visit>
-    void each_rare(std::size_t site, Visit visit) const {  // visit(rare, x)
-        for (std::size_t i = rare_starts_[site]; i < rare_starts_[site + 1]; ++i)
-            visit(rare_[i], rare_values_.empty() ? 1.0 : rare_values_[i]);
-    }
+
+    // Overwrites [last - first][n_codes] with the scores at weights of scale 1.
+    void scores(const ScaledWeights& weights, const Sites& sites, std::size_t first, std::size_t last,
+                double* out) const;
+
+    // Bring near what scores() will read: from memory, and from a file.
+    void fetch_lists(std::size_t run, std::size_t first, std::size_t last) const;
+    void fetch_weights(const ScaledWeights& weights, const Sites& sites, std::size_t first, std::size_t last) const;
+    void read_ahead(std::size_t run) const { runs_.read_ahead(run_starts_[run], run_starts_[run + 1]); }
+    std::size_t bytes(std::size_t run) const { return run_starts_[run + 1] - run_starts_[run]; }
     // visit(x, count, weight_of) for all units: x for a derivative by the variable, for how many weights it stands, and
     // weight_of(code), which makes a weight if need be and the index may grow.
     template <class Visit>
-    [[gnu::always_inline]] void each_unit(std::size_t site, Visit visit) {
-        each_row(site, [&](std::uint32_t begin, double x) {
+    [[gnu::always_inline]] void each_unit(const Sites& sites, std::size_t site, Visit visit) {
+        sites.each_row(site, [&](std::uint32_t begin, double x) {
             visit(x, 1.0, [&](std::uint32_t code) { return begin + code; });
         });
-        each_part(site, [&](const Part& part, double x) {
+        sites.each_part(site, [&](const Part& part, double x) {
             visit(x, 1.0, [&](std::uint32_t code) { return weight_of(part, code); });
         });
-        each_rare(site, [&](const RareUnit& rare, double x) {
+        sites.each_rare(site, [&](const RareUnit& rare, double x) {
             visit(steps_[rare.factor] * x, counts_[rare.factor],
                   [&](std::uint32_t code) { return weight_of(rare, code); });
         });
@@ -104,7 +124,12 @@ public:
     std::size_t memory_bytes() const;
 
 private:
+    struct Run {  // the head of a run in a file; what follows is listed in of_run()
+        std::uint32_t n_sites, n_rows, n_parts, n_rare;
+    };
     void add_part(const Part& part, double value);
+    Sites of_run(std::size_t run, std::size_t first) const;
+    const char* bytes_of_run(std::size_t run) const;
 
     std::shared_ptr<WeightIndex> index_;
     std::size_t channel_, n_codes_;
@@ -123,7 +148,11 @@ private:
     LargeArray<PartRow> parts_;
     std::vector<std::uint32_t> part_codes_above_;  // empty where there are no more than 32 codes
     LargeArray<RareUnit> rare_;
-    bool valued_;
+    std::size_t n_sites_ = 0;
+    bool valued_, in_runs_;
+    std::uint64_t id_ = 0;  // of these lists among all that were ever made
+    Stored<char> runs_;
+    std::vector<std::uint64_t> run_starts_{0};  // of each run, in bytes
     std::vector<double> row_values_, part_values_, rare_values_;
 };
 

@@ -11,7 +11,8 @@
 namespace tw {
 namespace {
 
-constexpr std::size_t kAhead = 48;  // occurrences whose places are fetched before they are needed
+constexpr std::size_t kAhead = 48;           // occurrences whose places are fetched before they are needed
+constexpr std::size_t kSequencesAhead = 64;  // whose attributes are read from a file before they are needed
 
 // Partition refinement: all attributes start in one class, "not yet seen". A token splits every class of which it has
 // some members but not all. What is in one class at the end occurred together in every token.
@@ -137,8 +138,10 @@ Units merge(const Occurrences& occurrences, const Candidates& candidates) {
     std::vector<std::uint32_t> members;
     std::vector<char> valued;
     InterruptCheck check;
+    Touches touched(occurrences.numbers.storage());
     for (std::size_t t = 0; t + 1 < occurrences.starts.size(); ++t) {
         check();
+        touched(occurrences.bytes(t, t + 1));
         members.clear();
         valued.clear();
         for (std::size_t i = occurrences.starts[t]; i < occurrences.starts[t + 1]; ++i) {
@@ -167,12 +170,24 @@ Occurrences unit_occurrences(const Occurrences& attributes, Units& units,
         seen[once].number = once;
         ++once;
     }
-    Occurrences out;
-    out.starts.reserve(attributes.starts.size());
-    out.numbers.reserve(attributes.numbers.size());
+    Occurrences out(attributes.numbers.storage());
+    if (!attributes.numbers.storage()) {
+        out.starts.reserve(attributes.starts.size());
+        out.numbers.reserve(attributes.numbers.size());
+    }
     std::uint32_t token = 0;
     InterruptCheck check;
-    for (const std::uint32_t sequence : sequences) {
+    Touches touched(attributes.numbers.storage());
+    bool ahead = false;
+    for (std::size_t s = 0; s < sequences.size(); ++s) {
+        const std::uint32_t sequence = sequences[s];
+        touched(attributes.bytes(sequence_starts[sequence], sequence_starts[sequence + 1]));
+        if (s % kSequencesAhead == 0) ahead = attributes.numbers.mapped() && attributes.numbers.storage()->reads_disk();
+        if (ahead && s + kSequencesAhead < sequences.size()) {
+            const std::uint32_t later = sequences[s + kSequencesAhead];
+            attributes.numbers.read_ahead(attributes.starts[sequence_starts[later]],
+                                          attributes.starts[sequence_starts[later + 1]]);
+        }
         for (std::uint64_t t = sequence_starts[sequence]; t < sequence_starts[sequence + 1]; ++t, ++token) {
             check();
             for (std::size_t i = attributes.starts[t]; i < attributes.starts[t + 1]; ++i) {

@@ -605,6 +605,31 @@ class KeySource(Source):
 
     def __init__(self, lengths: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], keys: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, pair_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, pair_keys: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, pair_values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> None: ...
 
+class Storage:
+    """How much memory training may take, and the folder of its files."""
+
+    def __init__(self, folder: str, memory: int, per_weight: int = 0, advice: str = '') -> None: ...
+
+    @property
+    def available(self) -> int:
+        """Bytes that are left to training."""
+
+    @property
+    def window(self) -> int:
+        """Of these, bytes of files that may be resident."""
+
+    @property
+    def in_memory(self) -> int:
+        """Bytes of arrays in memory."""
+
+    @property
+    def in_files(self) -> int:
+        """Bytes of files."""
+
+    @property
+    def most_in_files(self) -> int:
+        """The most there were."""
+
 class SiteExamples:
     """Attributes of sites as numbers, by channel."""
 
@@ -627,7 +652,7 @@ class SiteExamples:
 class Examples(SiteExamples):
     """A training set as it is read: attributes as numbers, and labels."""
 
-    def __init__(self, hash_bits: int = 0, keep_names: bool = True) -> None: ...
+    def __init__(self, hash_bits: int = 0, keep_names: bool = True, storage: Storage | None = None) -> None: ...
 
     def add(self, source: Source, codes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, sequence_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, token_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, n_jobs: int = 1) -> None:
         """

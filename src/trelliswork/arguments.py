@@ -6,6 +6,7 @@ Both arrive as lists, tuples, arrays or generators and leave as lists of lists. 
 from __future__ import annotations
 
 import operator
+import re
 import sys
 from collections.abc import Hashable, Iterable, Iterator, Set
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 from trelliswork.errors import InvalidInput, shown
 
 __all__ = [
+    "as_bytes",
     "as_count",
     "callers_level",
     "checked_labels",
@@ -151,6 +153,27 @@ def as_count(name: str, value: Any, least: int = 1) -> int:
     if count < least:
         raise InvalidInput(f"{name} must be at least {least}, found {count}.")
     return count
+
+
+_UNITS = {"": 1, "K": 1000, "M": 1000**2, "G": 1000**3, "T": 1000**4}
+
+
+def as_bytes(name: str, value: Any) -> int:
+    """Return a number of bytes, which may be given as text with a unit: KB, MB, GB, TB, or KiB, MiB, GiB, TiB.
+
+    Examples
+    --------
+    >>> as_bytes("memory", "1.5GB"), as_bytes("memory", "2 MiB"), as_bytes("memory", 4096)
+    (1500000000, 2097152, 4096)
+    """
+    if not isinstance(value, str):
+        return as_count(name, value)
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?\s*", value, re.IGNORECASE)
+    if found is None or (found[3] and not found[2]):
+        raise InvalidInput(f"{name} is {value!r}; expected a number of bytes, such as '2GB' or '512MiB'.")
+    unit = _UNITS[found[2].upper()]
+    binary = 1024 ** round(np.log10(unit) / 3) if found[3] else unit
+    return as_count(name, int(float(found[1]) * binary))
 
 
 def callers_level() -> int:

@@ -5,6 +5,7 @@ __all__ = [
     "InvalidInput",
     "InvalidModel",
     "LostProcess",
+    "ScratchError",
     "TrellisworkError",
     "UncalibratedScores",
     "UnknownAttributes",
@@ -36,6 +37,10 @@ class InvalidModel(InvalidInput):
 
 class LostProcess(TrellisworkError, ConnectionError):
     """Another process of a training on several machines has ended or cannot be reached."""
+
+
+class ScratchError(TrellisworkError, OSError):
+    """The files of a training that is larger than memory could not be written; the message says where, and why."""
 
 
 class ConvergenceWarning(UserWarning):

@@ -29,6 +29,7 @@ __all__ = [
     "format_of",
     "labelled_blocks",
     "layout_options",
+    "open_labelled",
     "read_labelled",
     "read_sentences",
 ]
@@ -234,6 +235,27 @@ def read_labelled(source: str, layout: Layout) -> Labelled:
     if not len(found.X):
         raise _nothing_in(source)
     return found
+
+
+def open_labelled(source: str, layout: Layout) -> Labelled:
+    """Return the tokens and labels of a column file that is larger than memory: they are read when they are used.
+
+    Parameters
+    ----------
+    source, layout
+        As for `read_labelled`; other formats are refused.
+    """
+    if source == "-" or not is_table(source, layout):
+        raise InvalidInput(
+            "--memory reads a column file, all columns of it, and more than once. Write what you have into one, "
+            "by `trelliswork convert --to columns`, or leave --memory out."
+        )
+    from trelliswork.corpora.tables import open_table
+
+    X, y = open_table(source, layout.label_position(), **layout.how())
+    if not len(X):
+        raise _nothing_in(source)
+    return Labelled(X, y, X.where)
 
 
 def is_table(source: str, layout: Layout) -> bool:

@@ -20,7 +20,7 @@ from trelliswork.cli.checkpoint import Checkpoint, fingerprint
 from trelliswork.cli.interrupt import interruptible
 from trelliswork.cli.models import metadata_from, metadata_option
 from trelliswork.cli.progress import TrainingProgress, on_terminal
-from trelliswork.cli.reading import Labelled, Layout, layout_options, read_labelled
+from trelliswork.cli.reading import Labelled, Layout, layout_options, open_labelled, read_labelled
 from trelliswork.cli.streams import say
 from trelliswork.cli.trees import TASKS as TREES
 from trelliswork.errors import InvalidInput
@@ -149,6 +149,12 @@ class _TrainCommand(click.Command):
 @click.option(
     "--jobs", type=click.IntRange(min=1), metavar="N", help="Threads; the model is the same for any number.  [all]"
 )
+@click.option(
+    "--memory",
+    metavar="SIZE",
+    help="Keep the process within so much memory, such as 2GB; what does not fit goes to files. The model is the same.",
+)
+@click.option("--scratch", metavar="FOLDER", help="With --memory: where those files go.  [that of temporary files]")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The seed of what is random.")
 @click.option("--checkpoint", metavar="FILE", help="Keep the state of training here while it goes on.")
 @click.option("--resume", is_flag=True, help="Go on from the checkpoint, if there is one.")
@@ -200,6 +206,8 @@ def train(
     partial: bool = False,
     patience: int | None = None,
     jobs: int | None = None,
+    memory: str | None = None,
+    scratch: str | None = None,
     seed: int = 0,
     checkpoint: str | None = None,
     resume: bool = False,
@@ -237,6 +245,8 @@ def train(
         As for `trelliswork.SequenceLabeler`.
     jobs, seed : int
         Threads, and the seed of what is random.
+    memory, scratch : str or None
+        As ``memory`` and ``scratch_folder`` of `trelliswork.SequenceLabeler`; the file is then read in blocks.
     checkpoint : str or None
         Where to keep the state of training.
     resume : bool
@@ -265,12 +275,17 @@ def train(
         "random_state": seed,
     }
     of_chains = {"order": order, "histories": histories, "constraints": scheme}
+    limits = {"memory": memory, "scratch_folder": scratch}
+    if task != "labels" and any(limits.values()):
+        raise InvalidInput("--memory and --scratch are for --task labels.")
     of_trees = {"projective": projective, "single_root": single_root, "labels": labels, "heads": heads}
     labeler = _labeler(task, common, longest, of_chains, of_trees)
+    if task == "labels":
+        labeler.set_params(**limits)
     if partial and task != "dependency":
         raise InvalidInput("--partial is for --task dependency.")
     began = time.perf_counter()
-    corpus = _read(task, source, layout, labeler, partial)
+    corpus = open_labelled(source, layout) if memory else _read(task, source, layout, labeler, partial)
     held_out = None if dev is None else _read(task, dev, layout, labeler)
     keeper = Checkpoint(checkpoint, _run_of(labeler, source, dev) if checkpoint else {}, CHECKPOINT_SECONDS)
     resumed = _resumed(keeper, checkpoint, quiet) if resume else None

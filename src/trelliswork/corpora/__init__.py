@@ -5,7 +5,7 @@ and name the file and the line of whatever is wrong. Importing this package read
 
 ========================  ================================================================================
 CoNLL columns             `read_columns`, `write_columns`
-the same, in the core     `read_table`, all at once; `read_table_blocks`; `read_blocks`
+the same, in the core     `read_table`, all at once; `open_table`, `read_table_blocks`, `read_blocks`
 CoNLL-U                   `read_conllu`, `write_conllu`
 the same, in the core     `read_treebank`, all at once; `read_treebank_blocks`
 bracketed trees           `read_brackets`, `write_brackets`, `Constituent`
@@ -31,7 +31,16 @@ _HOMES = {
     "corpora.jsonlines": ("Example", "read_jsonl", "write_jsonl"),
     "corpora.sentences": ("sentences",),
     "corpora.spreadsheets": ("read_csv", "write_csv"),
-    "corpora.tables": ("LabelTable", "TokenTable", "read_blocks", "read_table", "read_table_blocks"),
+    "corpora.tables": (
+        "LabelStream",
+        "LabelTable",
+        "TokenStream",
+        "TokenTable",
+        "open_table",
+        "read_blocks",
+        "read_table",
+        "read_table_blocks",
+    ),
     "corpora.text": (
         "Alignment",
         "Misaligned",

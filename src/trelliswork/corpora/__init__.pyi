@@ -18,8 +18,11 @@ from trelliswork.corpora.jsonlines import write_jsonl as write_jsonl
 from trelliswork.corpora.sentences import sentences as sentences
 from trelliswork.corpora.spreadsheets import read_csv as read_csv
 from trelliswork.corpora.spreadsheets import write_csv as write_csv
+from trelliswork.corpora.tables import LabelStream as LabelStream
 from trelliswork.corpora.tables import LabelTable as LabelTable
+from trelliswork.corpora.tables import TokenStream as TokenStream
 from trelliswork.corpora.tables import TokenTable as TokenTable
+from trelliswork.corpora.tables import open_table as open_table
 from trelliswork.corpora.tables import read_blocks as read_blocks
 from trelliswork.corpora.tables import read_table as read_table
 from trelliswork.corpora.tables import read_table_blocks as read_table_blocks
@@ -45,4 +48,4 @@ from trelliswork.labels.spans import validate_labels as validate_labels
 from trelliswork.structures.constituents import Constituent as Constituent
 from trelliswork.structures.constituents import TreeSpan as TreeSpan
 
-__all__ = ["Alignment", "ConlluSentence", "Constituent", "Corpus", "EmptyNode", "Example", "FusedToken", "LabelProblem", "LabelTable", "Misaligned", "Sentence", "Span", "TextLine", "TokenTable", "TreeSpan", "Treebank", "TreebankSentence", "Word", "align_spans", "convert_labels", "find_offsets", "ingredients", "labels_from_spans", "read_blocks", "read_brackets", "read_columns", "read_conllu", "read_csv", "read_jsonl", "read_table", "read_table_blocks", "read_text", "read_treebank", "read_treebank_blocks", "sentences", "spans", "spans_from_labels", "suggest_scheme", "token_offsets", "validate_labels", "write_brackets", "write_columns", "write_conllu", "write_csv", "write_jsonl"]
+__all__ = ["Alignment", "ConlluSentence", "Constituent", "Corpus", "EmptyNode", "Example", "FusedToken", "LabelProblem", "LabelStream", "LabelTable", "Misaligned", "Sentence", "Span", "TextLine", "TokenStream", "TokenTable", "TreeSpan", "Treebank", "TreebankSentence", "Word", "align_spans", "convert_labels", "find_offsets", "ingredients", "labels_from_spans", "open_table", "read_blocks", "read_brackets", "read_columns", "read_conllu", "read_csv", "read_jsonl", "read_table", "read_table_blocks", "read_text", "read_treebank", "read_treebank_blocks", "sentences", "spans", "spans_from_labels", "suggest_scheme", "token_offsets", "validate_labels", "write_brackets", "write_columns", "write_conllu", "write_csv", "write_jsonl"]

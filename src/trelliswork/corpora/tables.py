@@ -7,20 +7,32 @@ into pieces that end where sequences end.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, overload
 
 from trelliswork import _core
 from trelliswork.arrow_streams import arrow_batches, arrow_stream, offers_arrow
 from trelliswork.corpora.files import Source, name_of, reading_bytes
 from trelliswork.errors import InvalidInput
-from trelliswork.labels.tables import LabelTable
+from trelliswork.labels.tables import LabelStream, LabelTable
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["LabelTable", "TokenTable", "arrow_tokens", "read_blocks", "read_table", "read_table_blocks", "token_table"]
+__all__ = [
+    "LabelStream",
+    "LabelTable",
+    "TokenStream",
+    "TokenTable",
+    "arrow_tokens",
+    "open_table",
+    "read_blocks",
+    "read_table",
+    "read_table_blocks",
+    "token_table",
+]
 
 
 class TokenTable:
@@ -223,6 +235,104 @@ def read_table_blocks(
         if columns.n_rows:
             width = columns.n_columns
             yield _split(columns, label_column)
+
+
+class TokenStream:
+    """The tokens of a column file that is read whenever somebody asks, a block at a time; see `open_table`.
+
+    Parameters
+    ----------
+    tables : callable
+        Returns an iterator over the `TokenTable` of each block, from the first.
+    """
+
+    __slots__ = ("_n_sequences", "_n_tokens", "tables")
+
+    def __init__(self, tables: Callable[[], Iterator[TokenTable]]) -> None:
+        self.tables = tables
+        self._n_sequences = self._n_tokens = -1
+
+    @property
+    def n_tokens(self) -> int:
+        """How many tokens there are in all; the file is read once to know it."""
+        self._count()
+        return self._n_tokens
+
+    def __len__(self) -> int:
+        self._count()
+        return self._n_sequences
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        for table in self.tables():
+            yield from table
+
+    def where(self, i: int, t: int) -> str:
+        """Return in which line of the file a token of a sequence is."""
+        for table in self.tables():
+            if i < len(table):
+                return table.columns.where(int(table.lengths()[:i].sum()) + t)
+            i -= len(table)
+        raise IndexError(i)
+
+    def _count(self) -> None:
+        if self._n_tokens < 0:
+            sizes = [(len(table), table.n_tokens) for table in self.tables()]
+            self._n_sequences, self._n_tokens = sum(n for n, _ in sizes), sum(n for _, n in sizes)
+
+
+def open_table(
+    path: str | os.PathLike[str],
+    label_column: int = -1,
+    *,
+    separator: str | None = None,
+    comments: str | None = None,
+    keep_docstart: bool = False,
+    encoding: str = "utf-8",
+) -> tuple[TokenStream, LabelStream]:
+    """Return the tokens and the labels of a column file that is larger than memory, to learn from.
+
+    The file is read whenever they are gone through, a block at a time, and so must not change meanwhile.
+
+    Parameters
+    ----------
+    path : path
+        A column file, or one compressed by gzip.
+    label_column, separator, comments, keep_docstart, encoding
+        As for `read_table`.
+
+    Returns
+    -------
+    tokens : TokenStream
+    labels : LabelStream
+        ``X`` and ``y`` of `SequenceLabeler.fit`.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import trelliswork as tw
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "train.txt"
+    ...     _ = path.write_text("Rain B-NP\\nfell B-VP\\n\\nStop B-VP\\n")
+    ...     X, y = open_table(path)
+    ...     tagger = tw.SequenceLabeler(memory="2GB").fit(X, y)
+    >>> tagger.predict([["Stop"]])
+    [['B-VP']]
+    """
+    if not isinstance(path, str | os.PathLike) or os.fspath(path) == "-":
+        raise InvalidInput(f"path is {path!r}; expected that of a file, which is read more than once.")
+    _check_label_column(label_column)
+
+    def tables() -> Iterator[tuple[TokenTable, LabelTable]]:
+        return read_table_blocks(
+            path,
+            label_column,
+            separator=separator,
+            comments=comments,
+            keep_docstart=keep_docstart,
+            encoding=encoding,
+        )
+
+    return TokenStream(lambda: (X for X, _ in tables())), LabelStream(lambda: (y for _, y in tables()))
 
 
 def read_blocks(source: Source, block_bytes: int = 1 << 22, *, encoding: str = "utf-8") -> Iterator[tuple[bytes, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trelliswork import _core
-from trelliswork.arguments import callers_level, refuse_unordered
+from trelliswork.arguments import as_bytes, callers_level, refuse_unordered
 from trelliswork.errors import InvalidInput, UnknownAttributes, Unsatisfiable
 from trelliswork.estimators.base import store
 from trelliswork.estimators.fitted import atomic, snapshot
@@ -102,6 +103,12 @@ class SequenceLabeler(LinearEstimator):
         Seed of the order in which stochastic learners visit the examples.
     warm_start : bool, default False
         Whether `fit` starts from the weights of the model that is there, if any.
+    memory : str or int, optional
+        The most memory that the process is to have resident while it learns, in bytes or as ``"2GB"``. What grows with
+        the corpus then moves to files; the model is the same to the last bit. ``X`` and ``y`` should be generators, or
+        come from `trelliswork.corpora.open_table`: what they hold themselves cannot move. See docs/training.md.
+    scratch_folder : path, optional
+        Where those files go; left out, where temporary files go. They have no names and vanish with the process.
     verbose : int, default 0
         Whether to print a line for each iteration, to the standard error.
 
@@ -180,6 +187,8 @@ class SequenceLabeler(LinearEstimator):
     decoder: str
     scoring: Any
     warm_start: bool
+    memory: Any
+    scratch_folder: Any
     _model: TrainedModel
 
     def __init__(
@@ -205,6 +214,8 @@ class SequenceLabeler(LinearEstimator):
         n_jobs: int | None = None,
         random_state: int | None = None,
         warm_start: bool = False,
+        memory: str | int | None = None,
+        scratch_folder: str | os.PathLike[str] | None = None,
         verbose: int = 0,
     ) -> None:
         store(self, locals())
@@ -690,6 +701,12 @@ class SequenceLabeler(LinearEstimator):
             raise InvalidInput(
                 f"automaton_weights is {self.automaton_weights!r}, but there is no automaton to have any."
             )
+        if self.memory is not None:
+            as_bytes("memory", self.memory)
+            if not self._is_chain:
+                raise InvalidInput("memory is for chains of order 1, without an automaton, at_most and at_least.")
+        elif self.scratch_folder is not None:
+            raise InvalidInput("scratch_folder has no meaning without memory: say how much there is.")
         if self._counts and self.decoder == "mbr":
             raise InvalidInput("decoder='mbr' needs probabilities, which are not known with at_most or at_least.")
 

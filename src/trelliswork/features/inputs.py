@@ -24,7 +24,7 @@ import numpy as np
 
 from trelliswork import _core
 from trelliswork.arguments import refuse_no_list, refuse_unordered
-from trelliswork.corpora.tables import TokenTable, arrow_tokens
+from trelliswork.corpora.tables import TokenStream, TokenTable, arrow_tokens
 from trelliswork.errors import InvalidInput, shown
 from trelliswork.features import presets
 from trelliswork.features.templates import Templates
@@ -113,6 +113,10 @@ class Inputs:
         return cls(kind, read, n_columns)
 
     def _of_columns(self, X: Any, argument: str, at_a_time: int | None) -> Iterator[_core.Source]:
+        if isinstance(X, TokenStream):
+            for table in X.tables():
+                yield self._column_source(table.columns, argument)
+            return
         if at_a_time is None or (isinstance(X, Sized) and len(X) <= at_a_time):
             columns = X.columns if isinstance(X, TokenTable) else _columns(X, argument, 0)
             yield self._column_source(columns, argument)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from array import array
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ import numpy.typing as npt
 
 from trelliswork.arguments import callers_level, refuse_unordered
 from trelliswork.errors import InvalidInput, shown
-from trelliswork.labels.tables import LabelTable, arrow_labels
+from trelliswork.labels.tables import LabelStream, LabelTable, arrow_labels
 
 __all__ = ["Gold", "encoded", "paired", "require_paired", "warn_of_unseen"]
 
@@ -128,6 +129,8 @@ def encoded(y: Any, argument: str = "y", known: Sequence[str] = ()) -> Gold:
     y = arrow_labels(y, argument)
     if isinstance(y, LabelTable):
         return _of_table(y, argument, known)
+    if isinstance(y, LabelStream):
+        return _of_stream(y, argument, known)
     if y is None:
         raise InvalidInput(
             f"SequenceLabeler requires {argument} to be passed, but the target {argument} is None; "
@@ -136,7 +139,7 @@ def encoded(y: Any, argument: str = "y", known: Sequence[str] = ()) -> Gold:
     if isinstance(y, (str, bytes, dict, AbstractSet)) or not isinstance(y, Iterable):
         raise InvalidInput(f"{argument} is {shown(y)}; expected a list of label lists, one for each sequence of X.")
     numbers = _Numbers(known)
-    codes: list[int] = []
+    codes = array("i")
     lengths: list[int] = []
     partial: list[tuple[int, list[int]]] = []  # where sequences begin that have other than one label per token
     n_tokens = 0
@@ -153,9 +156,8 @@ def encoded(y: Any, argument: str = "y", known: Sequence[str] = ()) -> Gold:
             partial.append((n_tokens, counts))
         lengths.append(len(labels))
         n_tokens += len(labels)
-    return Gold(
-        list(numbers), np.array(codes, np.int32), _all_counts(partial, n_tokens), np.array(lengths, np.int64), argument
-    )
+    all_codes = np.frombuffer(codes, np.int32) if codes else np.zeros(0, np.int32)
+    return Gold(list(numbers), all_codes, _all_counts(partial, n_tokens), np.array(lengths, np.int64), argument)
 
 
 def paired(gold: Gold, lengths: Ints, X: str) -> Gold:
@@ -210,7 +212,7 @@ def _checked_name(label: str) -> str:
     return label
 
 
-def _encode_partial(labels: list[Any], numbers: _Numbers, codes: list[int], place: str) -> list[int]:
+def _encode_partial(labels: list[Any], numbers: _Numbers, codes: array[int], place: str) -> list[int]:
     """Append the codes of one sequence and return how many each token has."""
     counts = []
     for t, label in enumerate(labels):
@@ -245,3 +247,17 @@ def _of_table(y: LabelTable, argument: str, known: Sequence[str]) -> Gold:
     order = np.array([numbers[name] for name in y.names], dtype=np.int32)
     codes = order[y.codes] if len(order) else np.zeros(0, dtype=np.int32)
     return Gold(list(numbers), np.ascontiguousarray(codes, dtype=np.int32), None, lengths, argument)
+
+
+def _of_stream(y: LabelStream, argument: str, known: Sequence[str]) -> Gold:
+    """As for one table after the other; numbers are as small as they can be, since there may be many of them."""
+    numbers = _Numbers(known)
+    lengths = [np.zeros(0, dtype=np.int64)]
+    codes = [np.zeros(0, dtype=np.uint8)]
+    for table in y.tables():
+        part = _of_table(table, argument, list(numbers))
+        for name in part.names:
+            numbers[name]
+        lengths.append(part.lengths)
+        codes.append(part.codes.astype(np.min_scalar_type(len(part.names))))
+    return Gold(list(numbers), np.concatenate(codes), None, np.concatenate(lengths), argument)

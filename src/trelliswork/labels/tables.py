@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from trelliswork.arrow_streams import arrow_batches, arrow_stream, offers_arrow
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from trelliswork import _core
 
-__all__ = ["LabelTable", "arrow_labels", "label_table"]
+__all__ = ["LabelStream", "LabelTable", "arrow_labels", "label_table"]
 
 _EVERYTHING = 1 << 62  # rows, bytes
 
@@ -162,3 +162,22 @@ class _Numbers(_Strings):
         codes = np.maximum(values, -1)
         codes[missing] = -1
         self._keep(codes.astype(np.int32), lengths, valid)
+
+
+class LabelStream:
+    """The labels of a corpus that is read from its file whenever somebody asks, a block at a time.
+
+    Parameters
+    ----------
+    tables : callable
+        Returns an iterator over the `LabelTable` of each block, from the first.
+    """
+
+    __slots__ = ("tables",)
+
+    def __init__(self, tables: Callable[[], Iterator[LabelTable]]) -> None:
+        self.tables = tables
+
+    def __iter__(self) -> Iterator[list[str]]:
+        for table in self.tables():
+            yield from table

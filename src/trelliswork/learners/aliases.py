@@ -90,6 +90,8 @@ OF_THE_LABELER = [
     "n_jobs",
     "random_state",
     "warm_start",
+    "memory",
+    "scratch_folder",
     "verbose",
 ]
 

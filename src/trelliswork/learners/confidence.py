@@ -64,6 +64,7 @@ class AROW(EpochLearner):
         "confidence": Only(0.9, variant=("cw", "scw")),
         "C": Only(1.0, variant=("scw",)),
     }
+    bytes_per_weight: ClassVar[int | None] = 96
 
     def __init__(
         self,

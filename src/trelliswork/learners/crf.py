@@ -143,6 +143,11 @@ class CRF(Parameters):
         self.delta = delta
 
     @property
+    def bytes_per_weight(self) -> int | None:
+        """Bytes in memory for each weight: vectors of L-BFGS in double precision, what it remembers in single."""
+        return 8 * (10 if self.solver == "sgd" else 10 + self._value("memory"))
+
+    @property
     def costs(self) -> bool:
         """Whether it looks at what a wrong output costs."""
         return bool(self.margin)

@@ -45,6 +45,8 @@ class MIRA(EpochLearner):
     MIRA(C=0.1, k=10)
     """
 
+    bytes_per_weight: ClassVar[int | None] = 80
+
     def __init__(
         self, C: float = math.inf, epochs: int = 10, *, k: int = 5, averaged: bool = True, shuffle: bool = True
     ) -> None:

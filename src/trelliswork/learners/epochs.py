@@ -38,6 +38,8 @@ class EpochLearner(Parameters):
     # features, and where a step of whole numbers is to be exact.
     by_member: ClassVar[bool] = False
     probabilistic: ClassVar[bool] = False
+    # Bytes in memory for each weight while it learns; None where it also keeps something of each example.
+    bytes_per_weight: ClassVar[int | None] = None
     # What may differ between a run and its continuation.
     _free: ClassVar[tuple[str, ...]] = ("epochs", "tol")
 

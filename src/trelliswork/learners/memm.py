@@ -70,6 +70,7 @@ class MEMM(CRF):
 
     # What predictions need besides the weights.
     local: ClassVar[bool] = True
+    bytes_per_weight: ClassVar[int | None] = None  # every decision is in memory
     asks: ClassVar[tuple[str, ...]] = ("local",)
     sums: ClassVar[bool] = False  # the oracle must keep gold and the attributes of each token at hand
 

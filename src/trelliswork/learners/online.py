@@ -45,6 +45,7 @@ class Perceptron(EpochLearner):
 
     by_member: ClassVar[bool] = True
     costs: ClassVar[bool] = False
+    bytes_per_weight: ClassVar[int | None] = 80
 
     def __init__(self, epochs: int = 10, *, k: int = 1, averaged: bool = True, shuffle: bool = True) -> None:
         self.epochs = epochs
@@ -99,6 +100,7 @@ class PassiveAggressive(EpochLearner):
     """
 
     by_member: ClassVar[bool] = True
+    bytes_per_weight: ClassVar[int | None] = 80
 
     def __init__(
         self,

@@ -83,6 +83,7 @@ class Pegasos(EpochLearner):
         "cccp": Only(5, loss=("ramp", "ramp-do")),
         "average_from": Only(0.5, averaged=(True,)),
     }
+    bytes_per_weight: ClassVar[int | None] = 80
 
     def __init__(
         self,
@@ -230,6 +231,7 @@ class Subgradient(EpochLearner):
         "gamma": Only(0.1, step=("constant", "root")),
         "average_from": Only(0, averaged=(True,)),
     }
+    bytes_per_weight: ClassVar[int | None] = 80
 
     def __init__(
         self,

@@ -66,7 +66,8 @@ class FeatureCache:
     @staticmethod
     def possible(labeler: SequenceLabeler) -> bool:
         """Whether runs do what `fit` and `predict` of a labeler would."""
-        return labeler._is_chain and labeler.decoder == "argmax" and labeler.patience is None and not labeler.warm_start
+        plain = labeler.patience is None and not labeler.warm_start and labeler.memory is None
+        return labeler._is_chain and labeler.decoder == "argmax" and plain
 
     def serves(self, estimator: Any) -> bool:
         """Whether an estimator is a labeler that sees in a token what was extracted here."""

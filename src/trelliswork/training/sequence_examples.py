@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trelliswork import _core
+from trelliswork.corpora.tables import TokenStream, TokenTable
 from trelliswork.errors import InvalidInput
 from trelliswork.features.inputs import Inputs, head
 from trelliswork.labels.constraints import constraints_of, require_kept
@@ -19,6 +20,7 @@ from trelliswork.structures import checks
 from trelliswork.training.examples import DevScore, Examples
 from trelliswork.training.same_run import checksum_of_array, checksum_of_dev
 from trelliswork.training.scoring import scoring_of
+from trelliswork.training.scratch import scratch_errors, storage_of
 from trelliswork.training.warm_start import merged, relabelled
 from trelliswork.training.weighting import Weighting
 
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["SequenceExamples", "labelling_score"]
 
 FloatArray = npt.NDArray[np.float64]
+
+_SEQUENCES_READ = 64  # at a time, where memory is limited: attributes as Python holds them take a kilobyte a token
 
 
 class SequenceExamples(Examples):
@@ -80,13 +84,16 @@ class SequenceExamples(Examples):
         number = {name: i for i, name in enumerate(self.classes)}
         order = np.array([number[name] for name in gold.names], dtype=np.int32)
         self._constraints = constraints_of(labeler.constraints, self.classes)
-        if self._constraints is not None:
+        self._storage = storage_of(labeler.memory, labeler.scratch_folder, self.learner)
+        if self._constraints is not None and self._storage is None:  # with one, the core looks at one block at a time
             require_kept(gold.renumbered(order), self._constraints, self.classes)
-        examples = _core.Examples(self._hash_bits, self._names)
+        examples = _core.Examples(self._hash_bits, self._names, self._storage)
         self._sample, X = head(X)
-        self._read(X, examples)
+        with scratch_errors():
+            self._read(X, examples)
         self._checksum = examples.checksum()
-        self.oracle = self._made(examples, order)
+        with scratch_errors():
+            self.oracle = self._made(examples, order)
 
     def _taken_over(self, earlier: TrainedModel) -> dict[str, Any]:
         """Return the tensors of a model to start from, for the labels that there are now."""
@@ -123,16 +130,18 @@ class SequenceExamples(Examples):
         }
 
     def _read(self, X: Any, examples: _core.Examples) -> None:
-        if isinstance(X, Sized):
+        if isinstance(X, Sized) and not isinstance(X, TokenStream):  # whose file would be read for it
             require_paired(self._gold, len(X), "X")
         n_jobs = checks.as_jobs(self._estimator.n_jobs)
         first = 0
         self._weighting.require_length(len(self._gold))
-        for source in self.inputs.sources(X, names=self._names):
+        at_a_time = None if self._storage is None or isinstance(X, TokenTable) else _SEQUENCES_READ
+        for source in self.inputs.sources(X, names=self._names, at_a_time=at_a_time):
             part = self._gold.of(first, source.lengths())
             sequence_weight, token_weight = self._weighting.of(first, part, self._gold)
             try:
-                examples.add(source, part.codes, part.starts, sequence_weight, token_weight, n_jobs)
+                codes = np.ascontiguousarray(part.codes, dtype=np.int32)
+                examples.add(source, codes, part.starts, sequence_weight, token_weight, n_jobs)
             except ValueError as error:
                 raise InvalidInput(str(error)) from None
             self._longest = max(self._longest, int(source.lengths().max(initial=0)))
