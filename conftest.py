@@ -10,6 +10,7 @@ EXTRAS = {
     "docs/migration/pytorch_crf.md": "torch",
     "src/trelliswork/spacy": "spacy",
     "docs/spacy.md": "spacy",
+    "tests/spacy_pipelines.py": "spacy",
     "src/trelliswork/arrow": "pyarrow",
     "docs/arrow.md": "pyarrow pandas polars duckdb datasets",
     "src/trelliswork/spark": "pyspark pyarrow",

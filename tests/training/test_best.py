@@ -200,9 +200,15 @@ def test_rescaled_slack_finds_what_enumeration_finds(question):
     np.testing.assert_allclose(cost * (1 + value - gold), best, **CLOSE)
 
 
-def tied(values, k):
-    """Whether rounding says which are the k best, or in which order: an update of PA leaves a rival level with gold."""
-    return len(values) > 1 and k > 1 and np.min(-np.diff(values[: k + 1])) < 1e-5
+def tied(ranked, gold, k, nu):
+    """Whether rounding says which are the k best, or in which order: an update of PA leaves rivals level with gold.
+
+    The one best, or gold that is level with it, asks for the same: no update.
+    """
+    values = [value + nu * cost for _, value, cost in ranked[: k + 1]]
+    if len(values) < 2 or np.min(-np.diff(values)) >= 1e-5:
+        return False
+    return k > 1 or tuple(gold) not in {path for path, *_ in ranked[:2]}
 
 
 def naive_perceptron(problem, weights, epochs, k, C):
@@ -215,7 +221,7 @@ def naive_perceptron(problem, weights, epochs, k, C):
             nu = 0.0 if C is None else 1.0
             gold = counts(problem, s, gold_of(problem, s))
             ranked = sorted(labellings(problem, s, weights), key=lambda entry: -entry[1] - nu * entry[2])
-            assume(not tied([value + nu * cost for path, value, cost in ranked], k))
+            assume(not tied(ranked, gold_of(problem, s), k, nu))
             for path, _, cost in ranked[:k]:
                 found = counts(problem, s, path)
                 difference = {f: gold.get(f, 0.0) - found.get(f, 0.0) for f in gold.keys() | found.keys()}
