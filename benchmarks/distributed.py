@@ -68,7 +68,7 @@ def main(arguments: list[str]) -> None:
 
 def busiest(runs: list[list[dict[str, Any]]], what: str) -> float:
     """The least that the busiest process took in any run."""
-    return min(max(process[what] for process in run) for run in runs)
+    return min(max(float(process[what]) for process in run) for run in runs)
 
 
 def measured(n_processes: int, iterations: int, copies: int) -> list[dict[str, Any]]:

@@ -39,9 +39,9 @@ KINDS = {
 }
 # Parameters whose default is None, and one more value of those that have few.
 GIVEN = {"hash_bits": 12, "patience": 2, "n_jobs": 2, "random_state": 7, "n_states": 3, "min_count": 2, "verbose": 0}
-GIVEN |= {"folds": 3, "learner": "pa", "decoder": "mbr", "combinations": "all", "constraints": "BIO"}
+GIVEN |= {"folds": 3, "learner": "pa", "decoder": "mbr", "combinations": "all", "constraints": "BIO", "memory": "8GB"}
 NO_SCALARS = {"structure", "first", "second", "intervals", "hierarchy", "expansion", "class_weight", "constraints"}
-NO_SCALARS |= {"automaton", "at_most", "at_least"}
+NO_SCALARS |= {"automaton", "at_most", "at_least", "scratch_folder"}
 
 
 def as_numpy(value):
