@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cinttypes>
+#include <cmath>
 #include <cstdio>
 #include <limits>
 #include <unordered_set>
@@ -12,6 +13,8 @@
 
 namespace tw::linear {
 namespace {
+
+constexpr double kLargestWeight = 1e100;
 
 constexpr std::size_t kHeader = 48, kFeature = 20, kTables = 256;
 constexpr std::size_t kNamesHeader = 24, kRecords = kNamesHeader + 8 * kTables;
@@ -161,7 +164,10 @@ CrfsuiteFile::Feature CrfsuiteFile::feature(std::size_t number) const {
     std::memcpy(&out.weight, bytes_.data() + at + 12, 8);
     if (out.type > 1 || out.source >= (out.type == 0 ? n_attributes_ : n_labels_) || out.target >= n_labels_)
         refuse("feature " + std::to_string(number) + " is of labels or attributes that there are not");
-    if (!std::isfinite(out.weight)) refuse("feature " + std::to_string(number) + " has a weight that is not finite");
+    // Beyond this, sums along a sequence are no longer numbers; what training writes is smaller by a hundred digits.
+    if (!(std::abs(out.weight) <= kLargestWeight))
+        refuse("feature " + std::to_string(number) +
+               " has a weight that is not finite, or larger than any that is learned");
     return out;
 }
 

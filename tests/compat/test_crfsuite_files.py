@@ -200,6 +200,7 @@ def hostile_later(data, name):
     yield "no such source", patched(data, feature + 4, 2**31)
     yield "no such type", patched(data, feature, 7)
     yield "weight that is no number", data[: feature + 12] + struct.pack("<d", np.nan) + data[feature + 20 :]
+    yield "weight that overflows", data[: feature + 12] + struct.pack("<d", 1e300) + data[feature + 20 :]
 
 
 def test_hostile_files_are_errors_when_they_are_opened(model_bytes, tmp_path):
