@@ -756,8 +756,8 @@ class SequenceLabeler(LinearEstimator):
             first += source.n_sequences
 
     def _warn_of_unknown(self, sources: Iterable[_core.Source]) -> None:
-        counts = np.array([self._model.known(source) for source in sources]).reshape(-1, 2)
-        known, everything = counts.sum(axis=0).tolist()
+        counts = [self._model.known(source) for source in sources]
+        known, everything = (sum(column) for column in zip((0, 0), *counts, strict=True))
         usual = self._model.settings["training"].get("known_share", 1.0)
         if known < 0.5 * usual * everything and (everything >= 50 or known == 0):
             few = "few" if known else "none"

@@ -74,6 +74,7 @@ class Templates:
         "_arc_extractor",
         "_extractor",
         "_groups",
+        "_n_columns",
         "_resources",
         "_span_extractor",
         "_templates",
@@ -114,6 +115,7 @@ class Templates:
             raise InvalidInput(f"{name}: there is no template. Write one a line, such as word[-1..1].")
         self._groups = tuple(kept)
         self._templates = tuple(templates.values())
+        self._n_columns = max(map(_columns_of, self._templates))
         self._resources = resources.used
         self.transitions: bool = any(asked) if transitions is None else transitions
         self._extractor: _core.Extractor | None = None
@@ -296,12 +298,7 @@ class Templates:
     @property
     def n_columns(self) -> int:
         """How many columns the templates need."""
-        wanted = [0]
-        for template in self._templates:
-            for part in template.parts:
-                wanted.append(part.view.column + 1 if part.view.kind not in _WITHOUT_COLUMN else 0)
-                wanted.append(part.offset + 1 if part.mode == "*" else 0)
-        return max(wanted)
+        return self._n_columns
 
     @property
     def meets(self) -> tuple[str, ...]:
@@ -565,6 +562,15 @@ class Templates:
     def __repr__(self) -> str:
         lines = "; ".join(line for group in self._groups for line in group.lines)
         return f"<Templates: {len(self)} templates: {lines if len(lines) <= 70 else lines[:67] + '...'}>"
+
+
+def _columns_of(template: Template) -> int:
+    """Return how many columns a template needs."""
+    wanted = [0]
+    for part in template.parts:
+        wanted.append(part.view.column + 1 if part.view.kind not in _WITHOUT_COLUMN else 0)
+        wanted.append(part.offset + 1 if part.mode == "*" else 0)
+    return max(wanted)
 
 
 class _Views:
