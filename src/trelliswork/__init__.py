@@ -5,7 +5,7 @@ Names are loaded when first used, so ``import trelliswork`` stays light.
 
 from trelliswork.lazy import attach
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Module -> the public names that it defines. The only list of them; `make stubs` writes __init__.pyi from it.
 _HOMES = {
