@@ -50,5 +50,7 @@ def setup(app):
 
     sys.path.insert(0, str(Path(__file__).parent))
     from reference_pages import write_pages
+    from sphinx.ext.autodoc.mock import mock
 
-    write_pages(Path(__file__).parent / "reference")
+    with mock(autodoc_mock_imports):
+        write_pages(Path(__file__).parent / "reference")
