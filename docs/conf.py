@@ -30,7 +30,7 @@ nb_execution_mode = "off"  # the tests execute notebooks; the site shows what is
 nb_merge_streams = True
 
 autosummary_generate = True
-autodoc_default_options = {"members": True, "inherited-members": True, "show-inheritance": True}
+autodoc_default_options = {"members": True, "inherited-members": "Module", "show-inheritance": True}
 EXTRAS = ("torch", "spacy", "pyarrow", "pyspark", "starlette", "uvicorn", "msgspec", "prometheus_client")
 autodoc_mock_imports = [name for name in EXTRAS if find_spec(name) is None]
 numpydoc_show_class_members = False

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from pathlib import Path
-from types import ModuleType
 
 # Page -> its title, what it is about, the package, and the folders of its names ("" is all of them).
 PAGES = {
@@ -27,6 +27,9 @@ PAGES = {
     "plots": ("Pictures", "Drawings of arrays, trees and graphs.", "trelliswork.plots", ("",)),
     "arrow": ("Tables", "Labels for the rows of Arrow tables and data frames.", "trelliswork.arrow", ("",)),
     "spark": ("Spark", "Labels, trees and scores of data frames.", "trelliswork.spark", ("",)),
+    "torch": ("PyTorch", "Structured losses and exact inference as modules.", "trelliswork.torch", ("",)),
+    "distributed": ("Several processes", "One model from shards that processes hold.", "trelliswork.distributed", ("",)),
+    "compat": ("Drop-ins", "In the place of other packages.", "trelliswork.compat", ("",)),
     "serving": ("Serving", "A model behind HTTP.", "trelliswork.serving", ("",)),
 }
 HEAD = """# {}
@@ -63,5 +66,5 @@ def public_names(package: str, folders: tuple[str, ...]) -> list[str]:
         name
         for home, names in homes.items()
         for name in names
-        if home.startswith(folders) and not isinstance(getattr(module, name), ModuleType)
+        if home.startswith(folders) and (inspect.isclass(found := getattr(module, name)) or inspect.isfunction(found))
     )

@@ -81,7 +81,7 @@ def unpacked(name: str, version: str, folder: Path, temporary: Path) -> Path | N
     """Return the folder of a source distribution, or None where it cannot be had."""
     pattern = f"{name.replace('-', '_')}-{version}.tar.gz"
     if not (folder / pattern).exists():
-        words = ["download", "-q", "--no-deps", "--no-binary", ":all:", "--dest", str(folder), f"{name}=={version}"]
+        words = ["download", "-q", "--no-deps", "--no-binary", name, "--dest", str(folder), f"{name}=={version}"]
         subprocess.run([sys.executable, "-m", "pip", *words], capture_output=True)
     if not (folder / pattern).exists():
         return None
