@@ -32,6 +32,9 @@ def test_a_report_has_everything(model, gold, run, tmp_path):
     for part in ("Transitions", "Strongest attributes", "Learning", "Calibration", "Templates", "B-NAME", "&times;"):
         assert part in text
     assert text.count("<svg") == 2
+    assert "<h1>m.tw</h1>" in text
+    assert str(model.parent) not in text  # it may be shown to people who have no business with folders
+    assert "CRF(" in text
     assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import os
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -39,7 +39,7 @@ def report(estimator: Any, facts: Mapping[str, Any], gold: str | None = None, la
     layout : Layout, optional
         How the file is laid out.
     """
-    name = facts["model"]
+    name = os.path.basename(facts["model"])
     parts = [f"<h1>{escape(name)}</h1>", _summary(estimator, facts)]
     for member, own in facts.get("members", {}).items():
         parts += [f"<h2>The {escape(member)} model</h2>", _transitions(getattr(estimator, f"{member}_")), _top(own)]
@@ -56,17 +56,18 @@ def report(estimator: Any, facts: Mapping[str, Any], gold: str | None = None, la
 
 
 def _summary(estimator: Any, facts: Mapping[str, Any]) -> str:
+    from trelliswork.estimators.saving import learner_from
     from trelliswork.plots.html import table
 
     settings = facts.get("settings", {})
-    learner = settings.get("learner") or {}
+    learner = settings.get("learner")
     rows = [
         ("kind", str(settings.get("kind", ""))),
         ("size", f"{facts['bytes']:,} bytes"),
         ("labels", f"{len(facts['labels'])}: {', '.join(facts['labels'][:MOST_LABELS])}"),
         ("attributes", f"{facts['attributes']:,}" if "attributes" in facts else ""),
         ("weights", f"{facts['weights']:,}, {facts['zero_weights']:,} of them 0" if "zero_weights" in facts else ""),
-        ("learner", json.dumps(learner, ensure_ascii=False) if learner else ""),
+        ("learner", repr(learner_from(learner)) if learner else ""),
         ("training", str(getattr(estimator, "message_", "") or "")),
         *((f"metadata: {key}", str(value)) for key, value in settings.get("metadata", {}).items()),
     ]

@@ -144,9 +144,10 @@ def curves(
         return (a - x_low) / (x_high - x_low) * width, height - (b - y_low) / (y_high - y_low) * height
 
     drawing.line([(0.0, 0.0), (0.0, height), (width, height)], colour=FAINT, width=1.0)
-    for share in (0.0, 0.5, 1.0):
-        drawing.text((share * width, height + 16), _number(x_low + share * (x_high - x_low)), 11.0, FAINT)
-        drawing.text((-30.0, height * (1 - share) + 4), _number(y_low + share * (y_high - y_low)), 11.0, FAINT)
+    for a in _ticks(x_low, x_high, whole=not square and all(a.is_integer() for a, _ in every)):
+        drawing.text((place(a, y_low)[0], height + 16), _number(a), 11.0, FAINT)
+    for b in _ticks(y_low, y_high):
+        drawing.text((-30.0, place(x_low, b)[1] + 4), _number(b), 11.0, FAINT)
     drawing.text((width / 2, height + 34), x, 12.0)
     drawing.text((20.0, -12.0), y, 12.0)
     if square:
@@ -168,8 +169,13 @@ def _range(values: Sequence[float]) -> tuple[float, float]:
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
+def _ticks(low: float, high: float, whole: bool = False) -> tuple[float, float, float]:
+    middle = (low + high) / 2
+    return low, float(int(middle)) if whole else middle, high
+
+
 def _number(value: float) -> str:
-    return f"{value:.3g}"
+    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e6 else f"{value:.3g}"
 
 
 def _head(name: str, side: str) -> str:
