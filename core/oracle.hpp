@@ -4,6 +4,7 @@
 //        best()    BestOutputs       the k best outputs of an example, and their difference to gold
 //        sums()    Sums              loss, gradient, curvature and stochastic steps, over all outputs
 //        parts()   PartMarginals     the inside of an example: scores of its parts, and marginals under any scores
+//        beam()    BeamOutputs       the partial output of a beam that is farthest above gold
 //        partial() PartialGold       the best of the outputs that are allowed, where gold is known only in part
 //        local()   another Oracle    the same examples as single decisions
 //        hints()   Hints             what is faster if it is known beforehand
@@ -124,6 +125,20 @@ public:
     virtual bool slack_argmax(const ScaledWeights&, std::size_t /*example*/, Output&) const { return false; }
 };
 
+// What a beam finds that keeps the best few ways to begin an output. Gold may leave the beam, so an output is compared
+// with gold as far as it goes (Huang et al. 2012).
+class BeamOutputs {
+public:
+    virtual ~BeamOutputs() = default;
+
+    // Of the best beginnings of each size, the one whose score is farthest above that of gold's beginning of the same
+    // size, the longest of equals; `margin` is known. Several threads may ask at the same time.
+    virtual Output max_violation(const ScaledWeights& weights, std::size_t example, std::size_t width) const = 0;
+
+    // f(x, gold) - f(x, y) of such a beginning, of gold's as far as it goes; may add weights, so one thread only.
+    virtual void difference_of_beginnings(std::size_t example, const Output& output, SparseVector& out) = 0;
+};
+
 // Of examples whose gold is known only in part: several outputs are allowed, none of which costs anything.
 class PartialGold {
 public:
@@ -219,6 +234,7 @@ public:
     virtual BestOutputs* best() { return nullptr; }
     virtual Sums* sums() { return nullptr; }
     virtual PartMarginals* parts() { return nullptr; }
+    virtual BeamOutputs* beam() { return nullptr; }
     virtual PartialGold* partial() { return nullptr; }
     virtual Hints* hints() { return nullptr; }
     virtual GrowingWeights* growth() { return nullptr; }
@@ -234,6 +250,7 @@ inline std::vector<std::string> answers(Oracle& oracle) {
     std::vector<std::string> out;
     if (oracle.best()) out.emplace_back("argmax");
     if (oracle.best() && oracle.best()->lists()) out.emplace_back("kbest");
+    if (oracle.beam()) out.emplace_back("beam");
     if (oracle.sums()) out.emplace_back("expectations");
     if (oracle.parts()) out.emplace_back("parts");
     if (oracle.decides()) out.emplace_back("local");

@@ -12,6 +12,7 @@
 #include "../base/interrupt.hpp"
 #include "../base/prefetch.hpp"
 #include "../base/semiring.hpp"
+#include "beam.hpp"
 #include "one_chain.hpp"
 
 namespace tw::chain {
@@ -38,6 +39,7 @@ auto with_values(const ScaledWeights& weights, Visit visit) {
 struct BestLabellings::Scratch {
     LargeArray<double> unary, moves;
     BestOfChain best;
+    Beam beam;
     std::vector<std::byte> moves_from;  // what the moves that are the same at all positions were made from
     double moves_scale = 0.0, lowered = 0.0;
     bool same = false;  // whether the moves are those of the last search
@@ -315,6 +317,38 @@ std::vector<Output> BestLabellings::kbest(const ScaledWeights& weights, std::siz
     return out;
 }
 
+Output BestLabellings::max_violation(const ScaledWeights& weights, std::size_t example, std::size_t width) const {
+    const std::uint32_t s = sequence(example);
+    Output out;
+    out.margin = 0.0;
+    if (s == kNoAttribute) return out;
+    const Pool<Scratch>::Borrowed borrowed(*spaces_);
+    Scratch& space = *borrowed;
+    put_scores(space, weights, s, 0.0);
+    space.same = false;  // the next search for the best packs its transitions itself
+    const std::uint16_t* gold = set_.gold.data() + set_.starts[s];
+    const Potentials potentials{K_, space.moves.data(), set_.has_pair_attributes(), start_.data(), end_.data()};
+    space.beam.search(potentials, {space.unary.data(), set_.length(s)}, width);
+    std::size_t size = 0;
+    double of_gold = 0.0, most = kLogZero;
+    for (std::size_t t = 0; t < space.beam.reached(); ++t) {  // added up as the beam does
+        if (t > 0) of_gold += space.moves[(potentials.per_step ? (t - 1) * K_ * K_ : 0) + gold[t - 1] * K_ + gold[t]];
+        of_gold += space.unary[t * K_ + gold[t]];
+        const double above = space.beam.score(t + 1) - of_gold;
+        if (above < most) continue;
+        most = above;
+        size = t + 1;
+    }
+    if (size == 0) throw std::invalid_argument("the constraints forbid every labelling of a sequence");
+    std::vector<std::int32_t> labels(size);
+    space.beam.labels(size, labels);
+    out.code.assign(labels.begin(), labels.end());
+    for (std::size_t t = 0; t < size; ++t) out.cost += token_cost(set_.starts[s] + t, out.code[t]);
+    out.score = space.beam.score(size);
+    out.margin = -most;
+    return out;
+}
+
 Output BestLabellings::best_allowed(const ScaledWeights& weights, std::size_t example) const {
     const std::uint32_t s = sequence(example);
     if (s == kNoAttribute) return {};
@@ -370,6 +404,14 @@ void BestLabellings::difference(std::size_t example, const Output& output, Spars
     put_difference(s, set_.gold.data() + set_.starts[s], output.code, out);
 }
 
+void BestLabellings::difference_of_beginnings(std::size_t example, const Output& output, SparseVector& out) {
+    const std::uint32_t s = sequence(example);
+    if (output.code.size() > (s == kNoAttribute ? 0 : set_.length(s)))
+        throw std::invalid_argument("this output is of another example");
+    if (output.code.empty()) return out.clear();
+    put_difference(s, set_.gold.data() + set_.starts[s], output.code, out);
+}
+
 void BestLabellings::difference_to(std::size_t example, const Output& gold, const Output& output, SparseVector& out) {
     const std::uint32_t s = sequence(example);
     require_length(s, gold);
@@ -386,10 +428,10 @@ void BestLabellings::put_difference(std::size_t s, const Label* gold, std::span<
         if (w != kNoWeight) sum_.add(w, x, count);
     };
     std::size_t n_wrong = 0;
-    for (std::size_t t = 0; t < set_.length(s); ++t) n_wrong += labels[t] != gold[t];
+    for (std::size_t t = 0; t < labels.size(); ++t) n_wrong += labels[t] != gold[t];
     if (n_wrong == 0) return sum_.end(out);
     const Sites here = sites(s);
-    for (std::size_t t = 0; t < set_.length(s); ++t) {
+    for (std::size_t t = 0; t < labels.size(); ++t) {
         const std::size_t token = set_.starts[s] + t;
         const std::uint32_t label = labels[t];
         if (label != gold[t]) {

@@ -18,7 +18,7 @@
 
 namespace tw::chain {
 
-class BestLabellings final : public BestOutputs, public PartMarginals, public PartialGold {
+class BestLabellings final : public BestOutputs, public BeamOutputs, public PartMarginals, public PartialGold {
 public:
     BestLabellings(const TrainingSet& set, std::shared_ptr<WeightIndex> index);
     ~BestLabellings();
@@ -43,6 +43,9 @@ public:
     // Exact where the cost counts wrong labels and the chain is not too long: the best labelling for every number of
     // them. False elsewhere.
     bool slack_argmax(const ScaledWeights& weights, std::size_t example, Output& best) const override;
+
+    Output max_violation(const ScaledWeights& weights, std::size_t example, std::size_t width) const override;
+    void difference_of_beginnings(std::size_t example, const Output& output, SparseVector& out) override;
 
     Output best_allowed(const ScaledWeights& weights, std::size_t example) const override;
     void difference_to(std::size_t example, const Output& gold, const Output& output, SparseVector& out) override;

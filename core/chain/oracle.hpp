@@ -29,6 +29,7 @@ public:
     std::size_t n_weights() const override { return index_->n_weights(); }
     std::size_t n_labels() const { return set_->n_labels(); }
     BestOutputs* best() override { return best_.get(); }
+    BeamOutputs* beam() override { return set_->partly_labelled() ? nullptr : best_.get(); }
     Sums* sums() override { return path_.get(); }
     PartMarginals* parts() override { return set_->partly_labelled() ? nullptr : best_.get(); }
     PartialGold* partial() override { return set_->partly_labelled() ? best_.get() : nullptr; }

@@ -47,6 +47,8 @@ class ChainBatch:
 
     def argmax(self, arg0: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu')], arg1: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], /) -> None: ...
 
+    def beam_argmax(self, arg0: int, arg1: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu')], arg2: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], /) -> None: ...
+
     def score(self, arg0: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], arg1: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], /) -> None: ...
 
     def span_probability(self, arg0: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], arg1: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], arg2: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], arg3: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)], arg4: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], /) -> None: ...
@@ -851,6 +853,11 @@ class Perceptron(Solver):
     """The k-best structured perceptron."""
 
     def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, k: int, averaged: bool, shuffle: bool, seed: int, until_settled: bool = True) -> None: ...
+
+class BeamPerceptron(Solver):
+    """The perceptron with max-violation updates in a beam."""
+
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, beam: int, averaged: bool, shuffle: bool, seed: int) -> None: ...
 
 class PassiveAggressive(Solver):
     """k-best PA, by score and cost or by score alone, and restricted."""
