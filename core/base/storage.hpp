@@ -235,7 +235,7 @@ public:
         constexpr std::size_t kPiece = (std::size_t{1} << 20) / sizeof(T);
         for (std::size_t i = before; i < n; i += kPiece) {
             std::fill(data() + i, data() + std::min(n, i + kPiece), value);
-            if (storage_) storage_->touch(kPiece * sizeof(T));
+            if (storage_) storage_->touch(std::min(n - i, kPiece) * sizeof(T));
         }
     }
     void resize(std::size_t n) { resize(n, T{}); }
