@@ -53,6 +53,7 @@ BestLabellings::BestLabellings(const TrainingSet& set, std::shared_ptr<WeightInd
       end_(K_, 0.0),
       units_(index_, TrainingSet::kUnits, K_, set.units.n_members, set.settings.by_member, set.valued(), set.storage),
       sum_(set.settings.by_member && set.has_merged_units()),
+      foreseen_(index_->n_weights() + index_->n_weights() / 4),
       spaces_(std::make_unique<Pool<Scratch>>()) {
     for (std::size_t y = 0; y < K_ && set.constrained(); ++y) {
         if (!set.settings.constraints.start[y]) start_[y] = kLogZero;
@@ -459,6 +460,12 @@ void BestLabellings::put_difference(std::size_t s, const Label* gold, std::span<
         }
     }
     sum_.end(out);
+    if (set_.storage && index_->n_weights() > foreseen_) require_memory();
+}
+
+void BestLabellings::require_memory() {
+    set_.storage->require_growth(index_->n_weights());
+    foreseen_ = index_->n_weights() + index_->n_weights() / 8;
 }
 
 // NaN where pairs of labels have attributes, or the weights lack some that are there by now.

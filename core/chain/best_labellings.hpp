@@ -68,6 +68,7 @@ private:
     void put_difference(std::size_t sequence, const Label* gold, std::span<const std::uint32_t> labels,
                         SparseVector& out);
     void list_units();
+    void require_memory();  // for weights that were added
     // Overwrites [length][K], and may write into a vector's room behind it.
     void put_unit_scores(const ScaledWeights& weights, std::size_t sequence, double* unary) const;
     void add_pair_scores(const ScaledWeights& weights, std::size_t sequence, double* moves) const;
@@ -94,6 +95,7 @@ private:
     std::vector<double> start_, end_;         // 0, or -inf where forbidden
     linear::ListedUnits units_;               // of tokens
     SparseSum sum_;
+    std::size_t foreseen_;  // weights for which there is room
     std::unique_ptr<Pool<Scratch>> spaces_;
 };
 

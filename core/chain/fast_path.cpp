@@ -74,6 +74,10 @@ public:
         if (!flat) return;
         for (const std::uint32_t s : sequences) flat->read_ahead(set_.starts[s], set_.starts[s + 1]);
     }
+    void rest() override {
+        single_pass_.forget();
+        twice_pass_.forget();
+    }
     std::size_t memory_bytes() const override {
         return Path::memory_bytes() + layout_.memory_bytes() + observed_.capacity() * sizeof(double) +
                single_pass_.memory_bytes() + twice_pass_.memory_bytes();
@@ -113,7 +117,8 @@ private:
         const std::size_t rows = std::max(single_pass_.bytes(n_jobs_), twice_pass_.bytes(1));
         precise_jobs_ = n_jobs_;
         while (precise_jobs_ > 1 && twice_pass_.bytes(precise_jobs_) > rows) --precise_jobs_;
-        set_.storage->require_weights(set_.n_weights(), rows + layout_.memory_bytes());
+        set_.storage->settle();
+        set_.storage->require_weights(set_.n_weights(), rows);
     }
 
     void set_transitions(std::span<const double> weights) {

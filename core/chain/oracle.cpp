@@ -48,6 +48,7 @@ ChainOracle::ChainOracle(Examples&& examples, Settings settings, std::size_t n_j
             throw std::invalid_argument(
                 "sums over all labellings fit into a limited memory only where every token has one label and no weight "
                 "of its own, and no attribute meets a pair of labels");
+        set->storage->settle();
         set->storage->require_weights(set->n_weights(), set->units.size() * kBytesPerUnit);
     }
     if (!fast_ && (use == Use::kBest || !set->partly_labelled()))
@@ -71,6 +72,15 @@ std::vector<double> ChainOracle::weights_from(const ModelView& model) {
     std::vector<double> weights = tw::chain::weights_from(*set_, *index_, model);
     if (best_) best_->see_all_added();
     return weights;
+}
+
+// A model takes less than what passes over the examples had in memory.
+ModelTensors ChainOracle::export_tensors(std::span<const double> weights) const {
+    if (set_->storage) {
+        path_->rest();
+        set_->storage->settle();
+    }
+    return tensors(*set_, *index_, weights);
 }
 
 void ChainOracle::prefetch(const ScaledWeights& weights, std::size_t next, std::size_t after) const {

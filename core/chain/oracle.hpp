@@ -54,7 +54,7 @@ public:
     std::size_t n_parameters() const;  // weights as users count them: one per attribute and label
     std::size_t memory_bytes() const;
     bool fast() const { return fast_; }
-    ModelTensors export_tensors(std::span<const double> weights) const { return tensors(*set_, *index_, weights); }
+    ModelTensors export_tensors(std::span<const double> weights) const;
     std::string crfsuite_bytes(std::span<const double> weights, std::vector<std::string> labels,
                                linear::CrfsuiteCounts& counts) const {
         return tw::chain::crfsuite_bytes(*set_, *index_, weights, std::move(labels), counts);

@@ -632,6 +632,9 @@ class Storage:
     def most_in_files(self) -> int:
         """The most there were."""
 
+class StorageError(OSError):
+    """A file of training could not be made, enlarged or read."""
+
 class SiteExamples:
     """Attributes of sites as numbers, by channel."""
 
