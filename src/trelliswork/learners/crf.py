@@ -37,6 +37,7 @@ _STOCHASTIC = ("auto", "sgd", "sgd-lbfgs", "sgd-owlqn", "sgd-proximal")
 _WITH_L1 = ("auto", "owlqn", "proximal", "sgd-owlqn", "sgd-proximal")
 _DELTA_WITH_L1 = 0.2  # of tol
 _WORTH_SGD = 200  # examples below which a stochastic start saves nothing
+_LEAST_L2 = 0.1  # of l1, for a stochastic start
 _DECAY = 0.7  # of the step from one pass of a stochastic start to the next
 
 State = dict[str, npt.NDArray[Any]]
@@ -58,8 +59,8 @@ class CRF(Parameters):
         ``"sgd-owlqn"``: a few stochastic passes, then the other scaled by the diagonal of the Hessian taken there.
         ``"proximal"`` makes the steps of ``"owlqn"`` until they gain little, and then goes on by coordinate descent on
         a model of the loss. ``"auto"`` takes two in a row, ``"sgd-proximal"`` with ``l1 > 0``, or the second alone
-        when there are few examples or ``l1`` is larger than ``l2``; when training starts from given weights it leaves
-        the stochastic passes out, since they would lead away from them.
+        when there are few examples or ``l1`` is more than ten times ``l2``; when training starts from given weights it
+        leaves the stochastic passes out, since they would lead away from them.
     max_iter : int, default 1000
         Most iterations, of all phases together; an iteration of ``"sgd"`` is a pass over the data.
     tol : float, default 1e-3
@@ -417,7 +418,8 @@ def plan_of(learner: CRF, oracle: _core.Oracle, warm: bool) -> Plan:
     """Return the phases of a run; ``warm`` is whether it starts from given weights."""
     two, epochs = learner.solver.startswith("sgd-"), learner._value("sgd_epochs")
     if learner.solver == "auto":
-        two = not warm and oracle.n_examples >= _WORTH_SGD and learner.l2 >= learner.l1 and not oracle.nonnegative.size
+        smooth_enough = _LEAST_L2 * learner.l1 <= learner.l2
+        two = not warm and oracle.n_examples >= _WORTH_SGD and smooth_enough and not oracle.nonnegative.size
         return Plan(epochs=epochs if two else 0, scaled=warm or (two and epochs > 0))
     if learner.solver == "sgd":
         return Plan(epochs=-1, scaled=False)
