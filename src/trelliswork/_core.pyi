@@ -840,10 +840,15 @@ class Owlqn(Solver):
 
     def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, l2: float, l1: float, nu: float, memory: int, tol: float, scaled: bool, period: int, delta: float) -> None: ...
 
+class Proximal(Solver):
+    """A proximal quasi-Newton method, for objectives with L1."""
+
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, l2: float, l1: float, nu: float, memory: int, tol: float, scaled: bool, period: int, delta: float) -> None: ...
+
 class Sgd(Solver):
     """Stochastic gradient descent; an iteration is a pass over the data."""
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, l2: float, nu: float, batch: int, shards: int, decay: float, step: float, tol: float, seed: int) -> None: ...
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, l2: float, l1: float, nu: float, batch: int, shards: int, decay: float, step: float, tol: float, seed: int) -> None: ...
 
     @property
     def first_step_size(self) -> float:

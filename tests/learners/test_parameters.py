@@ -15,8 +15,8 @@ NAMES = learners.names()
 
 # What else a parameter may be. Those of one learner that choose between algorithms have all their values here.
 OTHERS = {
-    ("crf", "solver"): ("lbfgs", "owlqn", "sgd", "sgd-lbfgs", "sgd-owlqn"),
-    ("memm", "solver"): ("lbfgs", "owlqn", "sgd", "sgd-lbfgs", "sgd-owlqn"),
+    ("crf", "solver"): ("lbfgs", "owlqn", "proximal", "sgd", "sgd-lbfgs", "sgd-owlqn", "sgd-proximal"),
+    ("memm", "solver"): ("lbfgs", "owlqn", "proximal", "sgd", "sgd-lbfgs", "sgd-owlqn", "sgd-proximal"),
     ("pegasos", "loss"): ("k-best", "averaged-sum", "ramp", "ramp-do", "slack"),
     ("pegasos", "step"): ("power", "asgd", "constant"),
     ("pegasos", "gamma"): (0.7,),
