@@ -137,6 +137,8 @@ TW_ALWAYS_INLINE Counts find_rows(const View& v, const AttributeList& a, std::si
         for (std::size_t i = a.starts[t], stop = a.starts[t + 1]; i < stop; ++i) {
             TW_PREFETCH(several.buckets + (keys[i + kKeysAhead < last ? i + kKeysAhead : last] >> several.shift));
             const std::uint64_t row = find_row(several, keys[i]);
+            // Where to look next, asked for while there is other work to do.
+            TW_PREFETCH(row == 0 ? single.buckets + (keys[i] >> single.shift) : several.buckets);
             ask_for_weights(weights, row);
             dense[i] = kind_of(row) == ExpandedRows::kDense ? low_of(row) : 0;
             few[n_few] = {row, scores | i};
@@ -145,8 +147,6 @@ TW_ALWAYS_INLINE Counts find_rows(const View& v, const AttributeList& a, std::si
             n_rest += row == 0;
         }
     }
-    for (std::size_t i = 0; i < n_rest; ++i)
-        TW_PREFETCH(single.buckets + (keys[attribute_at(rest[i])] >> single.shift));
     for (std::size_t i = 0; i < n_rest; ++i) {
         const std::uint64_t row = find_row(single, keys[attribute_at(rest[i])]);
         found.single[n_single] = {row, rest[i]};

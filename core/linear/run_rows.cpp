@@ -150,9 +150,11 @@ void RunRows::visit_runs(Table& table) {
     const std::size_t width = table.templates->width, from = table.places.size();
     const std::vector<std::uint32_t>& cells = tables_[table.cells].places;
     table.places.resize(cells.size());
+    const std::uint64_t all = (std::uint64_t{1} << (kNumberBits * width)) - 1;
+    std::uint64_t run = 0;
+    for (std::size_t k = 0; k + 1 < width; ++k) run = run << kNumberBits | cells[from + k];
     for (std::size_t i = from; i + width <= cells.size(); ++i) {
-        std::uint64_t run = 0;
-        for (std::size_t k = 0; k < width; ++k) run = run << kNumberBits | cells[i + k];
+        run = (run << kNumberBits | cells[i + width - 1]) & all;
         const std::size_t known = table.index.size();
         table.places[i] = table.index.find_or_add(run);
         if (table.index.size() != known) table.runs.push_back(run);

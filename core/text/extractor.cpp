@@ -223,20 +223,39 @@ Seen seen(const Template& t, const ViewSet& views) {
     return out.width() <= kLongestRun ? out : Seen{};
 }
 
+// The run that each template is taken with: the widest that sees all of its cells.
+std::vector<Seen> windows(std::vector<Seen> of_template, const ViewSet& views) {
+    const auto widen = [&](Seen& some) {
+        for (const Seen& other : of_template)
+            if (some.inside(other) && other.width() > some.width()) some = other;
+    };
+    const auto longer = [](const Seen& some) { return some.group != kNoChannel && some.width() > 1; };
+    for (Seen& some : of_template)
+        if (longer(some)) widen(some);
+    std::vector<Seen> out = of_template;
+    for (Seen& some : out) {
+        const auto alike = [&](const Seen& other) {
+            return other.group == some.group && other.width() == some.width();
+        };
+        if (longer(some) && static_cast<std::size_t>(std::ranges::count_if(of_template, alike)) < kFewTemplates)
+            some = {};
+    }
+    of_template = out;
+    // Single cells of the first column stay alone: words are known where the words beside them are not.
+    for (Seen& some : of_template)
+        if (some.group != kNoChannel && views[views.group_begin(some.group)].column > 0) widen(some);
+    return of_template;
+}
+
 }  // namespace
 
 void Extractor::collect_runs() {
     std::vector<Seen> of_template;
     for (const Compiled& c : compiled_[0]) of_template.push_back(seen(*c.source, views_));
-    // Templates about several cells are taken with the first of those that see all of these and more.
-    for (Seen& some : of_template)
-        if (some.group != kNoChannel && some.width() > 1)
-            for (const Seen& other : of_template)
-                if (some.inside(other) && other.width() > some.width()) some = other;
+    of_template = windows(std::move(of_template), views_);
     for (std::size_t group = 0; group < views_.n_groups(); ++group)
         for (std::size_t width = 1; width <= kLongestRun; ++width) {
             RunTemplates runs{group, width, {}};
-            std::size_t n_templates = 0;
             for (std::size_t j = 0; j < of_template.size(); ++j) {
                 const Seen& window = of_template[j];
                 if (window.group != group || window.width() != width) continue;
@@ -246,18 +265,10 @@ void Extractor::collect_runs() {
                 for (const Part& part : compiled_[0][j].source->parts)
                     added.parts.push_back(
                         {static_cast<std::uint32_t>(part.offset - window.lo), part.view - views_.group_begin(group)});
-                ++n_templates;
             }
-            if (width == 1 || n_templates >= kFewTemplates) {
-                runs_.push_back(std::move(runs));
-                continue;
-            }
-            for (Seen& window : of_template)
-                if (window.group == group && window.width() == width) window = {};
+            const bool some = std::ranges::find(of_template, group, &Seen::group) != of_template.end();
+            if (some && (width == 1 || !runs.windows.empty())) runs_.push_back(std::move(runs));
         }
-    std::erase_if(runs_, [&](const RunTemplates& runs) {
-        return std::ranges::none_of(of_template, [&](const Seen& window) { return window.group == runs.group; });
-    });
     for (std::size_t j = 0; j < of_template.size(); ++j)
         if (of_template[j].group == kNoChannel) rest_.push_back(compiled_[0][j]);
 }
