@@ -4,6 +4,7 @@
 
 #include "elimination.hpp"
 #include "kernels.hpp"
+#include "rows.hpp"
 #include "runs.hpp"
 #include "spans.hpp"
 #include "training.hpp"
@@ -15,6 +16,7 @@ namespace tw {
     extern const ChainSumLoops chain_sum_loops_##isa;      \
     extern const ChainBestLoops chain_best_loops_##isa;    \
     extern const UnitScoreLoops unit_score_loops_##isa;    \
+    extern const RowSumLoops row_sum_loops_##isa;          \
     extern const RunLoops run_loops_##isa;                 \
     extern const SpanLoops span_loops_##isa;               \
     extern const EliminationLoops elimination_loops_##isa; \
@@ -31,6 +33,7 @@ namespace {
 
 struct Copy {
     Kernels kernels;
+    RowSumLoops row_sums;
     RunLoops runs;
     SpanLoops spans;
     EliminationLoops elimination;
@@ -42,7 +45,7 @@ struct Copy {
 #define TW_COPY(isa, runs_here)                                                                           \
     Copy {                                                                                                \
         {array_loops_##isa, chain_sum_loops_##isa, chain_best_loops_##isa, unit_score_loops_##isa, #isa}, \
-            run_loops_##isa, span_loops_##isa, elimination_loops_##isa,                                   \
+            row_sum_loops_##isa, run_loops_##isa, span_loops_##isa, elimination_loops_##isa,              \
             {row_loops_##isa.float32, group_loops_##isa.float32},                                         \
             {row_loops_##isa.float64, group_loops_##isa.float64}, runs_here                               \
     }
@@ -76,6 +79,7 @@ const Copy& chosen() noexcept {
 }  // namespace
 
 const Kernels& kernels() noexcept { return chosen().kernels; }
+const RowSumLoops& row_sum_loops() noexcept { return chosen().row_sums; }
 const RunLoops& run_loops() noexcept { return chosen().runs; }
 const SpanLoops& span_loops() noexcept { return chosen().spans; }
 const EliminationLoops& elimination_loops() noexcept { return chosen().elimination; }
