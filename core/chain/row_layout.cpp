@@ -280,13 +280,17 @@ void RowLayout::place_units(const std::vector<std::uint8_t>& valued) {
         // Units that occur once: one a token, with a weight for gold alone. An earlier model may know other labels.
         if (set_.units.counts[u] == 1 && n == 1 && !valued[u] && !set_.units.from_model) {
             place[u] = Place::kOnce;  // its token is known when tokens are listed
+            once_units.push_back(static_cast<std::uint32_t>(u));
         } else if (n <= kMostEntries) {
             place[u] = Place::kEntries;
             index[u] = static_cast<std::uint32_t>(n_entries);
             n_entries += n;
+            for (std::uint32_t w = set_.unit_weights.starts[u]; w < set_.unit_weights.starts[u + 1]; ++w)
+                entry_weights.push_back({static_cast<std::uint32_t>(u), w});
         } else {
             place[u] = Place::kRow;
             index[u] = static_cast<std::uint32_t>(n_unit_rows++);
+            row_units.push_back(static_cast<std::uint32_t>(u));
         }
     }
 }
@@ -462,7 +466,8 @@ std::size_t RowLayout::memory_bytes() const {
         else
             return v.capacity() * sizeof(v[0]);
     };
-    std::size_t total = bytes(place) + bytes(index) + bytes(tokens.entry_places) + bytes(tokens.valued_entry_labels) +
+    std::size_t total = bytes(place) + bytes(index) + bytes(row_units) + bytes(once_units) +
+                        bytes(entry_weights) + bytes(tokens.entry_places) + bytes(tokens.valued_entry_labels) +
                         bytes(tokens.row_values) + bytes(tokens.entry_values) + bytes(composite_entry_labels);
     for (const Lists* lists : {&tokens.rows, &tokens.entries, &tokens.valued_rows, &tokens.valued_entries,
                                &composite_rows, &composite_entries, &row_composites, &entry_composites})

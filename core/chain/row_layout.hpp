@@ -51,6 +51,12 @@ public:
     std::vector<Place> place;          // of each unit
     std::vector<std::uint32_t> index;  // its row, its first entry, or its token
     std::size_t n_unit_rows = 0, n_entries = 0;
+    // The way back: each kind of place in a loop of its own.
+    struct Entry {
+        std::uint32_t unit, weight;
+    };
+    std::vector<std::uint32_t> row_units, once_units;  // the unit of each row; those that occur once
+    std::vector<Entry> entry_weights;                  // the unit and the weight of each entry
 
     struct Tokens {  // what each has; rows from n_unit_rows on are composites
         Lists rows, entries, valued_rows, valued_entries;

@@ -33,19 +33,20 @@ void RowWeights::each_weight(Visit visit) const {
     const WeightTable& table = set_.unit_weights;
     InterruptCheck check;
     Touches touched(set_.storage);
-    for (std::size_t u = 0; u < set_.units.size(); ++u) {
+    for (std::size_t r = 0; r < layout_.n_unit_rows; ++r) {
         check();
-        const double factor = set_.factor(u);
-        const std::uint32_t begin = table.starts[u], end = table.starts[u + 1];
-        const std::size_t index = layout_.index[u];
-        if (layout_.place[u] == Place::kRow) {
-            float* row = stored_.rows + index * strides_.weights;
-            for (std::uint32_t w = begin; w < end; ++w) visit(w, factor, row + table.labels[w]);
-        } else {
-            if (layout_.place[u] == Place::kOnce) touched(sizeof(float));
-            float* first = (layout_.place[u] == Place::kEntries ? stored_.entries : stored_.once) + index;
-            for (std::uint32_t w = begin; w < end; ++w) visit(w, factor, first + (w - begin));
-        }
+        const std::uint32_t u = layout_.row_units[r];
+        for (std::uint32_t w = table.starts[u]; w < table.starts[u + 1]; ++w)
+            visit(w, set_.factor(u), stored_.rows + r * strides_.weights + table.labels[w]);
+    }
+    for (std::size_t e = 0; e < layout_.n_entries; ++e) {
+        check();
+        visit(layout_.entry_weights[e].weight, set_.factor(layout_.entry_weights[e].unit), stored_.entries + e);
+    }
+    for (const std::uint32_t u : layout_.once_units) {
+        check();
+        touched(sizeof(float));
+        visit(table.starts[u], set_.factor(u), stored_.once + layout_.index[u]);
     }
 }
 

@@ -296,10 +296,9 @@ void collect(const Real* const* shards, size_t n_shards, const Real* composites,
              size_t stride, double* out) {
     using L = Lanes<Real>;
     constexpr size_t kRun = 64;  // rows added up in the precision of the rows
-    for (size_t k = 0; k < stride; ++k) {
-        out[k] = 0.0;
-        for (size_t shard = 0; shard < n_shards; ++shard) out[k] += (double)shards[shard][k];
-    }
+    for (size_t k = 0; k < stride; ++k) out[k] = (double)shards[0][k];
+    for (size_t shard = 1; shard < n_shards; ++shard)
+        for (size_t k = 0; k < stride; ++k) out[k] += (double)shards[shard][k];
     for (size_t begin = 0; begin < n; begin += kRun) {
         const size_t end = begin + kRun < n ? begin + kRun : n;
         each_block<Real>(stride, [&](auto block, auto half, size_t offset) TW_INLINE_LAMBDA {
