@@ -26,8 +26,7 @@ public:
     RowPass(const TrainingSet& set, const RowLayout& layout)
         : set_(set),
           layout_(layout),
-          strides_(Factors<Real>::strides(set.n_labels())),
-          stride_(strides_.weights),
+          stride_(Factors<Real>::padded(set.n_labels())),
           once_(set.storage),
           once_sums_(set.storage),
           rows_(set.shards.size() - 1) {
@@ -205,18 +204,18 @@ private:
             const std::size_t begin = set_.starts[group.first];
             const std::size_t tokens = set_.starts[group.first + group.size] - begin;
             if (set_.storage) touched(layout_.bytes(begin, begin + tokens) + 2 * tokens * sizeof(Real));
-            Real* local = rows.local.get(tokens * strides_.scores);
-            training_loops<Real>().gather(lists, weights, strides_, factors.base(), begin, tokens, local);
+            Real* local = rows.local.get(tokens * stride_);
+            training_loops<Real>().gather(lists, weights, stride_, factors.base(), begin, tokens, local);
             if (!runner.run(factors, members, rows, local, out)) {
-                training_loops<Real>().gather(lists, weights, strides_, factors.base(), begin, tokens, local);
-                runner.run_carefully(members, local, strides_.scores, out);
+                training_loops<Real>().gather(lists, weights, stride_, factors.base(), begin, tokens, local);
+                runner.run_carefully(members, local, stride_, out);
             }
             if (wanted == Wanted::kCurvature)
                 for (std::uint32_t n = 0; n < group.size; ++n)
-                    training_loops<Real>().variances(local + (set_.starts[group.first + n] - begin) * strides_.scores,
-                                                     set_.length(group.first + n) * strides_.scores,
+                    training_loops<Real>().variances(local + (set_.starts[group.first + n] - begin) * stride_,
+                                                     set_.length(group.first + n) * stride_,
                                                      set_.weight(group.first + n));
-            training_loops<Real>().scatter(lists, sums, strides_, begin, tokens, local, wanted == Wanted::kCurvature);
+            training_loops<Real>().scatter(lists, sums, stride_, begin, tokens, local, wanted == Wanted::kCurvature);
         }
         if (!own.mapped()) return;
         for (std::size_t i = 0; i < array_size(); i += kPiece) {
@@ -252,8 +251,7 @@ private:
 
     const TrainingSet& set_;
     const RowLayout& layout_;
-    RowStrides strides_;
-    std::size_t stride_;               // of rows of weights and sums
+    std::size_t stride_;               // of rows
     std::vector<std::size_t> chunks_;  // of rows of units
     Buffer<Real> weights_;
     Stored<Real> once_, once_sums_;

@@ -2,8 +2,8 @@
 // and backward over a group of sequences, and probabilities scattered into rows of sums.
 //
 // Like kernels.hpp: one copy per instruction set, plain arrays that the caller owns. A row of scores is the labels of
-// one token, padded with -inf to a multiple of `width`, its stride. A row of weights is padded with zeros to a multiple
-// of `row_width`, which may be smaller: there are many of them, and memory is what they cost.
+// one token, padded with -inf to a multiple of `row_width`, its stride; a row of weights is padded with zeros. That is
+// half of `width`, a pack, where packs are wide: the last pack of a row may be half.
 #pragma once
 
 #include <cstddef>
@@ -45,10 +45,6 @@ struct RowArrays {
     Real* rows;     // [n_rows][row stride]
     Real* entries;  // [n_entries]
     Real* once;     // [n_tokens]
-};
-
-struct RowStrides {
-    std::size_t scores, weights;
 };
 
 // Composite rows are sums of other rows and entries; that of composite c is row first + c.
@@ -98,20 +94,20 @@ template <class Real>
 struct RowLoops {  // training_rows.cpp
     std::size_t width, row_width;
     // Rows of scores of tokens begin .. begin + n - 1; `base` is 0 for labels and -inf for padding.
-    void (*gather)(const TokenLists&, const RowArrays<Real>& weights, RowStrides, const Real* base, std::size_t begin,
+    void (*gather)(const TokenLists&, const RowArrays<Real>& weights, std::size_t stride, const Real* base, std::size_t begin,
                    std::size_t n, Real* scores);
     // Adds rows of probabilities to the sums, but sets those of `once`; `squared`: values enter squared.
-    void (*scatter)(const TokenLists&, const RowArrays<Real>& sums, RowStrides, std::size_t begin, std::size_t n,
+    void (*scatter)(const TokenLists&, const RowArrays<Real>& sums, std::size_t stride, std::size_t begin, std::size_t n,
                     const Real* probabilities, bool squared);
     // A stochastic step on tokens begin .. begin + n - 1: weights += factor * members * value * p, `once` left alone.
-    void (*step)(const TokenLists&, const RowArrays<Real>& weights, const Members&, RowStrides, std::size_t begin,
+    void (*step)(const TokenLists&, const RowArrays<Real>& weights, const Members&, std::size_t stride, std::size_t begin,
                  std::size_t n, Real factor, const Real* p);
     // Composites begin .. end - 1 from their parts.
-    void (*compose)(const CompositeLists&, const RowArrays<Real>& weights, std::size_t row_stride, std::size_t begin,
+    void (*compose)(const CompositeLists&, const RowArrays<Real>& weights, std::size_t stride, std::size_t begin,
                     std::size_t end);
     // One row of sums: those of all shards, and those of the composites it is part of. Sums of sums are doubles.
     void (*collect)(const Real* const* shards, std::size_t n_shards, const Real* composites,
-                    const std::uint32_t* numbers, std::size_t n, std::size_t row_stride, double* out);
+                    const std::uint32_t* numbers, std::size_t n, std::size_t stride, double* out);
 };
 
 template <class Real>
