@@ -60,6 +60,7 @@ public:
 
     struct Tokens {  // what each has; rows from n_unit_rows on are composites
         Lists rows, entries, valued_rows, valued_entries;
+        Stored<std::uint32_t> row_tokens;  // whose list of rows each is, counted from the first token of its group
         Stored<std::uint32_t> entry_places;
         Stored<std::uint16_t> valued_entry_labels;
         Stored<float> row_values, entry_values;
@@ -68,6 +69,7 @@ public:
               entries(storage),
               valued_rows(storage),
               valued_entries(storage),
+              row_tokens(storage),
               entry_places(storage),
               valued_entry_labels(storage),
               row_values(storage),

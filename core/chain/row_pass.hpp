@@ -244,8 +244,8 @@ private:
         double sum = total_[layout_.n_composites() * stride_ + entry];
         const Lists& lists = layout_.entry_composites;
         for (std::uint32_t i = lists.starts[entry]; i < lists.starts[entry + 1]; ++i)
-            sum += static_cast<double>(
-                total_[std::size_t{lists.items[i]} * stride_ + set_.unit_weights.labels[weight]]);
+            sum +=
+                static_cast<double>(total_[std::size_t{lists.items[i]} * stride_ + set_.unit_weights.labels[weight]]);
         return sum;
     }
 

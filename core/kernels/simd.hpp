@@ -469,7 +469,6 @@ TW_INLINE void store_half(float* p, FloatPack v) {
 #endif
 }
 
-
 // Half a pack as a type of its own: products of matrices do not pay for the other half. Widened, that is zero.
 #if defined(__AVX512F__)
 typedef double HalfPack __attribute__((vector_size(32)));

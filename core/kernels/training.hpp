@@ -17,12 +17,15 @@ inline constexpr std::size_t kListPadding = 32;
 inline constexpr unsigned kLabelBits = 10;
 
 // Where the weights of each token are. Token t has
-//   rows[row_starts[t]] ..         whole rows, added as they are;
+//   rows[row_starts[i]] ..         whole rows, added as they are, where row_tokens[i] says t;
 //   entries[entry_starts[t]] ..    single weights, each added to one label;
 //   once                           one number for its gold label, all of once[t];
 //   and, when there are values, valued_rows and valued_entries, multiplied with theirs.
-// Loops go over the rows and entries of a whole group, not token by token: their lengths could not be predicted.
+// Loops go over the entries of a whole group, not token by token: their lengths could not be predicted. For the same
+// reason the lists of rows in a group are in the order of their lengths, each with its token, counted from the first
+// one of the group; without `row_tokens` they are in the order of the tokens.
 struct TokenLists {
+    const std::uint32_t* row_tokens;  // or null
     const std::uint32_t* row_starts;
     const std::uint32_t* rows;
     const std::uint32_t* entry_starts;
@@ -94,14 +97,14 @@ template <class Real>
 struct RowLoops {  // training_rows.cpp
     std::size_t width, row_width;
     // Rows of scores of tokens begin .. begin + n - 1; `base` is 0 for labels and -inf for padding.
-    void (*gather)(const TokenLists&, const RowArrays<Real>& weights, std::size_t stride, const Real* base, std::size_t begin,
-                   std::size_t n, Real* scores);
+    void (*gather)(const TokenLists&, const RowArrays<Real>& weights, std::size_t stride, const Real* base,
+                   std::size_t begin, std::size_t n, Real* scores);
     // Adds rows of probabilities to the sums, but sets those of `once`; `squared`: values enter squared.
-    void (*scatter)(const TokenLists&, const RowArrays<Real>& sums, std::size_t stride, std::size_t begin, std::size_t n,
-                    const Real* probabilities, bool squared);
+    void (*scatter)(const TokenLists&, const RowArrays<Real>& sums, std::size_t stride, std::size_t begin,
+                    std::size_t n, const Real* probabilities, bool squared);
     // A stochastic step on tokens begin .. begin + n - 1: weights += factor * members * value * p, `once` left alone.
-    void (*step)(const TokenLists&, const RowArrays<Real>& weights, const Members&, std::size_t stride, std::size_t begin,
-                 std::size_t n, Real factor, const Real* p);
+    void (*step)(const TokenLists&, const RowArrays<Real>& weights, const Members&, std::size_t stride,
+                 std::size_t begin, std::size_t n, Real factor, const Real* p);
     // Composites begin .. end - 1 from their parts.
     void (*compose)(const CompositeLists&, const RowArrays<Real>& weights, std::size_t stride, std::size_t begin,
                     std::size_t end);

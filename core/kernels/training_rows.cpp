@@ -29,6 +29,11 @@ TW_INLINE size_t place(uint32_t packed, size_t stride) {
     return (size_t)(packed >> kLabelBits) * stride + (packed & ((1u << kLabelBits) - 1));
 }
 
+// The token, counted from `begin`, of list t of rows.
+TW_INLINE size_t token_of(const TokenLists& lists, size_t begin, size_t t) {
+    return lists.row_tokens ? lists.row_tokens[begin + t] : t;
+}
+
 // Pack b of a row of B packs, the last of them perhaps half.
 template <class Real, size_t B, bool kHalf>
 TW_INLINE typename Lanes<Real>::V load_pack(const Real* row, size_t b) {
@@ -112,7 +117,7 @@ TW_INLINE void gather_rows(const TokenLists& lists, const RowArrays<Real>& weigh
                            size_t begin, size_t n, Real* scores) {
     using L = Lanes<Real>;
     for (size_t t = 0; t < n; ++t) {
-        Real* to = scores + t * stride + offset;
+        Real* to = scores + token_of(lists, begin, t) * stride + offset;
         typename L::V sum[B];
         unrolled<B>([&](auto b) TW_INLINE_LAMBDA { sum[b.value] = load_pack<Real, B, kHalf>(to, b.value); });
         for (uint32_t i = lists.row_starts[begin + t]; i < lists.row_starts[begin + t + 1]; ++i) {
@@ -151,20 +156,20 @@ void gather(const TokenLists& lists, const RowArrays<Real>& weights, size_t stri
 // ---- scatter: probabilities of tokens into sums --------------------------------------------------------------------
 
 template <class Real, size_t B, bool kHalf>
-TW_INLINE void scatter_rows(const TokenLists& lists, Real* sums, size_t stride, size_t offset, size_t begin,
-                            size_t n, const Real* p, bool squared) {
+TW_INLINE void scatter_rows(const TokenLists& lists, Real* sums, size_t stride, size_t offset, size_t begin, size_t n,
+                            const Real* p, bool squared) {
     using L = Lanes<Real>;
     const auto add = [&](Real* row, const Real* from, Real by) TW_INLINE_LAMBDA {
         unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
             store_pack<Real, B, kHalf>(
-                row, b.value, load_pack<Real, B, kHalf>(row, b.value) + L::fill(by) * load_pack<Real, B, kHalf>(from, b.value));
+                row, b.value,
+                load_pack<Real, B, kHalf>(row, b.value) + L::fill(by) * load_pack<Real, B, kHalf>(from, b.value));
         });
     };
     for (size_t t = 0; t < n; ++t) {
         typename L::V from[B];
-        unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
-            from[b.value] = load_pack<Real, B, kHalf>(p + t * stride + offset, b.value);
-        });
+        const Real* row_p = p + token_of(lists, begin, t) * stride + offset;
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA { from[b.value] = load_pack<Real, B, kHalf>(row_p, b.value); });
         for (uint32_t i = lists.row_starts[begin + t]; i < lists.row_starts[begin + t + 1]; ++i) {
             const uint32_t ahead = lists.rows[i + kAhead], number = lists.rows[i];
             fetch_packs<Real, B>(sums + (size_t)ahead * stride + offset);
@@ -211,8 +216,8 @@ void scatter(const TokenLists& lists, const RowArrays<Real>& sums, size_t stride
 }
 
 template <class Real, size_t B, bool kHalf>
-TW_INLINE void step_rows(const TokenLists& lists, Real* weights, const Members& members, size_t stride,
-                         size_t offset, size_t begin, size_t n, Real factor, const Real* p) {
+TW_INLINE void step_rows(const TokenLists& lists, Real* weights, const Members& members, size_t stride, size_t offset,
+                         size_t begin, size_t n, Real factor, const Real* p) {
     using L = Lanes<Real>;
     const uint16_t* cells = members.cells + offset / L::width;
     const auto add = [&](uint32_t number, const typename L::V* from, Real by) TW_INLINE_LAMBDA {
@@ -241,14 +246,13 @@ TW_INLINE void step_rows(const TokenLists& lists, Real* weights, const Members& 
 }
 
 template <class Real>
-void step(const TokenLists& lists, const RowArrays<Real>& weights, const Members& members, size_t stride,
-          size_t begin, size_t n, Real factor, const Real* p) {
+void step(const TokenLists& lists, const RowArrays<Real>& weights, const Members& members, size_t stride, size_t begin,
+          size_t n, Real factor, const Real* p) {
     for (uint32_t i = lists.entry_starts[begin]; i < lists.entry_starts[begin + n]; ++i) {
         fetch(weights.entries + lists.entries[i + kEntriesAhead]);
         fetch(members.entries + lists.entries[i + kEntriesAhead]);
         const uint32_t entry = lists.entries[i];
-        weights.entries[entry] +=
-            factor * (Real)members.entries[entry] * p[place(lists.entry_places[i], stride)];
+        weights.entries[entry] += factor * (Real)members.entries[entry] * p[place(lists.entry_places[i], stride)];
     }
     for (size_t t = 0; t < n && lists.valued_entry_starts; ++t)
         for (uint32_t j = lists.valued_entry_starts[begin + t]; j < lists.valued_entry_starts[begin + t + 1]; ++j) {

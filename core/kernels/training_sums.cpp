@@ -198,8 +198,8 @@ struct Watch {
     // What a row is multiplied with to bring its largest value back to where it should be.
     TW_INLINE Real rescaling(const Real* row, size_t stride, double& log2_scale) {
         auto best = L::fill(0);
-        each_pack<Real>(stride, [&](size_t k, auto half)
-                                    TW_INLINE_LAMBDA { best = maximum(best, load_at(row + k, half)); });
+        each_pack<Real>(stride,
+                        [&](size_t k, auto half) TW_INLINE_LAMBDA { best = maximum(best, load_at(row + k, half)); });
         const Real top = reduce_max(best);
         if (!(top > (kEach ? L::guard : L::row_guard) && top < L::ceiling)) {
             in_range = false;
