@@ -85,8 +85,10 @@ TW_INLINE std::uint64_t origins(const float* scores, const float* moves, float l
     return found;
 }
 
-float best_rounded(const RoundedChain& c, float* scores, std::int32_t* labels) {
-    const size_t K = c.n_labels, padded = c.padded, middle = c.length / 2, last = c.length - 1;
+// Of rows that are B vectors; 0: any number of them.
+template <size_t B>
+float best_rounded_of(const RoundedChain& c, float* scores, std::int32_t* labels) {
+    const size_t K = c.n_labels, padded = B ? B * kFloats : c.padded, middle = c.length / 2, last = c.length - 1;
     const auto row = [&](size_t t) TW_INLINE_LAMBDA { return scores + t * padded; };
     const auto local = [&](size_t t) TW_INLINE_LAMBDA { return c.unary + t * padded; };
     for (size_t k = 0; k < padded; k += kFloats) {
@@ -147,6 +149,12 @@ float best_rounded(const RoundedChain& c, float* scores, std::int32_t* labels) {
     for (size_t t = 2 * middle - 1; t < last; ++t) behind(t);
     if (tied) labels[0] = kTied;
     return total;
+}
+
+float best_rounded(const RoundedChain& c, float* scores, std::int32_t* labels) {
+    if (c.padded == kFloats) return best_rounded_of<1>(c, scores, labels);
+    if (c.padded == 2 * kFloats) return best_rounded_of<2>(c, scores, labels);
+    return best_rounded_of<0>(c, scores, labels);
 }
 
 // The sums of B vectors stay in registers, each in two parts, so that an addition need not wait for the last one.
