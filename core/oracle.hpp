@@ -65,9 +65,20 @@ struct SparseVector {
 struct ScaledWeights {
     std::span<const double> stored;
     double scale = 1.0;
-    std::span<const float> rounded = {};  // or empty; where it is not, `stored` is
+    std::span<const float> rounded = {};  // or empty; where it is not, `stored` is. Where Hints::rounded_layout() says
 
     std::size_t size() const { return rounded.empty() ? stored.size() : rounded.size(); }
+};
+
+// Where rounded weights are to lie: each at a place of its own among `size` numbers that are 0 elsewhere, multiplied by
+// a factor. Of no weights: each at its number, as it is.
+struct RoundedPlace {
+    std::uint32_t place = 0;
+    float factor = 1.0f;
+};
+struct RoundedLayout {
+    std::span<const RoundedPlace> places;
+    std::size_t size = 0;
 };
 
 // Numbers by weight, `stride` bytes apart, that somebody will soon change; or none.
@@ -197,6 +208,8 @@ public:
 
     // Whether kbest(), margin() and prefetch() take weights that are rounded.
     virtual bool reads_rounded() const { return false; }
+    // How they lie in memory, as long as the oracle is there. One whose weights grow has them at their numbers.
+    virtual RoundedLayout rounded_layout() const { return {}; }
 
     // kbest() will be asked about the first of these examples next, and then about the second.
     virtual void prefetch(const ScaledWeights&, std::size_t /*next*/, std::size_t /*after*/) const {}

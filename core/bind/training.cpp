@@ -147,7 +147,8 @@ ChainOracle::Use use_named(const std::string& name) {
     if (name == "fast") return ChainOracle::Use::kFast;
     if (name == "general") return ChainOracle::Use::kGeneral;
     if (name == "best") return ChainOracle::Use::kBest;
-    throw std::invalid_argument("use must be 'fast', 'general' or 'best', found '" + name + "'");
+    if (name == "rounded") return ChainOracle::Use::kRounded;
+    throw std::invalid_argument("use must be 'fast', 'general', 'best' or 'rounded', found '" + name + "'");
 }
 
 std::vector<std::uint8_t> flags(const std::optional<Bytes>& array, std::size_t size, const char* message) {

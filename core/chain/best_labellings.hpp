@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "../base/pool.hpp"
 #include "../base/sparse_sum.hpp"
 #include "../linear/listed_units.hpp"
+#include "../linear/unit_rows.hpp"
 #include "../oracle.hpp"
 #include "batch.hpp"
 #include "training_set.hpp"
@@ -20,16 +23,18 @@ namespace tw::chain {
 
 class BestLabellings final : public BestOutputs, public BeamOutputs, public PartMarginals, public PartialGold {
 public:
-    BestLabellings(const TrainingSet& set, std::shared_ptr<WeightIndex> index);
+    // `in_rows`: rounded weights are wanted in rows, where there are few. The set must keep the occurrences of units.
+    BestLabellings(const TrainingSet& set, std::shared_ptr<WeightIndex> index, bool in_rows = false);
     ~BestLabellings();
 
+    RoundedLayout rounded_layout() const {
+        return rows_ ? RoundedLayout{rows_->places(), rows_->size()} : RoundedLayout{};
+    }
     void see_all_added() { units_.see_all_added(); }  // when somebody else changed what has grown
 
     // Bring near what kbest() will read, while something else is done.
     void fetch_lists(std::size_t sequence) const;
-    void fetch_weights(const ScaledWeights& weights, std::size_t s) const {
-        units_.fetch_weights(weights, sites(s), set_.starts[s], set_.starts[s + 1]);
-    }
+    void fetch_weights(const ScaledWeights& weights, std::size_t sequence) const;
     void read_ahead(std::span<const std::uint32_t> sequences) const {
         for (const std::uint32_t s : sequences) units_.read_ahead(s);
     }
@@ -61,13 +66,26 @@ private:
     struct Scratch;
     using Sites = linear::ListedUnits::Sites;
 
-    Sites sites(std::size_t sequence) const { return units_.sites(sequence, set_.starts[sequence]); }
+    // Where rounded weights are in rows, the lists are made when other weights first ask for them.
+    const linear::ListedUnits& listed() const {
+        if (rows_) std::call_once(once_listed_, [&] { list_units(); });
+        return units_;
+    }
+    Sites sites(std::size_t sequence) const { return listed().sites(sequence, set_.starts[sequence]); }
+    std::span<const std::uint32_t> units_of(std::size_t token) const {
+        const Occurrences& o = set_.occurrences;
+        return {o.numbers.data() + o.starts[token], o.numbers.data() + o.starts[token + 1]};
+    }
+    bool in_rows(const ScaledWeights& weights) const { return rows_ && !weights.rounded.empty(); }
+    void require_size(const ScaledWeights& weights) const;
+    template <class Visit>
+    auto with_transitions(const ScaledWeights& weights, Visit visit) const;
     std::uint32_t sequence(std::size_t example) const;  // kNoAttribute when it is empty
     void require_length(std::uint32_t sequence, const Output& output) const;
     template <class Label>
     void put_difference(std::size_t sequence, const Label* gold, std::span<const std::uint32_t> labels,
                         SparseVector& out);
-    void list_units();
+    void list_units() const;
     void require_memory();  // for weights that were added
     // Overwrites [length][K], and may write into a vector's room behind it.
     void put_unit_scores(const ScaledWeights& weights, std::size_t sequence, double* unary) const;
@@ -75,6 +93,7 @@ private:
     void put_transitions(const ScaledWeights& weights, double* moves) const;
     void forbid(double* moves, std::size_t n_steps) const;
     void add_costs(std::size_t sequence, double nu, double* unary) const;
+    void put_rows(const ScaledWeights& weights, std::size_t sequence, float* unary) const;
     // add(weight, x, count) for the units of a token with the right label, add(weight, -x, count) with the wrong one.
     template <class Add>
     void each_difference(const Sites& sites, std::size_t token, std::uint32_t right, std::uint32_t wrong, Add add);
@@ -86,6 +105,10 @@ private:
     double gold_score(const Scratch& space, std::size_t sequence) const;
     template <class Real>
     double margin_of(const Real* weights, std::size_t sequence, std::span<const std::uint32_t> labels) const;
+    bool rounds(const ScaledWeights& weights, std::size_t sequence, std::size_t k) const;
+    bool best_rounded(Scratch& space, const ScaledWeights& weights, std::size_t sequence, double nu, Output& out) const;
+    double margin_in_rows(std::span<const float> rounded, std::size_t sequence,
+                          std::span<const std::uint32_t> labels) const;
     Output found(std::size_t sequence, const std::int32_t* labels, double total, double nu) const;
 
     const TrainingSet& set_;
@@ -93,7 +116,9 @@ private:
     std::size_t K_;
     std::vector<std::uint32_t> transitions_;  // the weight of each pair of labels, or kNoWeight
     std::vector<double> start_, end_;         // 0, or -inf where forbidden
-    linear::ListedUnits units_;               // of tokens
+    std::optional<linear::UnitRows> rows_;    // of rounded weights, where there are few
+    mutable linear::ListedUnits units_;       // of tokens
+    mutable std::once_flag once_listed_;
     SparseSum sum_;
     std::size_t foreseen_;  // weights for which there is room
     std::unique_ptr<Pool<Scratch>> spaces_;

@@ -33,6 +33,9 @@ Settings checked(Settings settings) {
 }  // namespace
 
 ChainOracle::ChainOracle(Examples&& examples, Settings settings, std::size_t n_jobs, Use use) : fast_(false) {
+    const bool rounded = use == Use::kRounded;
+    if (rounded && examples.storage) throw std::invalid_argument("use='rounded' needs examples in memory");
+    if (rounded) use = Use::kBest;
     settings.weigh_costs = use == Use::kBest;
     if (settings.by_member && use != Use::kBest)
         throw std::invalid_argument("by_member needs an oracle that is made for the best labellings: use='best'");
@@ -52,7 +55,7 @@ ChainOracle::ChainOracle(Examples&& examples, Settings settings, std::size_t n_j
         set->storage->require_weights(set->n_weights(), set->units.size() * kBytesPerUnit);
     }
     if (!fast_ && (use == Use::kBest || !set->partly_labelled()))
-        best_ = std::make_unique<BestLabellings>(*set, index_);
+        best_ = std::make_unique<BestLabellings>(*set, index_, rounded);
     const std::size_t n_threads = std::clamp<std::size_t>(n_jobs, 1, set->shards.size() - 1);  // what is worth it
     path_ = fast_ ? fast_path(*set, n_threads) : linear_path(*set);
     if (fast_ || set->storage) set->occurrences = Occurrences();  // the lists that were made of them are enough

@@ -22,7 +22,9 @@ public:
     // sums over all labellings (loss, curvature, descend; fast where it can be), or the best labellings and parts.
     // Either answers the other's questions too, but for kFast, whose layout has no room for them; kGeneral does the
     // sums in the general way, for tests that compare the two.
-    enum class Use { kFast, kGeneral, kBest };
+    // kRounded is kBest for learners that hand their weights over rounded, whose scores are then added in another order
+    // where there are few units.
+    enum class Use { kFast, kGeneral, kBest, kRounded };
     ChainOracle(Examples&& examples, Settings settings, std::size_t n_jobs, Use use);
 
     std::size_t n_examples() const override { return set_->n_examples; }
@@ -36,6 +38,7 @@ public:
     Hints* hints() override { return this; }
     GrowingWeights* growth() override { return this; }
     bool reads_rounded() const override { return true; }
+    RoundedLayout rounded_layout() const override { return best_ ? best_->rounded_layout() : RoundedLayout{}; }
     Variables variables() const override { return variables_; }
     double example_weight(std::size_t example) const override;
     std::vector<double> grown() const override { return index_->list(); }

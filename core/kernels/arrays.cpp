@@ -78,9 +78,9 @@ TW_INLINE Pack widened(const float* p) { return (Pack)_mm512_cvtps_pd(_mm256_loa
 #elif defined(__AVX2__)
 TW_INLINE Pack widened(const float* p) { return (Pack)_mm256_cvtps_pd(_mm_loadu_ps(p)); }
 #elif defined(__GNUC__) || defined(__clang__)
-typedef float HalfPack __attribute__((vector_size(W * 4)));
+typedef float Singles __attribute__((vector_size(W * 4)));
 TW_INLINE Pack widened(const float* p) {
-    HalfPack v;
+    Singles v;
     std::memcpy(&v, p, sizeof v);
     return __builtin_convertvector(v, Pack);
 }

@@ -87,6 +87,9 @@ public:
     // Overwrites [last - first][n_codes] with the scores at weights of scale 1.
     void scores(const ScaledWeights& weights, const Sites& sites, std::size_t first, std::size_t last,
                 double* out) const;
+    // The same of rounded weights, [last - first] rows of a whole number of vectors of single precision.
+    void scores(const ScaledWeights& weights, const Sites& sites, std::size_t first, std::size_t last,
+                float* out) const;
 
     // Bring near what scores() will read: from memory, and from a file.
     void fetch_lists(std::size_t run, std::size_t first, std::size_t last) const;
@@ -128,6 +131,8 @@ private:
         std::uint32_t n_sites, n_rows, n_parts, n_rare;
     };
     void add_part(const Part& part, double value);
+    template <class Real>
+    UnitWeights<Real> with(std::span<const Real> values) const;
     Sites of_run(std::size_t run, std::size_t first) const;
     const char* bytes_of_run(std::size_t run) const;
 
