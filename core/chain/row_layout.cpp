@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
+#include <span>
 
 #include "../base/parallel.hpp"
 #include "../base/prefetch.hpp"
@@ -46,6 +46,9 @@ public:
         variants = std::move(covers[0].variants);
         choose();
     }
+
+    // Units below this number are frequent enough to imply others; no other is part of a composite.
+    std::uint32_t n_leading() const { return n_leading_; }
 
     // Calls visit(unit) for the members of a variant, its head included.
     template <class Visit>
@@ -328,10 +331,11 @@ void RowLayout::list_tokens(const std::vector<std::uint8_t>& valued, const Compo
 void RowLayout::list_groups(std::size_t first, std::size_t last, const std::vector<std::uint8_t>& valued,
                             const Composer& composer, Tokens& out) {
     const Occurrences& o = set_.occurrences;
-    std::vector<std::uint32_t> covered(set_.units.size(), kNoAttribute);
-    std::vector<std::uint16_t> labels;  // of the entries of a token
-    Lists rows;                         // of a group, by token
-    std::vector<std::uint32_t> order;   // of its tokens, by how many rows they have
+    const bool values = !o.values.empty();
+    std::vector<std::uint32_t> covered(composer.n_leading(), kNoAttribute);  // no other unit is part of a composite
+    std::vector<std::uint16_t> labels;                                       // of the entries of a token
+    Lists rows;                                                              // of a group, by token
+    std::vector<std::uint64_t> order;  // of its tokens: how many rows each has, and which it is
     const auto list = [&](std::uint32_t t, std::uint32_t in_group) {
         labels.clear();
         for (std::uint32_t i = composer.chosen.starts[t]; i < composer.chosen.starts[t + 1]; ++i) {
@@ -345,17 +349,16 @@ void RowLayout::list_groups(std::size_t first, std::size_t last, const std::vect
                 const std::uint32_t later = o.numbers[i + 32];
                 fetch_to_read(&place[later]);
                 fetch_to_read(&index[later]);
-                fetch_ahead(&covered[later]);
                 fetch_to_read(&set_.unit_weights.starts[later]);
             }
             const std::uint32_t unit = o.numbers[i];
             if (place[unit] == Place::kOnce) {
                 index[unit] = t;
-            } else if (valued[unit]) {
+            } else if (values && valued[unit]) {
                 add_unit(unit, out.valued_rows, out.valued_entries, out.valued_entry_labels);
                 out.row_values.resize(out.valued_rows.items.size(), o.value(i));
                 out.entry_values.resize(out.valued_entries.items.size(), o.value(i));
-            } else if (covered[unit] != t) {
+            } else if (unit >= covered.size() || covered[unit] != t) {
                 add_unit(unit, rows, out.entries, labels);
             }
         }
@@ -373,11 +376,13 @@ void RowLayout::list_groups(std::size_t first, std::size_t last, const std::vect
         rows.starts.assign(1, 0);
         rows.items.clear();
         for (std::uint32_t t = begin; t < end; ++t) list(t, t - begin);
-        order.resize(end - begin);
-        std::iota(order.begin(), order.end(), 0u);
-        std::ranges::stable_sort(order, {}, [&](std::uint32_t t) { return rows.starts[t + 1] - rows.starts[t]; });
-        for (const std::uint32_t t : order) {
-            for (std::uint32_t i = rows.starts[t]; i < rows.starts[t + 1]; ++i) out.rows.items.push_back(rows.items[i]);
+        order.clear();
+        for (std::uint64_t t = 0; t < end - begin; ++t)
+            order.push_back(std::uint64_t{rows.starts[t + 1] - rows.starts[t]} << 32 | t);
+        std::ranges::sort(order);
+        for (const std::uint64_t next : order) {
+            const auto t = static_cast<std::uint32_t>(next);
+            out.rows.items.append(std::span(rows.items.data() + rows.starts[t], next >> 32));
             out.rows.end();
             out.row_tokens.push_back(t);
         }
