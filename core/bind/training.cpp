@@ -145,10 +145,13 @@ chain::Combinations combinations_named(const std::string& name) {
 
 ChainOracle::Use use_named(const std::string& name) {
     if (name == "fast") return ChainOracle::Use::kFast;
+    if (name == "rows") return ChainOracle::Use::kRows;
+    if (name == "blocks") return ChainOracle::Use::kBlocks;
     if (name == "general") return ChainOracle::Use::kGeneral;
     if (name == "best") return ChainOracle::Use::kBest;
     if (name == "rounded") return ChainOracle::Use::kRounded;
-    throw std::invalid_argument("use must be 'fast', 'general', 'best' or 'rounded', found '" + name + "'");
+    throw std::invalid_argument("use must be 'fast', 'rows', 'blocks', 'general', 'best' or 'rounded', found '" + name +
+                                "'");
 }
 
 std::vector<std::uint8_t> flags(const std::optional<Bytes>& array, std::size_t size, const char* message) {

@@ -7,21 +7,15 @@
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
-#include <string>
 
 #include "../base/parallel.hpp"
-#include "../base/prefetch.hpp"
-#include "label_sets.hpp"
+#include "observed.hpp"
 #include "path.hpp"
 #include "row_pass.hpp"
 #include "row_weights.hpp"
 
 namespace tw::chain {
 namespace {
-
-void require_scale(double nu) {
-    if (!(nu >= 0.0 && nu <= 1e100)) throw std::invalid_argument("the scale of the cost must be finite, not negative");
-}
 
 class FastPath : public Path {
 public:
@@ -36,7 +30,7 @@ public:
           single_pass_(set, layout_),
           twice_pass_(set, layout_) {
         if (set.storage) require_memory();
-        count_observed(n_jobs);
+        observed_ = observed_counts(set, n_jobs);
     }
 
     double loss(std::span<const double> weights, std::span<double> gradient, double nu, std::size_t n_jobs,
@@ -61,12 +55,8 @@ public:
     }
     double descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step,
                    double nu) const override {
-        std::vector<std::uint32_t> sequences;
-        for (const std::uint32_t i : examples) {
-            if (i >= set_.n_examples) throw std::invalid_argument("there is no example " + std::to_string(i));
-            if (set_.sequence[i] != kNoAttribute) sequences.push_back(set_.sequence[i]);
-        }
         require_scale(nu);
+        const std::vector<std::uint32_t> sequences = sequences_of(set_, examples);
         return sequences.empty() ? 0.0 : dynamic_cast<RowWeights&>(weights).descend(sequences, step, nu);
     }
     void read_ahead(std::span<const std::uint32_t> sequences) const override {
@@ -131,54 +121,6 @@ private:
                 if (!set_.settings.constraints.transitions[i]) transitions_[i] = kLogZero;
     }
 
-    // The gold labels' side of the gradient does not depend on the weights. Two halves, whatever the number of threads.
-    void count_observed(std::size_t n_jobs) {
-        const WeightTable& table = set_.unit_weights;
-        LabelSets labels(set_.units.size(), set_.n_labels());  // to find a label's weight without a search
-        for (std::size_t u = 0; u < set_.units.size(); ++u)
-            for (std::size_t w = table.starts[u]; w < table.starts[u + 1]; ++w) labels.add(u, table.labels[w]);
-        const std::vector<std::size_t> cuts = set_.cuts(2);
-        std::vector<double> second;
-        parallel_for(2, n_jobs, [&](std::size_t half, std::size_t) {
-            count_observed(cuts[half], cuts[half + 1], labels, half == 0 ? observed_ : second);
-        });
-        for (std::size_t w = 0; w < observed_.size(); ++w) observed_[w] += second[w];
-        for (std::size_t u = 0; u < set_.units.size(); ++u)
-            for (std::size_t w = table.starts[u]; w < table.starts[u + 1]; ++w) observed_[w] *= set_.factor(u);
-    }
-
-    void count_observed(std::size_t first_group, std::size_t last_group, const LabelSets& labels,
-                        std::vector<double>& out) const {
-        out.assign(set_.n_weights(), 0.0);
-        const Occurrences& o = set_.occurrences;
-        const WeightTable& table = set_.unit_weights;
-        std::vector<std::uint32_t> of_pair(set_.n_labels() * set_.n_labels(), kNoAttribute);
-        for (std::uint32_t i = 0; i < set_.transition_pairs.size(); ++i) of_pair[set_.transition_pairs[i]] = i;
-        InterruptCheck check;
-        Touches touched(set_.storage);
-        for (std::size_t s = set_.first_sequence(first_group); s < set_.first_sequence(last_group); ++s) {
-            check();
-            touched(o.bytes(set_.starts[s], set_.starts[s + 1]));
-            const double weight = set_.weight(s);
-            for (std::size_t t = set_.starts[s]; t < set_.starts[s + 1]; ++t) {
-                const std::uint32_t gold = set_.gold[t];
-                for (std::size_t i = o.starts[t]; i < o.starts[t + 1]; ++i) {
-                    if (i + 64 < o.numbers.size()) {  // the tables are larger than the cache
-                        fetch_to_read(&table.starts[o.numbers[i + 64]]);
-                        labels.fetch(o.numbers[i + 64]);
-                        fetch_ahead(&out[table.starts[o.numbers[i + 32]]]);
-                    }
-                    const std::uint32_t unit = o.numbers[i];
-                    if (!labels.has(unit, gold)) continue;  // too rare together
-                    out[table.starts[unit] + labels.rank(unit, gold)] += weight * static_cast<double>(o.value(i));
-                }
-                if (t == set_.starts[s]) continue;
-                const std::uint32_t pair = of_pair[set_.gold[t - 1] * set_.n_labels() + gold];
-                if (pair != kNoAttribute) out[set_.first_transition() + pair] += weight;
-            }
-        }
-    }
-
     const TrainingSet& set_;
     const std::size_t n_jobs_;  // for laying out; passes are told anew
     std::size_t precise_jobs_;  // at most, in double precision
@@ -196,7 +138,7 @@ private:
 bool has_fast_path(const TrainingSet& set) {
     const bool small =
         set.n_labels() <= (std::size_t{1} << kLabelBits) && set.longest_group() < (1u << (32 - kLabelBits));
-    return small && !set.partly_labelled() && set.token_weights.empty() && set.pair_units.size() == 0;
+    return small && is_plain(set);
 }
 
 std::unique_ptr<Path> fast_path(const TrainingSet& set, std::size_t n_jobs) {

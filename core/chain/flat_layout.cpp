@@ -6,7 +6,7 @@
 
 namespace tw::chain {
 
-FlatLayout::FlatLayout(const TrainingSet& set, const RowLayout& layout, std::size_t n_jobs)
+FlatLayout::FlatLayout(const TrainingSet& set, const RowLayout& layout, std::size_t n_jobs, bool cells)
     : set_(set),
       layout_(layout),
       row_starts_(set.storage),
@@ -37,7 +37,7 @@ FlatLayout::FlatLayout(const TrainingSet& set, const RowLayout& layout, std::siz
         list->expect(StoredBytes::Access::kAnywhere);
     parallel_for(n_jobs, n_jobs, [&](std::size_t part, std::size_t) { list_groups(cuts[part], cuts[part + 1]); });
     check_interrupt();
-    count_members();
+    count_members(cells);
 }
 
 // Calls visit(token, its place in its sequence, its list of rows in the layout).
@@ -106,11 +106,11 @@ void FlatLayout::list_groups(std::size_t first, std::size_t last) {
     });
 }
 
-void FlatLayout::count_members() {
+void FlatLayout::count_members(bool cells) {
     const std::size_t width = training_loops<float>().width;
     packs_ = (set_.n_labels() + width - 1) / width;
     row_members_.assign(layout_.n_unit_rows, 0.0f);
-    cells_.assign(layout_.n_unit_rows * packs_, 0);
+    cells_.assign(cells ? layout_.n_unit_rows * packs_ : 0, 0);
     entry_members_.assign(layout_.n_entries, 0.0f);
     once_members_.assign(set_.starts.back(), 0.0f);
     once_members_.expect(StoredBytes::Access::kAnywhere);
@@ -123,7 +123,7 @@ void FlatLayout::count_members() {
         const std::size_t index = layout_.index[u];
         if (layout_.place[u] == Place::kRow) {
             row_members_[index] = members;
-            for (std::uint32_t w = begin; w < end; ++w) {
+            for (std::uint32_t w = begin; w < end && cells; ++w) {
                 const std::uint32_t label = set_.unit_weights.labels[w];
                 cells_[index * packs_ + label / width] |= static_cast<std::uint16_t>(1u << label % width);
             }

@@ -15,7 +15,8 @@ namespace tw::chain {
 
 class FlatLayout {
 public:
-    FlatLayout(const TrainingSet& set, const RowLayout& layout, std::size_t n_jobs);
+    // `cells`: whether members() will be asked which cells of the rows are weights.
+    FlatLayout(const TrainingSet& set, const RowLayout& layout, std::size_t n_jobs, bool cells = true);
 
     // Entries have their place in the sequence, not in the group: any few sequences can make a step.
     TokenLists token_lists() const;
@@ -30,7 +31,7 @@ private:
     void each_token(std::size_t first_group, std::size_t last_group, Visit visit) const;
     void count_groups(std::size_t first, std::size_t last);
     void list_groups(std::size_t first, std::size_t last);
-    void count_members();
+    void count_members(bool cells);
 
     const TrainingSet& set_;
     const RowLayout& layout_;

@@ -45,7 +45,9 @@ ChainOracle::ChainOracle(Examples&& examples, Settings settings, std::size_t n_j
     variables_ = !set->has_merged_units()  ? Variables::kPlain
                  : set->settings.by_member ? Variables::kByMember
                                            : Variables::kScaled;
-    fast_ = use == Use::kFast && has_fast_path(*set);
+    const bool blocks =
+        (use == Use::kBlocks || (use == Use::kFast && has_many_labels(*set))) && has_many_labels_path(*set);
+    fast_ = blocks || ((use == Use::kFast || use == Use::kRows) && has_fast_path(*set));
     if (set->storage) {
         if (!fast_ && use != Use::kBest)
             throw std::invalid_argument(
@@ -57,7 +59,7 @@ ChainOracle::ChainOracle(Examples&& examples, Settings settings, std::size_t n_j
     if (!fast_ && (use == Use::kBest || !set->partly_labelled()))
         best_ = std::make_unique<BestLabellings>(*set, index_, rounded);
     const std::size_t n_threads = std::clamp<std::size_t>(n_jobs, 1, set->shards.size() - 1);  // what is worth it
-    path_ = fast_ ? fast_path(*set, n_threads) : linear_path(*set);
+    path_ = blocks ? many_labels_path(*set, n_threads) : fast_ ? fast_path(*set, n_threads) : linear_path(*set);
     if (fast_ || set->storage) set->occurrences = Occurrences();  // the lists that were made of them are enough
 }
 

@@ -20,11 +20,11 @@ class ChainOracle : public Oracle, public Hints, public GrowingWeights {
 public:
     // `n_jobs` threads lay the examples out; how does not depend on their number. `use`, what learners will ask for:
     // sums over all labellings (loss, curvature, descend; fast where it can be), or the best labellings and parts.
-    // Either answers the other's questions too, but for kFast, whose layout has no room for them; kGeneral does the
-    // sums in the general way, for tests that compare the two.
+    // Either answers the other's questions too, but for kFast, whose layout has no room for them. For tests that
+    // compare ways: kRows and kBlocks are kFast as for few and for many labels, kGeneral sums in the general way.
     // kRounded is kBest for learners that hand their weights over rounded, whose scores are then added in another order
     // where there are few units.
-    enum class Use { kFast, kGeneral, kBest, kRounded };
+    enum class Use { kFast, kRows, kBlocks, kGeneral, kBest, kRounded };
     ChainOracle(Examples&& examples, Settings settings, std::size_t n_jobs, Use use);
 
     std::size_t n_examples() const override { return set_->n_examples; }

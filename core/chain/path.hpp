@@ -31,4 +31,9 @@ std::unique_ptr<Path> linear_path(const TrainingSet& set);
 bool has_fast_path(const TrainingSet& set);
 std::unique_ptr<Path> fast_path(const TrainingSet& set, std::size_t n_jobs);
 
+// Likewise; worth it where labels are so many that rows with gaps and sparse transitions pay.
+bool has_many_labels_path(const TrainingSet& set);
+bool has_many_labels(const TrainingSet& set);
+std::unique_ptr<Path> many_labels_path(const TrainingSet& set, std::size_t n_jobs);
+
 }  // namespace tw::chain

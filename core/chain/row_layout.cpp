@@ -11,7 +11,6 @@
 namespace tw::chain {
 namespace {
 
-constexpr std::size_t kMostEntries = 3;   // a unit with more labels is a row
 constexpr std::size_t kMostImplied = 32;  // units implied by one: a set of bits
 constexpr std::size_t kLeastHead = 16;    // occurrences of a unit that may imply others
 constexpr std::size_t kLeastSaved = 3;    // rows that a composite must save in a pass
@@ -252,7 +251,8 @@ private:
     std::uint32_t n_leading_ = 0;      // units frequent enough to imply others, and so to be implied
 };
 
-RowLayout::RowLayout(const TrainingSet& set, std::size_t n_jobs) : tokens(set.storage), set_(set) {
+RowLayout::RowLayout(const TrainingSet& set, std::size_t n_jobs, std::size_t most_entries)
+    : tokens(set.storage), set_(set) {
     const Occurrences& o = set.occurrences;
     std::vector<std::uint8_t> valued(set.units.size(), 0);
     Touches touched(set.storage);
@@ -260,7 +260,7 @@ RowLayout::RowLayout(const TrainingSet& set, std::size_t n_jobs) : tokens(set.st
         touched(2 * sizeof(float));
         valued[o.numbers[i]] |= o.values[i] != 1.0f;
     }
-    place_units(valued);
+    place_units(valued, most_entries);
     const Composer composer(set, valued, n_jobs);
     for (const std::uint32_t v : composer.composites) {
         composer.each_member(composer.variants[v], [&](std::uint32_t unit) {
@@ -273,7 +273,7 @@ RowLayout::RowLayout(const TrainingSet& set, std::size_t n_jobs) : tokens(set.st
     turn_composites_around();
 }
 
-void RowLayout::place_units(const std::vector<std::uint8_t>& valued) {
+void RowLayout::place_units(const std::vector<std::uint8_t>& valued, std::size_t most_entries) {
     place.resize(set_.units.size());
     index.assign(set_.units.size(), 0);
     for (std::size_t u = 0; u < set_.units.size(); ++u) {
@@ -282,7 +282,7 @@ void RowLayout::place_units(const std::vector<std::uint8_t>& valued) {
         if (set_.units.counts[u] == 1 && n == 1 && !valued[u] && !set_.units.from_model) {
             place[u] = Place::kOnce;  // its token is known when tokens are listed
             once_units.push_back(static_cast<std::uint32_t>(u));
-        } else if (n <= kMostEntries) {
+        } else if (n <= most_entries) {
             place[u] = Place::kEntries;
             index[u] = static_cast<std::uint32_t>(n_entries);
             n_entries += n;

@@ -36,7 +36,9 @@ enum class Place : std::uint8_t { kRow, kEntries, kOnce };
 
 class RowLayout {
 public:
-    RowLayout(const TrainingSet& set, std::size_t n_jobs);
+    // A unit with more labels than `most_entries` is a row.
+    RowLayout(const TrainingSet& set, std::size_t n_jobs, std::size_t most_entries = kMostEntries);
+    static constexpr std::size_t kMostEntries = 3;
 
     TokenLists token_lists() const;
     CompositeLists composite_lists() const;
@@ -83,7 +85,7 @@ public:
 
 private:
     class Composer;
-    void place_units(const std::vector<std::uint8_t>& valued);
+    void place_units(const std::vector<std::uint8_t>& valued, std::size_t most_entries);
     template <class Labels>
     void add_unit(std::uint32_t unit, Lists& row_list, Lists& entry_list, Labels& labels) const;
     void list_tokens(const std::vector<std::uint8_t>& valued, const Composer& composer, std::size_t n_jobs);

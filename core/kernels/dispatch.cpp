@@ -4,6 +4,7 @@
 
 #include "elimination.hpp"
 #include "kernels.hpp"
+#include "many_labels.hpp"
 #include "rounded.hpp"
 #include "rows.hpp"
 #include "runs.hpp"
@@ -12,19 +13,21 @@
 
 namespace tw {
 
-#define TW_DECLARE(isa)                                       \
-    extern const ArrayLoops array_loops_##isa;                \
-    extern const ChainSumLoops chain_sum_loops_##isa;         \
-    extern const ChainBestLoops chain_best_loops_##isa;       \
-    extern const UnitScoreLoops unit_score_loops_##isa;       \
-    extern const RoundedBestLoops rounded_best_loops_##isa;   \
-    extern const RoundedScoreLoops rounded_score_loops_##isa; \
-    extern const RowSumLoops row_sum_loops_##isa;             \
-    extern const RunLoops run_loops_##isa;                    \
-    extern const SpanLoops span_loops_##isa;                  \
-    extern const EliminationLoops elimination_loops_##isa;    \
-    extern const BothPrecisions<RowLoops> row_loops_##isa;    \
-    extern const BothPrecisions<GroupLoops> group_loops_##isa;
+#define TW_DECLARE(isa)                                        \
+    extern const ArrayLoops array_loops_##isa;                 \
+    extern const ChainSumLoops chain_sum_loops_##isa;          \
+    extern const ChainBestLoops chain_best_loops_##isa;        \
+    extern const UnitScoreLoops unit_score_loops_##isa;        \
+    extern const RoundedBestLoops rounded_best_loops_##isa;    \
+    extern const RoundedScoreLoops rounded_score_loops_##isa;  \
+    extern const RowSumLoops row_sum_loops_##isa;              \
+    extern const RunLoops run_loops_##isa;                     \
+    extern const SpanLoops span_loops_##isa;                   \
+    extern const EliminationLoops elimination_loops_##isa;     \
+    extern const BothPrecisions<RowLoops> row_loops_##isa;     \
+    extern const BothPrecisions<GroupLoops> group_loops_##isa; \
+    extern const BothPrecisions<BlockLoops> block_loops_##isa; \
+    extern const BothPrecisions<SparseLoops> sparse_loops_##isa;
 
 TW_DECLARE(baseline)
 #ifdef TW_HAVE_X86_VARIANTS
@@ -43,16 +46,19 @@ struct Copy {
     EliminationLoops elimination;
     TrainingLoops<float> float32;
     TrainingLoops<double> float64;
+    ManyLabelLoops<float> many32;
+    ManyLabelLoops<double> many64;
     bool runs_here;
 };
 
-#define TW_COPY(isa, runs_here)                                                                           \
-    Copy {                                                                                                \
-        {array_loops_##isa, chain_sum_loops_##isa, chain_best_loops_##isa, unit_score_loops_##isa, #isa}, \
-            row_sum_loops_##isa, {rounded_best_loops_##isa, rounded_score_loops_##isa}, run_loops_##isa,  \
-            span_loops_##isa, elimination_loops_##isa,                                                    \
-            {row_loops_##isa.float32, group_loops_##isa.float32},                                         \
-            {row_loops_##isa.float64, group_loops_##isa.float64}, runs_here                               \
+#define TW_COPY(isa, runs_here)                                                                              \
+    Copy {                                                                                                   \
+        {array_loops_##isa, chain_sum_loops_##isa, chain_best_loops_##isa, unit_score_loops_##isa, #isa},    \
+            row_sum_loops_##isa, {rounded_best_loops_##isa, rounded_score_loops_##isa}, run_loops_##isa,     \
+            span_loops_##isa, elimination_loops_##isa, {row_loops_##isa.float32, group_loops_##isa.float32}, \
+            {row_loops_##isa.float64, group_loops_##isa.float64},                                            \
+            {block_loops_##isa.float32, sparse_loops_##isa.float32},                                         \
+            {block_loops_##isa.float64, sparse_loops_##isa.float64}, runs_here                               \
     }
 
 Copy choose() noexcept {
@@ -97,6 +103,14 @@ const TrainingLoops<float>& training_loops<float>() noexcept {
 template <>
 const TrainingLoops<double>& training_loops<double>() noexcept {
     return chosen().float64;
+}
+template <>
+const ManyLabelLoops<float>& many_label_loops<float>() noexcept {
+    return chosen().many32;
+}
+template <>
+const ManyLabelLoops<double>& many_label_loops<double>() noexcept {
+    return chosen().many64;
 }
 
 }  // namespace tw

@@ -146,6 +146,19 @@ def test_so_it_is_with_more_labels_than_a_half_word_has_bits(values, storages):
     assert same_bits(free, limited)
 
 
+@pytest.mark.parametrize("learner", [tw.CRF(max_iter=8), tw.CRF(solver="lbfgs", tol=1e-7, max_iter=5)], ids=repr)
+def test_so_it_is_with_so_many_labels_that_rows_have_gaps(learner, storages):
+    X, y = corpus(2000)
+    y = [
+        [f"L{(LABELS.index(label) * 11 + 3 * t + i) % 120}" for t, label in enumerate(labels)]
+        for i, labels in enumerate(y)
+    ]
+    free, limited = fitted(learner, X, y, hash_bits=7), fitted(learner, X, y, hash_bits=7, memory=little())
+    assert len(free.classes_) == 120
+    assert storages[-1].most_in_files > MB
+    assert same_bits(free, limited)
+
+
 @pytest.mark.parametrize("learner", [tw.Perceptron(epochs=2), tw.PassiveAggressive(epochs=2)], ids=repr)
 def test_so_it_is_where_labels_are_known_in_part_and_attributes_meet_pairs(learner, storages):
     X, y = corpus(3500)
