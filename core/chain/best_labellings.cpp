@@ -13,12 +13,14 @@
 #include "../base/prefetch.hpp"
 #include "../base/semiring.hpp"
 #include "one_chain.hpp"
+#include "pruned_search.hpp"
 
 namespace tw::chain {
 namespace {
 
 constexpr std::size_t kMostCounted = std::size_t{1} << 22;  // places in a table of labels by wrong labels so far
 constexpr std::size_t kPairsAhead = 8;                      // attributes of pairs of labels fetched before
+constexpr std::size_t kFetched = 64;                        // tokens whose weights are fetched before
 constexpr std::size_t kRoom = linear::ListedUnits::kRoom;
 constexpr std::size_t kLabelsTouched = 1024;  // bytes that the labels of a sequence make resident; its units are copied
 
@@ -41,6 +43,13 @@ struct BestLabellings::Scratch {
     std::vector<std::byte> moves_from;  // what the moves that are the same at all positions were made from
     double moves_scale = 0.0, lowered = 0.0;
     bool same = false;  // whether the moves are those of the last search
+    // Of many labels: moves with their bounds, and of which weights they were made.
+    BoundedTransitions bounded;
+    PrunedSearch pruned;
+    std::uint64_t changes_id = 0;
+    std::size_t changes_seen = 0;
+    double bounded_scale = 0.0;
+    bool searched = false;  // whether `pruned` has what was asked for last, and not `best`
 };
 
 BestLabellings::BestLabellings(const TrainingSet& set, std::shared_ptr<WeightIndex> index)
@@ -79,6 +88,28 @@ void BestLabellings::list_units() {
 
 BestLabellings::~BestLabellings() = default;
 
+void BestLabellings::limit(const Candidates& candidates) {
+    if (set_.partly_labelled()) throw std::invalid_argument("candidates need one label for every token");
+    candidates.check(K_, set_.starts.back());
+    candidates_ = candidates;
+    std::size_t from = 0;
+    for (const std::uint32_t s : set_.sequence) {
+        if (s == kNoAttribute) continue;
+        for (std::size_t t = set_.starts[s]; t < set_.starts[s + 1]; ++t, ++from) {
+            candidates_.of_token[t] = candidates.of_token[from];
+            if (!candidates_.all(t) && !std::ranges::binary_search(candidates_.of(t), set_.gold[t]))
+                throw std::invalid_argument("the label of a token is not among its candidates");
+        }
+    }
+}
+
+void BestLabellings::fetch_weights(const ScaledWeights& weights, std::size_t s) const {
+    if (candidates_.empty()) return units_.fetch_weights(weights, sites(s), set_.starts[s], set_.starts[s + 1]);
+    const Sites here = sites(s);
+    for (std::size_t t = set_.starts[s]; t < std::min(set_.starts[s + 1], set_.starts[s] + kFetched); ++t)
+        if (!candidates_.all(t)) units_.fetch_weights(weights, here, t, candidates_.of(t));
+}
+
 void BestLabellings::fetch_lists(std::size_t s) const {
     units_.fetch_lists(s, set_.starts[s], set_.starts[s + 1]);
     if (!set_.partly_labelled()) fetch_to_read(&set_.gold[set_.starts[s]]);
@@ -90,7 +121,18 @@ std::size_t BestLabellings::part_count(std::size_t s) const { return set_.length
 
 void BestLabellings::put_unit_scores(const ScaledWeights& weights, std::size_t s, double* unary) const {
     if (set_.storage) set_.storage->touch(kLabelsTouched);
-    units_.scores(weights, sites(s), set_.starts[s], set_.starts[s + 1], unary);
+    const Sites here = sites(s);
+    if (candidates_.empty()) units_.scores(weights, here, set_.starts[s], set_.starts[s + 1], unary);
+    for (std::size_t t = set_.starts[s]; t < set_.starts[s + 1] && !candidates_.empty(); ++t) {
+        double* row = unary + (t - set_.starts[s]) * K_;
+        if (candidates_.all(t)) {
+            units_.scores(weights, here, t, t + 1, row);
+            continue;
+        }
+        std::fill_n(row, K_, kLogZero);
+        for (const std::uint16_t y : candidates_.of(t)) row[y] = 0.0;
+        units_.add_scores(weights, here, t, candidates_.of(t), row);
+    }
     if (weights.scale == 1.0) return;
     for (std::size_t i = 0; i < set_.length(s) * K_; ++i) unary[i] *= weights.scale;
 }
@@ -180,7 +222,7 @@ void BestLabellings::add_costs(std::size_t s, double nu, double* unary) const {
 
 // Scores of labels with nu times their cost, and of transitions. Where all wrong labels cost the same, that of gold is
 // lowered instead, and `lowered` says by how much in all.
-void BestLabellings::put_scores(Scratch& space, const ScaledWeights& weights, std::size_t s, double nu) const {
+void BestLabellings::put_label_scores(Scratch& space, const ScaledWeights& weights, std::size_t s, double nu) const {
     if (weights.size() < index_->n_weights()) throw std::invalid_argument("weights has the wrong size");
     const std::size_t room = set_.length(s) * K_ + kRoom;
     if (space.unary.size() < room) space.unary.resize(room);  // never smaller: more again would be filled
@@ -196,6 +238,15 @@ void BestLabellings::put_scores(Scratch& space, const ScaledWeights& weights, st
     } else {
         add_costs(s, nu, space.unary.data());
     }
+}
+
+void BestLabellings::put_scores(Scratch& space, const ScaledWeights& weights, std::size_t s, double nu) const {
+    put_label_scores(space, weights, s, nu);
+    put_moves(space, weights, s);
+    space.searched = false;
+}
+
+void BestLabellings::put_moves(Scratch& space, const ScaledWeights& weights, std::size_t s) const {
     if (set_.has_pair_attributes()) {
         const std::size_t size = std::max<std::size_t>(n_steps(s), 1) * K_ * K_;
         if (space.moves.size() < size) space.moves.resize(size);  // never smaller: more again would be filled
@@ -215,13 +266,45 @@ void BestLabellings::put_scores(Scratch& space, const ScaledWeights& weights, st
     space.same = false;
 }
 
+// Only the transitions that have changed since the last time, where that is known.
+void BestLabellings::bound_moves(Scratch& space, const ScaledWeights& weights) const {
+    std::span<const std::uint32_t> changed;
+    const ChangeLog* log = weights.changes;
+    const bool known = log && log->watched() && !space.bounded.empty() && space.changes_id == log->id() &&
+                       space.bounded_scale == weights.scale && log->since(space.changes_seen, changed);
+    if (known) {
+        const std::size_t first = set_.first_transition(), n = set_.transition_pairs.size();
+        with_values(weights, [&](auto values) {
+            for (const std::uint32_t w : changed) {
+                if (w - first >= n) continue;
+                const std::uint32_t pair = set_.transition_pairs[w - first];
+                if (set_.constrained() && !set_.settings.constraints.transitions[pair]) continue;
+                space.bounded.change(pair / K_, pair % K_, weights.scale * double{values[w]});
+            }
+        });
+    } else {
+        space.moves.resize(K_ * K_);
+        put_transitions(weights, space.moves.data());
+        forbid(space.moves.data(), 1);
+        space.bounded.set(K_, space.moves.data());
+        space.same = false;
+        space.moves_from.clear();
+        if (log) log->watch();
+    }
+    space.changes_id = log ? log->id() : 0;
+    space.changes_seen = log ? log->end() : 0;
+    space.bounded_scale = weights.scale;
+}
+
 double BestLabellings::gold_score(const Scratch& space, std::size_t s) const {
     const std::uint16_t* gold = set_.gold.data() + set_.starts[s];
     double total = space.lowered;
     for (std::size_t t = 0; t < set_.length(s); ++t) {
         total += space.unary[t * K_ + gold[t]];
         const std::size_t step = set_.has_pair_attributes() && t > 0 ? t - 1 : 0;
-        if (t > 0) total += space.moves[step * K_ * K_ + gold[t - 1] * K_ + gold[t]];
+        if (t > 0)
+            total += space.searched ? space.bounded(gold[t - 1], gold[t])
+                                    : space.moves[step * K_ * K_ + gold[t - 1] * K_ + gold[t]];
     }
     return total;
 }
@@ -292,7 +375,7 @@ std::vector<Output> BestLabellings::kbest(const ScaledWeights& weights, std::siz
     const Pool<Scratch>::Borrowed borrowed(*spaces_);
     Scratch& space = *borrowed;
     const std::size_t length = set_.length(s);
-    put_scores(space, weights, s, nu);
+    put_label_scores(space, weights, s, nu);
     const std::span<const std::uint16_t> gold = set_.partly_labelled()
                                                     ? std::span<const std::uint16_t>()
                                                     : std::span(set_.gold).subspan(set_.starts[s], length);
@@ -305,9 +388,11 @@ std::vector<Output> BestLabellings::kbest(const ScaledWeights& weights, std::siz
         if (!is_gold && std::isnan(of_gold)) of_gold = gold_score(space, s);
         out.back().margin = is_gold ? 0.0 : of_gold - out.back().score;
     };
-    const Sequence sequence{space.unary.data(), length};
-    const Potentials potentials{K_, space.moves.data(), set_.has_pair_attributes(), start_.data(), end_.data()};
-    space.best.search(potentials, sequence, k, std::exchange(space.same, !set_.has_pair_attributes()), gold);
+    search(space, weights, s, k, gold);
+    if (space.searched) {
+        take(space.pruned.labels(), space.pruned.score());
+        return out;
+    }
     out.reserve(space.best.size());
     if (space.best.size() == 0 && k > 0)
         throw std::invalid_argument("the constraints forbid every labelling of a sequence");
@@ -315,21 +400,35 @@ std::vector<Output> BestLabellings::kbest(const ScaledWeights& weights, std::siz
     return out;
 }
 
+// The k best of the scores of labels that are there, in `pruned` or in `best`.
+void BestLabellings::search(Scratch& space, const ScaledWeights& weights, std::size_t s, std::size_t k,
+                            std::span<const std::uint16_t> guess) const {
+    const Sequence sequence{space.unary.data(), set_.length(s)};
+    space.searched = false;
+    if (k == 1 && leaves_labels_out(K_) && !set_.has_pair_attributes()) {
+        bound_moves(space, weights);
+        space.searched = space.pruned.search(space.bounded, start_.data(), end_.data(), sequence);
+        if (space.searched) return;
+    }
+    put_moves(space, weights, s);
+    const Potentials potentials{K_, space.moves.data(), set_.has_pair_attributes(), start_.data(), end_.data()};
+    space.best.search(potentials, sequence, k, std::exchange(space.same, !set_.has_pair_attributes()), guess);
+}
+
 Output BestLabellings::best_allowed(const ScaledWeights& weights, std::size_t example) const {
     const std::uint32_t s = sequence(example);
     if (s == kNoAttribute) return {};
     const Pool<Scratch>::Borrowed borrowed(*spaces_);
     Scratch& space = *borrowed;
-    put_scores(space, weights, s, 0.0);
+    put_label_scores(space, weights, s, 0.0);
     for (std::size_t t = 0; t < set_.length(s); ++t) {
         const auto allowed = set_.allowed(set_.starts[s] + t);
         double* unary = space.unary.data() + t * K_;
         for (std::size_t y = 0; y < K_ && !allowed.empty(); ++y)
             if (std::ranges::find(allowed, y) == allowed.end()) unary[y] = kLogZero;
     }
-    const Sequence sequence{space.unary.data(), set_.length(s)};
-    const Potentials potentials{K_, space.moves.data(), set_.has_pair_attributes(), start_.data(), end_.data()};
-    space.best.search(potentials, sequence, 1, std::exchange(space.same, !set_.has_pair_attributes()));
+    search(space, weights, s, 1, {});
+    if (space.searched) return found(s, space.pruned.labels(), space.pruned.score(), 0.0);
     return found(s, space.best.labels(0), space.best.score(0), 0.0);
 }
 

@@ -14,6 +14,7 @@
 #include "../linear/listed_units.hpp"
 #include "../oracle.hpp"
 #include "batch.hpp"
+#include "candidates.hpp"
 #include "training_set.hpp"
 
 namespace tw::chain {
@@ -23,13 +24,15 @@ public:
     BestLabellings(const TrainingSet& set, std::shared_ptr<WeightIndex> index);
     ~BestLabellings();
 
+    // Only these labels of each token are looked at from now on, gold among them. Tokens are in the order of the
+    // examples.
+    void limit(const Candidates& candidates);
+
     void see_all_added() { units_.see_all_added(); }  // when somebody else changed what has grown
 
     // Bring near what kbest() will read, while something else is done.
     void fetch_lists(std::size_t sequence) const;
-    void fetch_weights(const ScaledWeights& weights, std::size_t s) const {
-        units_.fetch_weights(weights, sites(s), set_.starts[s], set_.starts[s + 1]);
-    }
+    void fetch_weights(const ScaledWeights& weights, std::size_t sequence) const;
     void read_ahead(std::span<const std::uint32_t> sequences) const {
         for (const std::uint32_t s : sequences) units_.read_ahead(s);
     }
@@ -78,10 +81,15 @@ private:
     double token_cost(std::size_t token, std::size_t label) const;
     std::size_t n_steps(std::size_t sequence) const;  // matrices of transitions
     std::size_t part_count(std::size_t sequence) const;
+    void put_label_scores(Scratch& space, const ScaledWeights& weights, std::size_t sequence, double nu) const;
+    void put_moves(Scratch& space, const ScaledWeights& weights, std::size_t sequence) const;
     void put_scores(Scratch& space, const ScaledWeights& weights, std::size_t sequence, double nu) const;
+    void bound_moves(Scratch& space, const ScaledWeights& weights) const;
     double gold_score(const Scratch& space, std::size_t sequence) const;
     template <class Real>
     double margin_of(const Real* weights, std::size_t sequence, std::span<const std::uint32_t> labels) const;
+    void search(Scratch& space, const ScaledWeights& weights, std::size_t sequence, std::size_t k,
+                std::span<const std::uint16_t> guess) const;
     Output found(std::size_t sequence, const std::int32_t* labels, double total, double nu) const;
 
     const TrainingSet& set_;
@@ -91,6 +99,7 @@ private:
     std::vector<double> start_, end_;         // 0, or -inf where forbidden
     linear::ListedUnits units_;               // of tokens
     SparseSum sum_;
+    Candidates candidates_;  // or empty: all labels of all tokens
     std::unique_ptr<Pool<Scratch>> spaces_;
 };
 

@@ -4,21 +4,23 @@
 
 #include "elimination.hpp"
 #include "kernels.hpp"
+#include "pruned_chain.hpp"
 #include "runs.hpp"
 #include "spans.hpp"
 #include "training.hpp"
 
 namespace tw {
 
-#define TW_DECLARE(isa)                                    \
-    extern const ArrayLoops array_loops_##isa;             \
-    extern const ChainSumLoops chain_sum_loops_##isa;      \
-    extern const ChainBestLoops chain_best_loops_##isa;    \
-    extern const UnitScoreLoops unit_score_loops_##isa;    \
-    extern const RunLoops run_loops_##isa;                 \
-    extern const SpanLoops span_loops_##isa;               \
-    extern const EliminationLoops elimination_loops_##isa; \
-    extern const BothPrecisions<RowLoops> row_loops_##isa; \
+#define TW_DECLARE(isa)                                     \
+    extern const ArrayLoops array_loops_##isa;              \
+    extern const ChainSumLoops chain_sum_loops_##isa;       \
+    extern const ChainBestLoops chain_best_loops_##isa;     \
+    extern const UnitScoreLoops unit_score_loops_##isa;     \
+    extern const RunLoops run_loops_##isa;                  \
+    extern const SpanLoops span_loops_##isa;                \
+    extern const EliminationLoops elimination_loops_##isa;  \
+    extern const PrunedChainLoops pruned_chain_loops_##isa; \
+    extern const BothPrecisions<RowLoops> row_loops_##isa;  \
     extern const BothPrecisions<GroupLoops> group_loops_##isa;
 
 TW_DECLARE(baseline)
@@ -34,6 +36,7 @@ struct Copy {
     RunLoops runs;
     SpanLoops spans;
     EliminationLoops elimination;
+    PrunedChainLoops pruned_chain;
     TrainingLoops<float> float32;
     TrainingLoops<double> float64;
     bool runs_here;
@@ -42,7 +45,7 @@ struct Copy {
 #define TW_COPY(isa, runs_here)                                                                           \
     Copy {                                                                                                \
         {array_loops_##isa, chain_sum_loops_##isa, chain_best_loops_##isa, unit_score_loops_##isa, #isa}, \
-            run_loops_##isa, span_loops_##isa, elimination_loops_##isa,                                   \
+            run_loops_##isa, span_loops_##isa, elimination_loops_##isa, pruned_chain_loops_##isa,         \
             {row_loops_##isa.float32, group_loops_##isa.float32},                                         \
             {row_loops_##isa.float64, group_loops_##isa.float64}, runs_here                               \
     }
@@ -79,6 +82,7 @@ const Kernels& kernels() noexcept { return chosen().kernels; }
 const RunLoops& run_loops() noexcept { return chosen().runs; }
 const SpanLoops& span_loops() noexcept { return chosen().spans; }
 const EliminationLoops& elimination_loops() noexcept { return chosen().elimination; }
+const PrunedChainLoops& pruned_chain_loops() noexcept { return chosen().pruned_chain; }
 
 template <>
 const TrainingLoops<float>& training_loops<float>() noexcept {
