@@ -129,7 +129,6 @@ void BestLabellings::put_unit_scores(const ScaledWeights& weights, std::size_t s
             units_.scores(weights, here, t, t + 1, row);
             continue;
         }
-        std::fill_n(row, K_, kLogZero);
         for (const std::uint16_t y : candidates_.of(t)) row[y] = 0.0;
         units_.add_scores(weights, here, t, candidates_.of(t), row);
     }
@@ -240,8 +239,23 @@ void BestLabellings::put_label_scores(Scratch& space, const ScaledWeights& weigh
     }
 }
 
+// Labels that are no candidates have any score until now.
+void BestLabellings::forbid_others(std::size_t s, double* unary) const {
+    if (candidates_.empty()) return;
+    for (std::size_t t = set_.starts[s]; t < set_.starts[s + 1]; ++t, unary += K_) {
+        if (candidates_.all(t)) continue;
+        std::size_t y = 0;
+        for (const std::uint16_t candidate : candidates_.of(t)) {
+            std::fill(unary + y, unary + candidate, kLogZero);
+            y = candidate + std::size_t{1};
+        }
+        std::fill(unary + y, unary + K_, kLogZero);
+    }
+}
+
 void BestLabellings::put_scores(Scratch& space, const ScaledWeights& weights, std::size_t s, double nu) const {
     put_label_scores(space, weights, s, nu);
+    forbid_others(s, space.unary.data());
     put_moves(space, weights, s);
     space.searched = false;
 }
@@ -407,9 +421,11 @@ void BestLabellings::search(Scratch& space, const ScaledWeights& weights, std::s
     space.searched = false;
     if (k == 1 && leaves_labels_out(K_) && !set_.has_pair_attributes()) {
         bound_moves(space, weights);
-        space.searched = space.pruned.search(space.bounded, start_.data(), end_.data(), sequence);
+        space.searched = space.pruned.search(space.bounded, start_.data(), end_.data(), sequence,
+                                             candidates_.empty() ? nullptr : &candidates_, set_.starts[s]);
         if (space.searched) return;
     }
+    forbid_others(s, space.unary.data());
     put_moves(space, weights, s);
     const Potentials potentials{K_, space.moves.data(), set_.has_pair_attributes(), start_.data(), end_.data()};
     space.best.search(potentials, sequence, k, std::exchange(space.same, !set_.has_pair_attributes()), guess);

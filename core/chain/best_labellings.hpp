@@ -74,6 +74,7 @@ private:
     void put_transitions(const ScaledWeights& weights, double* moves) const;
     void forbid(double* moves, std::size_t n_steps) const;
     void add_costs(std::size_t sequence, double nu, double* unary) const;
+    void forbid_others(std::size_t sequence, double* unary) const;  // but the candidates
     // add(weight, x, count) for the units of a token with the right label, add(weight, -x, count) with the wrong one.
     template <class Add>
     void each_difference(const Sites& sites, std::size_t token, std::uint32_t right, std::uint32_t wrong, Add add);

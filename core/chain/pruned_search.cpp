@@ -73,11 +73,36 @@ void BoundedTransitions::change(std::size_t from, std::size_t to, double score) 
         most_in_[to] = std::max(most_in_[to], score);
 }
 
+// The Viterbi scores of a few labels, none of which is left out unless it is forbidden.
+std::size_t PrunedSearch::take(const PrunedStep& step, const BoundedTransitions& moves,
+                               std::span<const std::uint16_t> few, std::size_t used) {
+    const std::size_t begin = used;
+    for (const std::uint16_t y : few) {
+        double best = step.n_before == 0 ? step.start[y] : kLogZero;
+        for (std::size_t i = 0; i < step.n_before; ++i)
+            best = std::max(best, step.before_scores[i] + moves(step.before[i], y));
+        labels_[used] = y;
+        scores_[used] = best + step.local[y];
+        used += scores_[used] > kLogZero;
+    }
+    return used - begin;
+}
+
 bool PrunedSearch::search(const BoundedTransitions& moves, const double* start, const double* end,
-                          const Sequence& sequence) {
+                          const Sequence& sequence, const Candidates* candidates, std::size_t first) {
     const std::size_t K = moves.n_labels_, padded = moves.padded_, length = sequence.length;
-    const double largest = pruned_chain_loops().largest_finite(sequence.unary, length * K) + 2.0 * moves.largest_ +
-                           pruned_chain_loops().largest_finite(end, K);
+    const auto few = [&](std::size_t t) {
+        return candidates && !candidates->all(first + t) ? candidates->of(first + t) : std::span<const std::uint16_t>();
+    };
+    double largest = 0.0;
+    for (std::size_t t = 0; t < length && candidates; ++t)
+        for (const std::uint16_t y : few(t))
+            if (const double size = std::abs(sequence.unary[t * K + y]); !(size <= largest)) largest = size;
+    for (std::size_t t = 0; t < length; t = candidates ? t + 1 : length)
+        if (few(t).empty())
+            largest = std::max(
+                largest, pruned_chain_loops().largest_finite(sequence.unary + t * K, candidates ? K : length * K));
+    largest += 2.0 * moves.largest_ + pruned_chain_loops().largest_finite(end, K);
     if (!(largest * static_cast<double>(length) < kLargest)) return false;
     rows_.resize(2 * padded);
     end_.assign(padded, kLogZero);
@@ -111,8 +136,9 @@ bool PrunedSearch::search(const BoundedTransitions& moves, const double* start, 
             step.before_scores = scores_.data() + starts_[t - 1];
             step.n_before = used - starts_[t - 1];
         }
-        const std::size_t left =
-            pruned_chain_loops().prune(step, rows_.data(), labels_.data() + used, scores_.data() + used);
+        const std::size_t left = few(t).empty() ? pruned_chain_loops().prune(step, rows_.data(), labels_.data() + used,
+                                                                             scores_.data() + used)
+                                                : take(step, moves, few(t), used);
         if (left == 0) return false;
         used += left;
         starts_.push_back(used);

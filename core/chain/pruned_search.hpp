@@ -5,7 +5,7 @@
 // next, b cannot lead to it better than b* does if
 //     v[b] + max over c of moves[b][c]  <  v[b*] + min over c of moves[b*][c],
 // so it is left out: it would be the origin of no label of the next position. (This is the criterion of dead-end
-// elimination, Desmet et al. 1992, with the bounds of CarpeDiem, Esposito & Radicioni 2009.) And before v[b] is
+// elimination (Desmet et al. 1992) with bounds as in CarpeDiem (Esposito & Radicioni 2009).) And before v[b] is
 // computed there is a bound for it, max over a of v[a] + max over a of moves[a][b] + local[b]. The difference must be
 // larger than what rounding could do, so that the recursion over all labels, which rounds as this one does, has no tie
 // there either.
@@ -20,10 +20,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "../base/huge_pages.hpp"
 #include "../kernels/kernels.hpp"
+#include "../kernels/pruned_chain.hpp"
+#include "candidates.hpp"
 
 namespace tw::chain {
 
@@ -56,14 +59,18 @@ private:
 class PrunedSearch {
 public:
     // False where the recursion over all labels must say: every labelling is forbidden, scores are too large, or too
-    // many labels are left of a long chain.
-    bool search(const BoundedTransitions& moves, const double* start, const double* end, const Sequence& sequence);
+    // many labels are left of a long chain. `candidates` of tokens from `first` on, or null: only their scores are
+    // read.
+    bool search(const BoundedTransitions& moves, const double* start, const double* end, const Sequence& sequence,
+                const Candidates* candidates = nullptr, std::size_t first = 0);
     double score() const { return score_; }
     const std::int32_t* labels() const { return best_.data(); }
     // Of all labels of all positions of the last search.
     double share_left() const { return share_left_; }
 
 private:
+    std::size_t take(const PrunedStep& step, const BoundedTransitions& moves, std::span<const std::uint16_t> few,
+                     std::size_t used);
     std::vector<double> rows_, end_, scores_;
     std::vector<std::uint32_t> labels_;
     std::vector<std::size_t> starts_;

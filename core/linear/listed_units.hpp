@@ -88,7 +88,7 @@ public:
     void scores(const ScaledWeights& weights, const Sites& sites, std::size_t first, std::size_t last,
                 double* out) const;
 
-    // Adds to a row of scores, [n_codes], those of some codes of one site; all others must be -inf there, and stay so.
+    // Adds to a row of scores, [n_codes], those of some codes of one site; what it makes of all others means nothing.
     void add_scores(const ScaledWeights& weights, const Sites& sites, std::size_t site,
                     std::span<const std::uint16_t> some, double* row) const;
     void fetch_weights(const ScaledWeights& weights, const Sites& sites, std::size_t site,

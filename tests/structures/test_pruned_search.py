@@ -1,8 +1,10 @@
 """With many labels a search leaves some of them out, and finds what the recursion over all of them finds."""
 
+import gzip
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -141,3 +143,40 @@ def test_learners_move_the_same_weights_as_with_the_recursion_over_all_labels(le
         for search in ("", "dense")
     ]
     assert answers[0] == answers[1] != ""
+
+
+@pytest.fixture(scope="module")
+def brown():
+    """Some sentences of the Brown corpus: words and tags."""
+    path = Path(os.environ.get("TRELLISWORK_DATA", "")) / "brown" / "brown.txt.gz"
+    if not path.is_file():
+        pytest.skip("TRELLISWORK_DATA names no folder with brown/")
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        blocks = file.read().strip().split("\n\n")[::40]
+    sentences = [[line.split("\t") for line in block.split("\n")] for block in blocks]
+    return [[word for word, _ in s] for s in sentences], [[tag for _, tag in s] for s in sentences]
+
+
+def test_chains_of_a_corpus_have_the_answers_of_the_recursion_over_all_labels(brown):
+    X, y = brown
+    labeler = tw.SequenceLabeler(tw.Perceptron(2)).fit(X[::2], y[::2])
+    assert len(labeler.classes_) > 150
+    for x, labels in zip(X[1:400:2], labeler.predict(X[1:400:2]), strict=True):
+        chain = labeler.chain(x)
+        expected, score = viterbi(chain.unary, chain.transitions, chain.start, chain.end)
+        assert labels == labeler.classes_[expected].tolist()
+        assert chain.argmax().score == score
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_ten_thousand_chains_of_each_kind(kind):
+    rng = RNG(KINDS.index(kind))
+    for _ in range(10_000):
+        K, T = int(rng.integers(48, 70)), int(rng.integers(1, 8))
+        scores = [np.asarray(part, dtype=np.float64) for part in kind(rng, T, K)]
+        labels, score = viterbi(*scores)
+        if score > -np.inf:
+            best = tw.Chain(scores[0], scores[1], start=scores[2], end=scores[3]).argmax()
+            assert best.labels.tolist() == labels
+            assert best.score == score
