@@ -482,11 +482,13 @@ Batch argmax_pruned(const Batch& batch, std::span<std::int32_t* const> labels, d
     parallel_for(n, n_workers, [&](std::size_t i, std::size_t worker) {
         PrunedSearch& search = searches[worker];
         const Sequence& s = batch.sequences[i];
-        if (s.length == 0 || in_vain[worker] >= kTriesInVain || !search.search(moves, p.start, p.end, s)) return;
+        if (s.length == 0 || in_vain[worker] >= kTriesInVain) return;
+        const bool found = search.search(moves, p.start, p.end, s, nullptr, 0, kShareThatPays);
+        in_vain[worker] = search.share_left() > kShareThatPays ? in_vain[worker] + 1 : 0;
+        if (!found) return;
         std::copy_n(search.labels(), s.length, labels[i]);
         best[i] = search.score();
         rest.sequences[i].length = 0;
-        in_vain[worker] = search.share_left() > kShareThatPays ? in_vain[worker] + 1 : 0;
     });
     return rest;
 }

@@ -13,6 +13,7 @@ namespace tw::chain {
 namespace {
 
 constexpr double kLargest = 1e290;                       // sums of larger ones may overflow
+constexpr std::size_t kTried = 3;                        // positions that show whether it pays
 constexpr std::size_t kMostLeft = std::size_t{1} << 22;  // labels, of all positions
 
 }  // namespace
@@ -89,7 +90,7 @@ std::size_t PrunedSearch::take(const PrunedStep& step, const BoundedTransitions&
 }
 
 bool PrunedSearch::search(const BoundedTransitions& moves, const double* start, const double* end,
-                          const Sequence& sequence, const Candidates* candidates, std::size_t first) {
+                          const Sequence& sequence, const Candidates* candidates, std::size_t first, double most_left) {
     const std::size_t K = moves.n_labels_, padded = moves.padded_, length = sequence.length;
     const auto few = [&](std::size_t t) {
         return candidates && !candidates->all(first + t) ? candidates->of(first + t) : std::span<const std::uint16_t>();
@@ -139,11 +140,11 @@ bool PrunedSearch::search(const BoundedTransitions& moves, const double* start, 
         const std::size_t left = few(t).empty() ? pruned_chain_loops().prune(step, rows_.data(), labels_.data() + used,
                                                                              scores_.data() + used)
                                                 : take(step, moves, few(t), used);
-        if (left == 0) return false;
         used += left;
+        share_left_ = static_cast<double>(used) / static_cast<double>((t + 1) * K);
+        if (left == 0 || (t + 1 == kTried && share_left_ > most_left)) return false;
         starts_.push_back(used);
     }
-    share_left_ = static_cast<double>(used) / static_cast<double>(length * K);
     best_.resize(length);
     score_ = kLogZero;
     std::size_t y = 0;

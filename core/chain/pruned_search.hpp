@@ -61,8 +61,9 @@ public:
     // False where the recursion over all labels must say: every labelling is forbidden, scores are too large, or too
     // many labels are left of a long chain. `candidates` of tokens from `first` on, or null: only their scores are
     // read.
+    // Or at the beginning, where more than a share of the labels is left.
     bool search(const BoundedTransitions& moves, const double* start, const double* end, const Sequence& sequence,
-                const Candidates* candidates = nullptr, std::size_t first = 0);
+                const Candidates* candidates = nullptr, std::size_t first = 0, double most_left = 1.0);
     double score() const { return score_; }
     const std::int32_t* labels() const { return best_.data(); }
     // Of all labels of all positions of the last search.

@@ -126,7 +126,7 @@ class _TrainCommand(click.Command):
     "--tag-dictionary",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Words seen N times or more take only labels that they were seen with: faster where there are many labels.",
+    help="Words seen so often take only labels that they were seen with: faster where there are many labels.",
 )
 @click.option(
     "--projective/--non-projective",
