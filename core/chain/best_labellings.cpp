@@ -49,7 +49,8 @@ struct BestLabellings::Scratch {
     std::uint64_t changes_id = 0;
     std::size_t changes_seen = 0;
     double bounded_scale = 0.0;
-    bool searched = false;  // whether `pruned` has what was asked for last, and not `best`
+    bool bounded_are_moves = false;  // whether they were made of `moves` as these are
+    bool searched = false;           // whether `pruned` has what was asked for last, and not `best`
 };
 
 BestLabellings::BestLabellings(const TrainingSet& set, std::shared_ptr<WeightIndex> index)
@@ -277,7 +278,7 @@ void BestLabellings::put_moves(Scratch& space, const ScaledWeights& weights, std
     forbid(space.moves.data(), 1);
     space.moves_from.assign(stored.begin(), stored.end());
     space.moves_scale = weights.scale;
-    space.same = false;
+    space.same = space.bounded_are_moves = false;
 }
 
 // Only the transitions that have changed since the last time, where that is known.
@@ -296,13 +297,11 @@ void BestLabellings::bound_moves(Scratch& space, const ScaledWeights& weights) c
                 space.bounded.change(pair / K_, pair % K_, weights.scale * double{values[w]});
             }
         });
+        space.bounded_are_moves &= changed.empty();
     } else {
-        space.moves.resize(K_ * K_);
-        put_transitions(weights, space.moves.data());
-        forbid(space.moves.data(), 1);
-        space.bounded.set(K_, space.moves.data());
-        space.same = false;
-        space.moves_from.clear();
+        put_moves(space, weights, 0);
+        if (!space.bounded_are_moves) space.bounded.set(K_, space.moves.data());
+        space.bounded_are_moves = true;
         if (log) log->watch();
     }
     space.changes_id = log ? log->id() : 0;

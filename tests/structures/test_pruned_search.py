@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import trelliswork as tw
+from trelliswork import _core
 
 RNG = np.random.default_rng
 
@@ -116,6 +117,7 @@ LEARNERS = [
     "tw.PassiveAggressive(epochs=2, augmented=False)",
     "tw.Pegasos(epochs=3)",
     "tw.SDM(epochs=2)",
+    "tw.CuttingPlane(epochs=20)",
 ]
 PROGRAM = """
 import hashlib
@@ -143,6 +145,30 @@ def test_learners_move_the_same_weights_as_with_the_recursion_over_all_labels(le
         for search in ("", "dense")
     ]
     assert answers[0] == answers[1] != ""
+
+
+@pytest.mark.parametrize("combinations", ["all", "grown"])
+@pytest.mark.parametrize(
+    "learner",
+    [
+        tw.Perceptron(3, averaged=False),
+        tw.PassiveAggressive(epochs=3),
+        tw.FrankWolfe(epochs=2),
+    ],
+)
+def test_learners_agree_with_those_on_the_oracle_of_any_structure(learner, combinations):
+    rng, K = RNG(5), 130
+    X = [[[f"a{i}" for i in rng.integers(0, 30, 5)] for _ in range(n)] for n in rng.integers(1, 9, 40)]
+    codes = rng.integers(0, K, sum(map(len, X))).astype(np.int32)
+    found = []
+    for general in (False, True):
+        examples = _core.Examples()
+        examples.add(_core.AttributeSource([[sorted(set(t)) for t in x] for x in X], True), codes)
+        order = np.arange(K, dtype=np.int32)
+        oracle = _core.ChainOracle(examples, K, order, combinations=combinations, use="best")
+        found.append(np.asarray(learner.train(oracle.linear() if general else oracle).weights))
+    np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-12)
+    assert np.abs(found[0]).max() > 0
 
 
 @pytest.fixture(scope="module")
