@@ -1,6 +1,6 @@
 """The drop-ins beside python-crfsuite itself, in turns: tagging, usaddress end to end, training, opening a large model.
 
-    python benchmarks/crfsuite.py --originals VENV/bin/python [--rounds 3] [--tagging]
+    python benchmarks/crfsuite.py --originals VENV/bin/python [--rounds 3] [--tagging | --online]
 
 The originals live in an environment of their own, with usaddress (and python-crfsuite, on which it depends); this
 one has usaddress without them (``pip install --no-deps usaddress probableparsing``). Both run this file, first one,
@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,11 +40,14 @@ def main() -> None:
     parser.add_argument("--originals", help="the Python that has python-crfsuite and usaddress")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--tagging", action="store_true", help="neither training nor opening a large model")
+    parser.add_argument("--online", action="store_true", help="training by ap, pa and arow alone")
     parser.add_argument("--measure", choices=["drop-in", "original"], help=argparse.SUPPRESS)
     parser.add_argument("--model", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.measure:
-        json.dump(dict(measured(arguments.measure == "drop-in", arguments.model, arguments.tagging)), sys.stdout)
+        drop_in = arguments.measure == "drop-in"
+        found = trained_online(drop_in) if arguments.online else measured(drop_in, arguments.model, arguments.tagging)
+        json.dump(dict(found), sys.stdout)
         return
     with tempfile.TemporaryDirectory() as folder:
         model = os.path.join(folder, "large.crfsuite")
@@ -52,9 +55,10 @@ def main() -> None:
         best: dict[str, dict[str, float]] = {"drop-in": {}, "original": {}}
         for _ in range(arguments.rounds):
             for which, python in (("drop-in", sys.executable), ("original", arguments.originals)):
-                words = [python, __file__, "--measure", which, "--model", model, *["--tagging"] * arguments.tagging]
-                found = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
-                for name, seconds in found.items():
+                words = [python, __file__, "--measure", which, "--model", model]
+                words += ["--tagging"] * arguments.tagging + ["--online"] * arguments.online
+                times = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+                for name, seconds in times.items():
                     best[which][name] = min(seconds, best[which].get(name, seconds))
     print(f"{'':50} {'original':>10} {'drop-in':>10} {'times':>7}")
     for name, seconds in best["original"].items():
@@ -99,14 +103,8 @@ def measured(drop_in: bool, model: str, tagging: bool = False) -> Iterator[tuple
     yield from parsed_by_templates(drop_in, texts)
     if tagging:
         return
-    names = list(named_entities(2000))
     train = [(usaddress.tokens2features(a["tokens"]), a["labels"]) for a in addresses[833:]]
-    for corpus, algorithm, params in TRAININGS:
-        trainer = pycrfsuite.Trainer(algorithm, params, verbose=False)
-        for x, y in train if corpus == "addresses" else names:
-            trainer.append(x, y)
-        told = ", ".join(f"{name} {value}" for name, value in params.items())
-        yield f"train {corpus}, {algorithm}, {told}", seconds(functools.partial(trainer.train, ""), 1)
+    yield from trained({"addresses": train, "names": list(named_entities(2000))}, TRAININGS)
 
     def open_and_tag() -> None:
         tagger = pycrfsuite.Tagger()
@@ -114,6 +112,32 @@ def measured(drop_in: bool, model: str, tagging: bool = False) -> Iterator[tuple
         tagger.tag([[f"word[-{i % 3}]:w{37 * i}" for i in range(t, t + 20)] for t in range(20)])
 
     yield "open 40 MB and tag one sentence", seconds(open_and_tag)
+
+
+def trained_online(drop_in: bool) -> Iterator[tuple[str, float]]:
+    """Yield the trainings of learners that go from sentence to sentence."""
+    if drop_in:
+        import trelliswork.compat
+
+        trelliswork.compat.install()
+    online = [training for training in TRAININGS if training[1] in ("ap", "pa", "arow")]
+    names = list(named_entities(2000))
+    dict(trained({"names": names}, [("names", "ap", {"max_iterations": 1})]))  # what is done once in a process
+    yield from trained({"names": names}, online)
+
+
+def trained(
+    corpora: dict[str, list[Any]], trainings: Iterable[tuple[str, str, dict[str, Any]]]
+) -> Iterator[tuple[str, float]]:
+    """Yield trainings and their seconds."""
+    import pycrfsuite
+
+    for corpus, algorithm, params in trainings:
+        trainer = pycrfsuite.Trainer(algorithm, params, verbose=False)
+        for x, y in corpora[corpus]:
+            trainer.append(x, y)
+        told = ", ".join(f"{name} {value}" for name, value in params.items())
+        yield f"train {corpus}, {algorithm}, {told}", seconds(functools.partial(trainer.train, ""), 1)
 
 
 def parsed_by_templates(drop_in: bool, texts: list[str]) -> Iterator[tuple[str, float]]:

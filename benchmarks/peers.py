@@ -64,9 +64,9 @@ def crfsuite_online(path: str, algorithm: str, epochs: str) -> dict[str, object]
     with tempfile.TemporaryDirectory() as folder:
         for count in (2, 2 + int(epochs)):
             trainer.set_params({"max_iterations": count, "epsilon": 0.0})
-            began = time.perf_counter()
+            began = time.process_time()
             trainer.train(f"{folder}/model")
-            seconds.append(time.perf_counter() - began)
+            seconds.append(time.process_time() - began)
     return {"seconds_per_epoch": (seconds[1] - seconds[0]) / int(epochs)}
 
 

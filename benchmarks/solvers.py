@@ -24,8 +24,8 @@ MOST = 1500  # iterations
 LONG = "--l1"  # an argument: the penalties with which training takes many times longer
 SOLVERS = {
     (2.0, 0.0): ("lbfgs", "sgd-lbfgs", "sgd"),
-    (1.0, 0.5): ("owlqn", "sgd-owlqn"),
-    (0.0, 1.0): ("owlqn", "sgd-owlqn"),
+    (1.0, 0.5): ("owlqn", "sgd-owlqn", "sgd-proximal"),
+    (0.0, 1.0): ("owlqn", "sgd-owlqn", "sgd-proximal"),
 }
 
 

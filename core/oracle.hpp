@@ -4,6 +4,7 @@
 //        best()    BestOutputs       the k best outputs of an example, and their difference to gold
 //        sums()    Sums              loss, gradient, curvature and stochastic steps, over all outputs
 //        parts()   PartMarginals     the inside of an example: scores of its parts, and marginals under any scores
+//        beam()    BeamOutputs       the partial output of a beam that is farthest above gold
 //        partial() PartialGold       the best of the outputs that are allowed, where gold is known only in part
 //        local()   another Oracle    the same examples as single decisions
 //        hints()   Hints             what is faster if it is known beforehand
@@ -110,10 +111,21 @@ private:
 struct ScaledWeights {
     std::span<const double> stored;
     double scale = 1.0;
-    std::span<const float> rounded = {};  // or empty; where it is not, `stored` is
+    std::span<const float> rounded = {};  // or empty; where it is not, `stored` is. Where Hints::rounded_layout() says
     const ChangeLog* changes = nullptr;   // of these weights, or null: nobody notes them
 
     std::size_t size() const { return rounded.empty() ? stored.size() : rounded.size(); }
+};
+
+// Where rounded weights are to lie: each at a place of its own among `size` numbers that are 0 elsewhere, multiplied by
+// a factor. Of no weights: each at its number, as it is.
+struct RoundedPlace {
+    std::uint32_t place = 0;
+    float factor = 1.0f;
+};
+struct RoundedLayout {
+    std::span<const RoundedPlace> places;
+    std::size_t size = 0;
 };
 
 // Numbers by weight, `stride` bytes apart, that somebody will soon change; or none.
@@ -169,6 +181,20 @@ public:
     // The output that maximises  cost * (1 + score - score of gold):  the hinge with rescaled slack. False where the
     // structure has no exact way to find it; learners then search with kbest() over nu.
     virtual bool slack_argmax(const ScaledWeights&, std::size_t /*example*/, Output&) const { return false; }
+};
+
+// What a beam finds that keeps the best few ways to begin an output. Gold may leave the beam, so an output is compared
+// with gold as far as it goes (Huang et al. 2012).
+class BeamOutputs {
+public:
+    virtual ~BeamOutputs() = default;
+
+    // Of the best beginnings of each size, the one whose score is farthest above that of gold's beginning of the same
+    // size, the longest of equals; `margin` is known. Several threads may ask at the same time.
+    virtual Output max_violation(const ScaledWeights& weights, std::size_t example, std::size_t width) const = 0;
+
+    // f(x, gold) - f(x, y) of such a beginning, of gold's as far as it goes; may add weights, so one thread only.
+    virtual void difference_of_beginnings(std::size_t example, const Output& output, SparseVector& out) = 0;
 };
 
 // Of examples whose gold is known only in part: several outputs are allowed, none of which costs anything.
@@ -229,6 +255,8 @@ public:
 
     // Whether kbest(), margin() and prefetch() take weights that are rounded.
     virtual bool reads_rounded() const { return false; }
+    // How they lie in memory, as long as the oracle is there. One whose weights grow has them at their numbers.
+    virtual RoundedLayout rounded_layout() const { return {}; }
 
     // kbest() will be asked about the first of these examples next, and then about the second.
     virtual void prefetch(const ScaledWeights&, std::size_t /*next*/, std::size_t /*after*/) const {}
@@ -266,6 +294,7 @@ public:
     virtual BestOutputs* best() { return nullptr; }
     virtual Sums* sums() { return nullptr; }
     virtual PartMarginals* parts() { return nullptr; }
+    virtual BeamOutputs* beam() { return nullptr; }
     virtual PartialGold* partial() { return nullptr; }
     virtual Hints* hints() { return nullptr; }
     virtual GrowingWeights* growth() { return nullptr; }
@@ -281,6 +310,7 @@ inline std::vector<std::string> answers(Oracle& oracle) {
     std::vector<std::string> out;
     if (oracle.best()) out.emplace_back("argmax");
     if (oracle.best() && oracle.best()->lists()) out.emplace_back("kbest");
+    if (oracle.beam()) out.emplace_back("beam");
     if (oracle.sums()) out.emplace_back("expectations");
     if (oracle.parts()) out.emplace_back("parts");
     if (oracle.decides()) out.emplace_back("local");

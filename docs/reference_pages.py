@@ -28,7 +28,12 @@ PAGES = {
     "arrow": ("Tables", "Labels for the rows of Arrow tables and data frames.", "trelliswork.arrow", ("",)),
     "spark": ("Spark", "Labels, trees and scores of data frames.", "trelliswork.spark", ("",)),
     "torch": ("PyTorch", "Structured losses and exact inference as modules.", "trelliswork.torch", ("",)),
-    "distributed": ("Several processes", "One model from shards that processes hold.", "trelliswork.distributed", ("",)),
+    "distributed": (
+        "Several processes",
+        "One model, shards held by processes.",
+        "trelliswork.distributed",
+        ("",),
+    ),
     "compat": ("Drop-ins", "In the place of other packages.", "trelliswork.compat", ("",)),
     "serving": ("Serving", "A model behind HTTP.", "trelliswork.serving", ("",)),
 }

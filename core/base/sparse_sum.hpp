@@ -57,25 +57,28 @@ public:
     }
     // Hands over what has not cancelled. `sorted`: by index, not as met.
     void end(SparseVector& out, bool sorted = false) {
+        const auto resize = [&](std::size_t n) {
+            out.indices.resize(n);
+            out.values.resize(n);
+            if (counted_) out.counts.resize(n);
+        };
+        resize(n_);
         std::size_t n = 0;
         for (std::size_t i = 0; i < n_; ++i) {
-            indices_[n] = indices_[i];
-            values_[n] = values_[i];
-            if (counted_) counts_[n] = counts_[i];
+            out.indices[n] = indices_[i];
+            out.values[n] = values_[i];
+            if (counted_) out.counts[n] = counts_[i];
             n += values_[i] != 0.0;
         }
-        const std::span<const std::uint32_t> found(indices_.data(), n);
-        const auto take = [n](const auto& from, auto& to) {
-            to.assign(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(n));
-        };
-        take(indices_, out.indices);
-        take(values_, out.values);
-        if (counted_) take(counts_, out.counts);
+        resize(n);
         touched_ = {};
-        if (!sorted || std::ranges::is_sorted(found)) return;
+        if (!sorted || std::ranges::is_sorted(out.indices)) return;
         order_.resize(n);
         std::iota(order_.begin(), order_.end(), 0u);
-        std::ranges::sort(order_, {}, [&](std::uint32_t i) { return indices_[i]; });
+        std::ranges::sort(order_, {}, [&](std::uint32_t i) { return out.indices[i]; });
+        std::ranges::copy(out.indices, indices_.begin());
+        std::ranges::copy(out.values, values_.begin());
+        if (counted_) std::ranges::copy(out.counts, counts_.begin());
         for (std::size_t i = 0; i < n; ++i) {
             out.indices[i] = indices_[order_[i]];
             out.values[i] = values_[order_[i]];

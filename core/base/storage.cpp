@@ -13,6 +13,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 #endif
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 namespace tw {
 namespace {
@@ -28,6 +31,13 @@ std::string megabytes(std::size_t bytes) {
     char text[32];
     std::snprintf(text, sizeof text, "%.0f MB", static_cast<double>(bytes) / 1e6);
     return text;
+}
+
+// The heap keeps what was freed; blocks in its middle go back to the system only so.
+void trim_heap() {
+#ifdef __GLIBC__
+    (void)malloc_trim(0);
+#endif
 }
 
 struct Resident {
@@ -89,32 +99,71 @@ Storage::~Storage() {
 }
 
 void Storage::require(std::size_t bytes, const std::string& what, const std::string& advice) {
-    const std::size_t most = available_ - window_;
-    if (bytes > most)
-        throw MemoryTooSmall(what + " " + (what.back() == 's' ? "take " : "takes ") + megabytes(bytes) +
-                             ", but of memory=" + megabytes(memory_) + " there are " + megabytes(most) +
-                             " left for them" + advice + ", or memory of at least " +
-                             megabytes(memory_ + (bytes - most) * 8 / 7 + kMiB));
     const std::lock_guard guard(lock_);
-    limit_ = std::min(limit_, most - bytes);
+    limit_ = std::min(limit_, left_beside(bytes, what, advice));
     if (in_memory_ <= limit_) return;
     for (StoredBytes* array : arrays_)
         if (!array->mapped() && array->capacity_ >= kLeastMapped) array->move_to_file();
 }
 
-void Storage::require_weights(std::size_t n_weights, std::size_t more) {
-    const std::size_t most = available_ - window_,
-                      fit = most > more ? (most - more) / std::max<std::size_t>(per_weight_, 1) : 0;
-    require(n_weights * per_weight_ + more, std::to_string(n_weights) + " weights",
-            ": " + std::to_string(fit) + " would fit. Have fewer by a larger min_count or by hash_bits" + advice_);
+std::size_t Storage::left_beside(std::size_t bytes, const std::string& what, const std::string& advice) const {
+    std::size_t taken = fixed() + window_ + bytes;
+    if (taken > memory_) {
+        trim_heap();
+        taken = fixed() + window_ + bytes;
+    }
+    if (taken <= memory_) return memory_ - taken;
+    const std::size_t others = taken - bytes;
+    throw MemoryTooSmall(what + " " + (what.back() == 's' ? "take " : "takes ") + megabytes(bytes) +
+                         ", but of memory=" + megabytes(memory_) + " there are " +
+                         megabytes(memory_ - std::min(others, memory_)) + " left for them" + advice +
+                         ", or memory of at least " +  // of which an eighth goes to the window
+                         megabytes(memory_ + (taken - memory_) * 8 / 7 + kMiB));
 }
 
-// What the system counts, since it maps more pages than were asked for.
+// What can be neither moved nor given back. Nothing where the system does not say.
+std::size_t Storage::fixed() const {
+    const Resident now = resident(status_);
+    std::size_t arrays = 0;
+    for (const StoredBytes* array : arrays_) arrays += array->resident();
+    const std::size_t anonymous = now.all - now.files;
+    return anonymous > arrays ? anonymous - arrays + other_pages_ : 0;
+}
+
+void Storage::settle() {
+    const std::lock_guard guard(lock_);
+    release_all();
+    trim_heap();
+}
+
+void Storage::require_weights(std::size_t n_weights, std::size_t more) {
+    std::size_t taken = window_ + more;
+    {
+        const std::lock_guard guard(lock_);
+        taken += fixed();
+    }
+    const std::size_t fit = taken < memory_ ? (memory_ - taken) / std::max<std::size_t>(per_weight_, 1) : 0;
+    require(n_weights * per_weight_ + more, std::to_string(n_weights) + " weights",
+            ": " + std::to_string(fit) + " would fit" + fewer_weights());
+}
+
+void Storage::require_growth(std::size_t n_weights) const {
+    const std::lock_guard guard(lock_);
+    (void)left_beside(n_weights / 4 * per_weight_, "vectors that grow with " + std::to_string(n_weights) + " weights",
+                      fewer_weights());
+}
+
+std::string Storage::fewer_weights() const { return ". Have fewer by a larger min_count or by hash_bits" + advice_; }
+
+// What the system counts, since it maps more pages than were asked for. Who comes while another gives pages back goes
+// on, but not for long: that other thread may be waiting for a processor.
 void Storage::look() {
-    const std::unique_lock guard(lock_, std::try_to_lock);
-    if (!guard) return;
+    std::unique_lock guard(lock_, std::try_to_lock);
+    if (!guard && touched_ < window_ / 4) return;
+    if (!guard) guard.lock();
     touched_ = 0;
-    if (status_ >= 0 && resident(status_).files <= other_pages_ + window_) return;
+    const Resident now = resident(status_);
+    if (status_ >= 0 && now.files <= other_pages_ + window_ / 4 * 3 && now.all + window_ / 4 <= memory_) return;
     release_all();
     other_pages_ = resident(status_).files;
 }
@@ -293,9 +342,10 @@ void StoredBytes::shrink([[maybe_unused]] std::size_t used) {
     if (bytes >= capacity_) return;
     delist();
     void* const to = mremap(data_, capacity_, bytes, 0);
-    if (to != MAP_FAILED && ftruncate(file_, static_cast<off_t>(bytes)) == 0) {
+    if (to != MAP_FAILED) {
         storage_->in_files_ -= capacity_ - bytes;
         capacity_ = bytes;
+        (void)!ftruncate(file_, static_cast<off_t>(bytes));  // a file that stays long does no harm
     }
     enlist();
 #endif
@@ -343,6 +393,18 @@ void StoredBytes::expect(Access access) {
     access_ = access;
 #ifdef TW_MAPPED_FILES
     if (mapped()) (void)madvise(data_, capacity_, access == Access::kAnywhere ? MADV_RANDOM : MADV_NORMAL);
+#endif
+}
+
+std::size_t StoredBytes::resident() const {
+#ifdef __linux__
+    if (mapped() || data_ == nullptr) return 0;
+    const auto first = reinterpret_cast<std::uintptr_t>(data_) / kPage, last = first + (capacity_ + kPage - 1) / kPage;
+    std::vector<unsigned char> pages(last - first);
+    if (mincore(reinterpret_cast<void*>(first * kPage), (last - first) * kPage, pages.data()) != 0) return capacity_;
+    return kPage * static_cast<std::size_t>(std::ranges::count_if(pages, [](unsigned char page) { return page & 1; }));
+#else
+    return capacity_;
 #endif
 }
 

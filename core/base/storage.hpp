@@ -7,9 +7,13 @@
 //
 // Files are unlinked as soon as they are open, so nothing is left behind however a process ends, and their blocks are
 // claimed before they are written to, so that a full disk is an error and not a signal. Pages that were read or written
-// stay with the process only until more than a window of them has gathered: whoever goes over an array says how much it
-// has touched, and then all pages are given back to the system, which keeps what it has room for. That changes nothing
-// but time, so one thread may do it while others read.
+// stay with the process only until most of a window has gathered: whoever goes over an array says how much it has
+// touched, and then all pages are given back to the system, which keeps what it has room for. That changes nothing but
+// time, so one thread may do it while others read, and these wait for it only where they would fill the rest.
+//
+//     memory   |  what cannot move  |  what is to come  |  arrays in memory  |  window: pages of files  |
+//                 as the system        `require`           up to the limit      released at three fourths
+//                 counts it
 #pragma once
 
 #include <algorithm>
@@ -55,16 +59,21 @@ public:
     std::size_t memory() const { return memory_; }
     std::size_t available() const { return available_; }  // of it, to all that training needs
     std::size_t window() const { return window_; }        // of that, to pages of files
-    std::size_t limit() const { return limit_; }          // and to arrays in memory
+    std::size_t limit() const { return limit_; }          // and to arrays in memory, at most
     std::size_t in_memory() const { return in_memory_; }
     std::size_t in_files() const { return in_files_; }
     std::size_t most_in_files() const { return most_in_files_; }
 
-    // Says that so many bytes are needed besides arrays, `what` for the message: arrays move to files to make room for
-    // them. Throws MemoryTooSmall where that is not enough; `advice` is the end of the message.
+    // Says that so many bytes are needed besides all that the process has now, `what` for the message: arrays move to
+    // files to make room for them. Throws MemoryTooSmall where that is not enough; `advice` is the end of the message.
     void require(std::size_t bytes, const std::string& what, const std::string& advice);
     // The same for so many weights, and `more` bytes for tables of them.
     void require_weights(std::size_t n_weights, std::size_t more);
+    // There are so many weights by now, of which some were met while learning: throws where a quarter more would not
+    // fit. Nothing is moved.
+    void require_growth(std::size_t n_weights) const;
+    // Gives back all that nobody needs: pages of files, and what was freed and the heap still holds.
+    void settle();
 
     // Whether pages have been read from the disk of late: if not, the system has them all, and need not be told which
     // will be wanted. To be asked now and then.
@@ -81,6 +90,10 @@ private:
     bool takes(std::size_t more) const { return in_memory_ + more <= limit_; }
     void look();
     void release_all();
+    std::size_t fixed() const;
+    // Of the memory, besides all that is fixed and so many bytes.
+    std::size_t left_beside(std::size_t bytes, const std::string& what, const std::string& advice) const;
+    std::string fewer_weights() const;
     int new_file() const;
     [[noreturn]] void fail(const std::string& what, int code) const;
 
@@ -91,7 +104,7 @@ private:
     std::atomic<int> asked_since_{0};
     std::size_t other_pages_ = 0;  // bytes of files that are none of ours, the program itself among them
     int status_ = -1;              // where the system says how much is resident
-    std::mutex lock_;              // of what follows
+    mutable std::mutex lock_;      // of what follows
     std::vector<StoredBytes*> arrays_;
 };
 
@@ -152,6 +165,7 @@ private:
     void enlarge_file(std::size_t bytes);
     void move_to_file() { map(capacity_, capacity_, capacity_); }
     void release() const;
+    std::size_t resident() const;  // of a block in memory
     void free_block();
     void enlist();
     void delist();
@@ -221,7 +235,7 @@ public:
         constexpr std::size_t kPiece = (std::size_t{1} << 20) / sizeof(T);
         for (std::size_t i = before; i < n; i += kPiece) {
             std::fill(data() + i, data() + std::min(n, i + kPiece), value);
-            if (storage_) storage_->touch(kPiece * sizeof(T));
+            if (storage_) storage_->touch(std::min(n - i, kPiece) * sizeof(T));
         }
     }
     void resize(std::size_t n) { resize(n, T{}); }

@@ -213,6 +213,14 @@ void bind_chain(nb::module_& m) {
                  const auto rows = self.rows(labels.data(), 1);
                  answer([&] { chain::argmax(self.batch(), rows, scores.data()); });
              })
+        .def("beam_argmax",
+             [](const ChainBatch& self, std::size_t width, LabelOutput labels, Output scores) {
+                 require(labels.size() == self.n_rows() && scores.size() == self.size(),
+                         "the output arrays have the wrong size");
+                 require(width > 0, "the width of a beam must be at least 1");
+                 const auto rows = self.rows(labels.data(), 1);
+                 answer([&] { chain::beam_argmax(self.batch(), width, rows, scores.data()); });
+             })
         .def("score",
              [](const ChainBatch& self, Labels labels, Output out) {
                  require_size(out, self.size());

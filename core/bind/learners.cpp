@@ -5,6 +5,7 @@
 
 #include "../learners/lbfgs.hpp"
 #include "../learners/owlqn.hpp"
+#include "../learners/proximal.hpp"
 #include "../learners/sgd.hpp"
 #include "learner_arguments.hpp"
 
@@ -81,7 +82,7 @@ void bind_quasi_newton(nb::module_& m, const char* name, const char* doc) {
             "__init__",
             [](T* self, Oracle& oracle, const Vector& weights, double l2, double l1, double nu, std::size_t memory,
                double tol, bool scaled, std::size_t period, double delta) {
-                const bool bounded = std::is_same_v<T, learners::Owlqn>;
+                const bool bounded = std::is_base_of_v<learners::Owlqn, T>;
                 const auto start = start_of(oracle, weights, {Variables::kScaled}, bounded);
                 require(memory <= 1000, "memory must be at most 1000");
                 require(tol >= 0.0, "tol must be a number >= 0");
@@ -123,20 +124,21 @@ void bind_learners(nb::module_& m) {
 
     bind_quasi_newton<learners::Lbfgs>(m, "Lbfgs", "Limited-memory BFGS, for objectives without L1.");
     bind_quasi_newton<learners::Owlqn>(m, "Owlqn", "Orthant-wise L-BFGS, for objectives with L1.");
+    bind_quasi_newton<learners::Proximal>(m, "Proximal", "A proximal quasi-Newton method, for objectives with L1.");
     nb::class_<learners::Sgd, Solver>(m, "Sgd", "Stochastic gradient descent; an iteration is a pass over the data.")
         .def(
             "__init__",
-            [](learners::Sgd* self, Oracle& oracle, const Vector& weights, double l2, double nu, std::size_t batch,
-               std::size_t shards, double decay, double step, double tol, std::uint64_t seed) {
+            [](learners::Sgd* self, Oracle& oracle, const Vector& weights, double l2, double l1, double nu,
+               std::size_t batch, std::size_t shards, double decay, double step, double tol, std::uint64_t seed) {
                 const auto start = start_of(oracle, weights);
                 require(decay > 0.0 && decay <= 1.0, "decay must be above 0 and at most 1");
                 require(std::isfinite(step) && step >= 0.0, "step must be a number >= 0");
                 require(tol >= 0.0, "tol must be a number >= 0");
-                new (self) learners::Sgd(oracle, checked_objective(l2, 0.0, nu),
-                                         {batch, shards, decay, step, tol, seed}, start);
+                new (self) learners::Sgd(oracle, checked_objective(l2, l1, nu), {batch, shards, decay, step, tol, seed},
+                                         start);
             },
-            nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("l2"), nb::arg("nu"), nb::arg("batch"),
-            nb::arg("shards"), nb::arg("decay"), nb::arg("step"), nb::arg("tol"), nb::arg("seed"),
+            nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("l2"), nb::arg("l1"), nb::arg("nu"),
+            nb::arg("batch"), nb::arg("shards"), nb::arg("decay"), nb::arg("step"), nb::arg("tol"), nb::arg("seed"),
             nb::keep_alive<1, 2>())
         .def_prop_ro("first_step_size", &learners::Sgd::first_step_size, "eta_0, given or found.");
     m.def(

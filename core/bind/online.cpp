@@ -1,4 +1,5 @@
 // The perceptron and passive-aggressive learners, bound.
+#include "../learners/beam_perceptron.hpp"
 #include "../learners/passive_aggressive.hpp"
 #include "../learners/perceptron.hpp"
 #include "learner_arguments.hpp"
@@ -37,6 +38,20 @@ void bind_online(nb::module_& m) {
             },
             nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("k"), nb::arg("averaged"), nb::arg("shuffle"),
             nb::arg("seed"), nb::arg("until_settled") = true, nb::keep_alive<1, 2>());
+    nb::class_<learners::BeamPerceptron, learners::Solver>(m, "BeamPerceptron",
+                                                           "The perceptron with max-violation updates in a beam.")
+        .def(
+            "__init__",
+            [](learners::BeamPerceptron* self, Oracle& oracle, const Vector& weights, std::size_t beam, bool averaged,
+               bool shuffle, std::uint64_t seed) {
+                require(beam > 0, "beam must be at least 1");
+                required(oracle.beam(), "beam");
+                new (self) learners::BeamPerceptron(
+                    oracle, OnlineSettings{seed, shuffle, averaged}, beam,
+                    start_of(oracle, weights, {Variables::kScaled, Variables::kByMember}, true));
+            },
+            nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("beam"), nb::arg("averaged"),
+            nb::arg("shuffle"), nb::arg("seed"), nb::keep_alive<1, 2>());
     nb::class_<learners::PassiveAggressive, learners::Solver>(
         m, "PassiveAggressive", "k-best PA, by score and cost or by score alone, and restricted.")
         .def(

@@ -147,7 +147,8 @@ ChainOracle::Use use_named(const std::string& name) {
     if (name == "fast") return ChainOracle::Use::kFast;
     if (name == "general") return ChainOracle::Use::kGeneral;
     if (name == "best") return ChainOracle::Use::kBest;
-    throw std::invalid_argument("use must be 'fast', 'general' or 'best', found '" + name + "'");
+    if (name == "rounded") return ChainOracle::Use::kRounded;
+    throw std::invalid_argument("use must be 'fast', 'general', 'best' or 'rounded', found '" + name + "'");
 }
 
 std::vector<std::uint8_t> flags(const std::optional<Bytes>& array, std::size_t size, const char* message) {
@@ -324,14 +325,20 @@ void bind_training(nb::module_& m) {
         .def_prop_ro("in_memory", &Storage::in_memory, "Bytes of arrays in memory.")
         .def_prop_ro("in_files", &Storage::in_files, "Bytes of files.")
         .def_prop_ro("most_in_files", &Storage::most_in_files, "The most there were.");
-    nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
-        try {
-            std::rethrow_exception(thrown);
-        } catch (const StorageError& error) {
-            const nb::object number = nb::int_(error.code), text = nb::str(error.what());
-            PyErr_SetObject(PyExc_OSError, nb::make_tuple(number, text).ptr());
-        }
-    });
+    const nb::object storage_error = nb::steal(
+        PyErr_NewExceptionWithDoc("trelliswork._core.StorageError",
+                                  "A file of training could not be made, enlarged or read.", PyExc_OSError, nullptr));
+    m.attr("StorageError") = storage_error;
+    nb::register_exception_translator(
+        [](const std::exception_ptr& thrown, void* type) {
+            try {
+                std::rethrow_exception(thrown);
+            } catch (const StorageError& error) {
+                const nb::object number = nb::int_(error.code), text = nb::str(error.what());
+                PyErr_SetObject(static_cast<PyObject*>(type), nb::make_tuple(number, text).ptr());
+            }
+        },
+        storage_error.ptr());  // which the module keeps
     nb::class_<SiteExamples>(m, "SiteExamples", "Attributes of sites as numbers, by channel.")
         .def(nb::init<unsigned, bool>(), nb::arg("hash_bits") = 0, nb::arg("keep_names") = true)
         .def("read", &SiteExamples::add, nb::arg("source"), nb::arg("n_jobs") = 1, nb::call_guard<Unlocked>(),

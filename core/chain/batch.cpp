@@ -13,6 +13,7 @@
 #include "../base/parallel.hpp"
 #include "../hypergraph/kbest.hpp"
 #include "../hypergraph/recursions.hpp"
+#include "beam.hpp"
 #include "best_first.hpp"
 #include "program.hpp"
 #include "pruned_search.hpp"
@@ -506,6 +507,14 @@ void argmax(const Batch& all, std::span<std::int32_t* const> labels, double* bes
             return true;
         },
         [&](std::size_t i, const Viterbi& v) { best[i] = trace(batch.potentials, batch.sequences[i], v, labels[i]); });
+}
+
+void beam_argmax(const Batch& batch, std::size_t width, std::span<std::int32_t* const> labels, double* best) {
+    std::vector<Beam> beams(std::max<std::size_t>(batch.n_jobs, 1));
+    std::fill_n(best, batch.sequences.size(), 0.0);
+    each_sequence(batch, 10.0, [&](std::size_t i, std::size_t worker) {
+        best[i] = beam_argmax(beams[worker], batch.potentials, batch.sequences[i], width, labels[i]);
+    });
 }
 
 void entropy(const Batch& batch, double* out) {

@@ -31,6 +31,8 @@ void total_edge_marginals(const Batch&, double* out);  // [n_labels][n_labels]
 double all_sums(const Potentials&, const Sequence&, double* nodes, double* edges);
 void max_marginals(const Batch&, std::span<double* const> out);
 void argmax(const Batch&, std::span<std::int32_t* const> labels, double* scores);
+// The same by a beam of `width` labels a position (beam.hpp), exact only where that is all of them.
+void beam_argmax(const Batch&, std::size_t width, std::span<std::int32_t* const> labels, double* scores);
 void entropy(const Batch&, double* out);
 void forward_scores(const Batch&, std::span<double* const> out);   // log alpha
 void backward_scores(const Batch&, std::span<double* const> out);  // log beta

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -12,16 +13,18 @@
 #include "../base/interrupt.hpp"
 #include "../base/prefetch.hpp"
 #include "../base/semiring.hpp"
+#include "beam.hpp"
 #include "one_chain.hpp"
 #include "pruned_search.hpp"
+#include "rounded_best.hpp"
 
 namespace tw::chain {
 namespace {
 
 constexpr std::size_t kMostCounted = std::size_t{1} << 22;  // places in a table of labels by wrong labels so far
 constexpr std::size_t kPairsAhead = 8;                      // attributes of pairs of labels fetched before
-constexpr std::size_t kFetched = 64;                        // tokens whose weights are fetched before
 constexpr std::size_t kRoom = linear::ListedUnits::kRoom;
+constexpr std::size_t kFetched = 64, kLine = 64;  // tokens whose units are fetched ahead; bytes
 constexpr std::size_t kLabelsTouched = 1024;  // bytes that the labels of a sequence make resident; its units are copied
 
 bool same(std::span<const std::byte> a, std::span<const std::byte> b) {
@@ -40,6 +43,7 @@ auto with_values(const ScaledWeights& weights, Visit visit) {
 struct BestLabellings::Scratch {
     LargeArray<double> unary, moves;
     BestOfChain best;
+    Beam beam;
     std::vector<std::byte> moves_from;  // what the moves that are the same at all positions were made from
     double moves_scale = 0.0, lowered = 0.0;
     bool same = false;  // whether the moves are those of the last search
@@ -51,9 +55,10 @@ struct BestLabellings::Scratch {
     double bounded_scale = 0.0;
     bool bounded_are_moves = false;  // whether they were made of `moves` as these are
     bool searched = false;           // whether `pruned` has what was asked for last, and not `best`
+    std::optional<RoundedBest> rounded;
 };
 
-BestLabellings::BestLabellings(const TrainingSet& set, std::shared_ptr<WeightIndex> index)
+BestLabellings::BestLabellings(const TrainingSet& set, std::shared_ptr<WeightIndex> index, bool in_rows)
     : set_(set),
       index_(std::move(index)),
       K_(set.n_labels()),
@@ -61,6 +66,7 @@ BestLabellings::BestLabellings(const TrainingSet& set, std::shared_ptr<WeightInd
       end_(K_, 0.0),
       units_(index_, TrainingSet::kUnits, K_, set.units.n_members, set.settings.by_member, set.valued(), set.storage),
       sum_(set.settings.by_member && set.has_merged_units()),
+      foreseen_(index_->n_weights() + index_->n_weights() / 4),
       spaces_(std::make_unique<Pool<Scratch>>()) {
     for (std::size_t y = 0; y < K_ && set.constrained(); ++y) {
         if (!set.settings.constraints.start[y]) start_[y] = kLogZero;
@@ -68,10 +74,13 @@ BestLabellings::BestLabellings(const TrainingSet& set, std::shared_ptr<WeightInd
     }
     for (std::uint32_t pair = 0; pair < K_ * K_; ++pair)
         transitions_.push_back(index_->find(TrainingSet::kTransitions, 0, pair));
-    list_units();
+    if (in_rows && !set.valued() && !set.has_pair_attributes() && linear::UnitRows::fits(*index_, set.units.size(), K_))
+        rows_.emplace(*index_, K_, set.units.n_members, set.settings.by_member);
+    else
+        list_units();
 }
 
-void BestLabellings::list_units() {
+void BestLabellings::list_units() const {
     const Occurrences& o = set_.occurrences;
     InterruptCheck check;
     Touches touched(set_.storage);
@@ -104,49 +113,93 @@ void BestLabellings::limit(const Candidates& candidates) {
     }
 }
 
-void BestLabellings::fetch_weights(const ScaledWeights& weights, std::size_t s) const {
-    if (candidates_.empty()) return units_.fetch_weights(weights, sites(s), set_.starts[s], set_.starts[s + 1]);
-    const Sites here = sites(s);
-    for (std::size_t t = set_.starts[s]; t < std::min(set_.starts[s + 1], set_.starts[s] + kFetched); ++t)
-        if (!candidates_.all(t)) units_.fetch_weights(weights, here, t, candidates_.of(t));
+void BestLabellings::require_size(const ScaledWeights& weights) const {
+    if (in_rows(weights) ? weights.rounded.size() != rows_->size() : weights.size() < index_->n_weights())
+        throw std::invalid_argument("weights has the wrong size");
 }
 
 void BestLabellings::fetch_lists(std::size_t s) const {
-    units_.fetch_lists(s, set_.starts[s], set_.starts[s + 1]);
+    if (rows_) {
+        const Occurrences& o = set_.occurrences;
+        const std::size_t first = set_.starts[s], last = std::min<std::size_t>(set_.starts[s + 1], first + kFetched);
+        for (std::size_t t = first; t <= last; t += kLine / sizeof o.starts[0]) fetch_to_read(&o.starts[t]);
+        for (std::size_t i = o.starts[first]; i < o.starts[last]; i += kLine / sizeof o.numbers[0])
+            fetch_to_read(&o.numbers[i]);
+    } else {
+        units_.fetch_lists(s, set_.starts[s], set_.starts[s + 1]);
+    }
     if (!set_.partly_labelled()) fetch_to_read(&set_.gold[set_.starts[s]]);
+}
+
+void BestLabellings::fetch_weights(const ScaledWeights& weights, std::size_t s) const {
+    const std::size_t first = set_.starts[s], last = set_.starts[s + 1];
+    if (!candidates_.empty() && !in_rows(weights)) {
+        const Sites here = sites(s);
+        for (std::size_t t = first; t < std::min(last, first + kFetched); ++t)
+            if (!candidates_.all(t)) listed().fetch_weights(weights, here, t, candidates_.of(t));
+        return;
+    }
+    if (!in_rows(weights)) return listed().fetch_weights(weights, sites(s), first, last);
+    const Occurrences& o = set_.occurrences;
+    rows_->fetch(weights.rounded,
+                 {o.numbers.data() + o.starts[first], o.numbers.data() + o.starts[std::min(last, first + kFetched)]});
 }
 
 std::size_t BestLabellings::n_steps(std::size_t s) const { return set_.has_pair_attributes() ? set_.length(s) - 1 : 1; }
 
 std::size_t BestLabellings::part_count(std::size_t s) const { return set_.length(s) * K_ + n_steps(s) * K_ * K_; }
 
-void BestLabellings::put_unit_scores(const ScaledWeights& weights, std::size_t s, double* unary) const {
+// The transitions of weights, in the precision that they come in.
+template <class Visit>
+auto BestLabellings::with_transitions(const ScaledWeights& weights, Visit visit) const {
+    const std::size_t first = in_rows(weights) ? rows_->behind() : set_.first_transition();
+    return with_values(weights,
+                       [&](auto values) { return visit(values.subspan(first, set_.transition_pairs.size())); });
+}
+
+// Overwrites [length][padded].
+void BestLabellings::put_rows(const ScaledWeights& weights, std::size_t s, float* unary) const {
+    const std::size_t first = set_.starts[s], last = set_.starts[s + 1];
     if (set_.storage) set_.storage->touch(kLabelsTouched);
-    const Sites here = sites(s);
-    if (candidates_.empty()) units_.scores(weights, here, set_.starts[s], set_.starts[s + 1], unary);
-    for (std::size_t t = set_.starts[s]; t < set_.starts[s + 1] && !candidates_.empty(); ++t) {
-        double* row = unary + (t - set_.starts[s]) * K_;
-        if (candidates_.all(t)) {
-            units_.scores(weights, here, t, t + 1, row);
-            continue;
+    if (rows_)
+        rows_->scores(weights.rounded, set_.occurrences.starts.data(), set_.occurrences.numbers.data(), first, last,
+                      unary);
+    else
+        units_.scores(weights, sites(s), first, last, unary);
+}
+
+void BestLabellings::put_unit_scores(const ScaledWeights& weights, std::size_t s, double* unary) const {
+    if (in_rows(weights)) {
+        const std::size_t length = set_.length(s), padded = RoundedBest::padded(K_);
+        std::vector<float> rows(length * padded);
+        put_rows(weights, s, rows.data());
+        for (std::size_t t = 0; t < length; ++t) std::copy_n(rows.data() + t * padded, K_, unary + t * K_);
+    } else {
+        if (set_.storage) set_.storage->touch(kLabelsTouched);
+        const Sites here = sites(s);
+        if (candidates_.empty()) listed().scores(weights, here, set_.starts[s], set_.starts[s + 1], unary);
+        for (std::size_t t = set_.starts[s]; t < set_.starts[s + 1] && !candidates_.empty(); ++t) {
+            double* row = unary + (t - set_.starts[s]) * K_;
+            if (candidates_.all(t)) {
+                listed().scores(weights, here, t, t + 1, row);
+                continue;
+            }
+            for (const std::uint16_t y : candidates_.of(t)) row[y] = 0.0;
+            listed().add_scores(weights, here, t, candidates_.of(t), row);
         }
-        for (const std::uint16_t y : candidates_.of(t)) row[y] = 0.0;
-        units_.add_scores(weights, here, t, candidates_.of(t), row);
     }
     if (weights.scale == 1.0) return;
     for (std::size_t i = 0; i < set_.length(s) * K_; ++i) unary[i] *= weights.scale;
 }
 
 void BestLabellings::put_transitions(const ScaledWeights& weights, double* moves) const {
-    with_values(weights, [&](auto values) {
-        const auto* v = values.data() + set_.first_transition();
-        if (set_.transition_pairs.size() == K_ * K_) {  // they are in order
+    with_transitions(weights, [&](auto v) {
+        if (v.size() == K_ * K_) {  // they are in order
             for (std::size_t i = 0; i < K_ * K_; ++i) moves[i] = weights.scale * double{v[i]};
             return;
         }
         std::fill_n(moves, K_ * K_, 0.0);
-        for (std::size_t i = 0; i < set_.transition_pairs.size(); ++i)
-            moves[set_.transition_pairs[i]] = weights.scale * double{v[i]};
+        for (std::size_t i = 0; i < v.size(); ++i) moves[set_.transition_pairs[i]] = weights.scale * double{v[i]};
     });
 }
 
@@ -223,7 +276,7 @@ void BestLabellings::add_costs(std::size_t s, double nu, double* unary) const {
 // Scores of labels with nu times their cost, and of transitions. Where all wrong labels cost the same, that of gold is
 // lowered instead, and `lowered` says by how much in all.
 void BestLabellings::put_label_scores(Scratch& space, const ScaledWeights& weights, std::size_t s, double nu) const {
-    if (weights.size() < index_->n_weights()) throw std::invalid_argument("weights has the wrong size");
+    require_size(weights);
     const std::size_t room = set_.length(s) * K_ + kRoom;
     if (space.unary.size() < room) space.unary.resize(room);  // never smaller: more again would be filled
     put_unit_scores(weights, s, space.unary.data());
@@ -269,9 +322,7 @@ void BestLabellings::put_moves(Scratch& space, const ScaledWeights& weights, std
         forbid(space.moves.data(), n_steps(s));
         return;
     }
-    const auto stored = with_values(weights, [&](auto values) {
-        return std::as_bytes(values.subspan(set_.first_transition(), set_.transition_pairs.size()));
-    });
+    const auto stored = with_transitions(weights, [](auto v) { return std::as_bytes(v); });
     if (!space.moves.empty() && space.moves_scale == weights.scale && same(stored, space.moves_from)) return;
     space.moves.resize(K_ * K_);
     put_transitions(weights, space.moves.data());
@@ -381,6 +432,53 @@ bool BestLabellings::slack_argmax(const ScaledWeights& weights, std::size_t exam
     return true;
 }
 
+// Whether the best labelling is looked for in single precision.
+bool BestLabellings::rounds(const ScaledWeights& weights, std::size_t s, std::size_t k) const {
+    return k == 1 && candidates_.empty() && !weights.rounded.empty() && weights.scale == 1.0 &&
+           RoundedBest::fits(K_, set_.length(s)) && set_.settings.cost.empty() && !set_.partly_labelled() &&
+           !set_.has_pair_attributes();
+}
+
+// The search is in single precision, the margin that comes of it in double, over the same scores. False where the best
+// labelling is not the only one.
+bool BestLabellings::best_rounded(Scratch& space, const ScaledWeights& weights, std::size_t s, double nu,
+                                  Output& out) const {
+    require_size(weights);
+    if (!space.rounded)
+        space.rounded.emplace(start_, end_, set_.transition_pairs, set_.settings.constraints.transitions);
+    RoundedBest& best = *space.rounded;
+    const std::size_t length = set_.length(s), first = set_.starts[s], padded = best.padded();
+    const std::span<const std::uint16_t> gold = std::span(set_.gold).subspan(first, length);
+    float* unary = best.unary(length);
+    put_rows(weights, s, unary);
+    const auto cost = [&](std::size_t t) { return set_.token_weights.empty() ? 1.0 : set_.token_weights[first + t]; };
+    double lowered = 0.0;
+    for (std::size_t t = 0; nu != 0.0 && t < length; ++t) {
+        unary[t * padded + gold[t]] -= static_cast<float>(nu * cost(t));
+        lowered += nu * cost(t);
+    }
+    best.set_transitions(
+        weights.rounded.subspan(rows_ ? rows_->behind() : set_.first_transition(), set_.transition_pairs.size()));
+    double total = 0.0;
+    if (!best.search(length, gold, total)) return false;
+    if (total == kLogZero) throw std::invalid_argument("the constraints forbid every labelling of a sequence");
+    const std::int32_t* labels = best.labels().data();
+    out.code.assign(labels, labels + length);
+    out.margin = 0.0;
+    for (std::size_t t = 0; t < length; ++t) {
+        const bool wrong = out.code[t] != gold[t];
+        if (wrong) {
+            out.cost += cost(t);
+            out.margin += double{unary[t * padded + gold[t]]} - double{unary[t * padded + out.code[t]]} + nu * cost(t);
+        }
+        if (t > 0 && (wrong || out.code[t - 1] != gold[t - 1]))
+            out.margin +=
+                double{best.transition(gold[t - 1], gold[t])} - double{best.transition(out.code[t - 1], out.code[t])};
+    }
+    out.score = total + lowered - nu * out.cost;
+    return true;
+}
+
 std::vector<Output> BestLabellings::kbest(const ScaledWeights& weights, std::size_t example, std::size_t k,
                                           double nu) const {
     const std::uint32_t s = sequence(example);
@@ -388,11 +486,16 @@ std::vector<Output> BestLabellings::kbest(const ScaledWeights& weights, std::siz
     const Pool<Scratch>::Borrowed borrowed(*spaces_);
     Scratch& space = *borrowed;
     const std::size_t length = set_.length(s);
+    std::vector<Output> out;
+    if (rounds(weights, s, k)) {
+        out.emplace_back();
+        if (best_rounded(space, weights, s, nu, out.front())) return out;
+        out.clear();
+    }
     put_label_scores(space, weights, s, nu);
     const std::span<const std::uint16_t> gold = set_.partly_labelled()
                                                     ? std::span<const std::uint16_t>()
                                                     : std::span(set_.gold).subspan(set_.starts[s], length);
-    std::vector<Output> out;
     double of_gold = std::nan("");  // until it is needed
     const auto take = [&](const std::int32_t* labels, double total) {
         out.push_back(found(s, labels, total + space.lowered, nu));
@@ -418,7 +521,7 @@ void BestLabellings::search(Scratch& space, const ScaledWeights& weights, std::s
                             std::span<const std::uint16_t> guess) const {
     const Sequence sequence{space.unary.data(), set_.length(s)};
     space.searched = false;
-    if (k == 1 && leaves_labels_out(K_) && !set_.has_pair_attributes()) {
+    if (k == 1 && leaves_labels_out(K_) && !set_.has_pair_attributes() && !in_rows(weights)) {
         bound_moves(space, weights);
         space.searched = space.pruned.search(space.bounded, start_.data(), end_.data(), sequence,
                                              candidates_.empty() ? nullptr : &candidates_, set_.starts[s]);
@@ -428,6 +531,38 @@ void BestLabellings::search(Scratch& space, const ScaledWeights& weights, std::s
     put_moves(space, weights, s);
     const Potentials potentials{K_, space.moves.data(), set_.has_pair_attributes(), start_.data(), end_.data()};
     space.best.search(potentials, sequence, k, std::exchange(space.same, !set_.has_pair_attributes()), guess);
+}
+
+Output BestLabellings::max_violation(const ScaledWeights& weights, std::size_t example, std::size_t width) const {
+    const std::uint32_t s = sequence(example);
+    Output out;
+    out.margin = 0.0;
+    if (s == kNoAttribute) return out;
+    const Pool<Scratch>::Borrowed borrowed(*spaces_);
+    Scratch& space = *borrowed;
+    put_scores(space, weights, s, 0.0);
+    space.same = false;  // the next search for the best packs its transitions itself
+    const std::uint16_t* gold = set_.gold.data() + set_.starts[s];
+    const Potentials potentials{K_, space.moves.data(), set_.has_pair_attributes(), start_.data(), end_.data()};
+    space.beam.search(potentials, {space.unary.data(), set_.length(s)}, width);
+    std::size_t size = 0;
+    double of_gold = 0.0, most = kLogZero;
+    for (std::size_t t = 0; t < space.beam.reached(); ++t) {  // added up as the beam does
+        if (t > 0) of_gold += space.moves[(potentials.per_step ? (t - 1) * K_ * K_ : 0) + gold[t - 1] * K_ + gold[t]];
+        of_gold += space.unary[t * K_ + gold[t]];
+        const double above = space.beam.score(t + 1) - of_gold;
+        if (above < most) continue;
+        most = above;
+        size = t + 1;
+    }
+    if (size == 0) throw std::invalid_argument("the constraints forbid every labelling of a sequence");
+    std::vector<std::int32_t> labels(size);
+    space.beam.labels(size, labels);
+    out.code.assign(labels.begin(), labels.end());
+    for (std::size_t t = 0; t < size; ++t) out.cost += token_cost(set_.starts[s] + t, out.code[t]);
+    out.score = space.beam.score(size);
+    out.margin = -most;
+    return out;
 }
 
 Output BestLabellings::best_allowed(const ScaledWeights& weights, std::size_t example) const {
@@ -471,16 +606,28 @@ void BestLabellings::require_length(std::uint32_t s, const Output& output) const
 template <class Add>
 [[gnu::always_inline]] inline void BestLabellings::each_difference(const Sites& sites, std::size_t token,
                                                                    std::uint32_t right, std::uint32_t wrong, Add add) {
-    units_.each_unit(sites, token, [&](double x, double count, auto weight_of) {
+    const auto visit = [&](double x, double count, auto weight_of) {
         add(weight_of(right), x, count);
         add(weight_of(wrong), -x, count);
-    });
+    };
+    if (rows_)
+        rows_->each_unit(units_of(token), visit);
+    else
+        units_.each_unit(sites, token, visit);
 }
 
 void BestLabellings::difference(std::size_t example, const Output& output, SparseVector& out) {
     const std::uint32_t s = sequence(example);
     require_length(s, output);
     if (s == kNoAttribute) return out.clear();
+    put_difference(s, set_.gold.data() + set_.starts[s], output.code, out);
+}
+
+void BestLabellings::difference_of_beginnings(std::size_t example, const Output& output, SparseVector& out) {
+    const std::uint32_t s = sequence(example);
+    if (output.code.size() > (s == kNoAttribute ? 0 : set_.length(s)))
+        throw std::invalid_argument("this output is of another example");
+    if (output.code.empty()) return out.clear();
     put_difference(s, set_.gold.data() + set_.starts[s], output.code, out);
 }
 
@@ -500,14 +647,14 @@ void BestLabellings::put_difference(std::size_t s, const Label* gold, std::span<
         if (w != kNoWeight) sum_.add(w, x, count);
     };
     std::size_t n_wrong = 0;
-    for (std::size_t t = 0; t < set_.length(s); ++t) n_wrong += labels[t] != gold[t];
+    for (std::size_t t = 0; t < labels.size(); ++t) n_wrong += labels[t] != gold[t];
     if (n_wrong == 0) return sum_.end(out);
-    const Sites here = sites(s);
-    for (std::size_t t = 0; t < set_.length(s); ++t) {
+    const Sites here = rows_ ? Sites{} : sites(s);
+    for (std::size_t t = 0; t < labels.size(); ++t) {
         const std::size_t token = set_.starts[s] + t;
         const std::uint32_t label = labels[t];
         if (label != gold[t]) {
-            sum_.expect(2 * here.n_units(token));
+            sum_.expect(2 * (rows_ ? units_of(token).size() : here.n_units(token)));
             if (n_wrong == 1)  // the units of one token are all different
                 each_difference(here, token, gold[t], label, [&](std::uint32_t w, double x, double count) {
                     if (w != kNoWeight) sum_.append(w, x, count);
@@ -531,6 +678,12 @@ void BestLabellings::put_difference(std::size_t s, const Label* gold, std::span<
         }
     }
     sum_.end(out);
+    if (set_.storage && index_->n_weights() > foreseen_) require_memory();
+}
+
+void BestLabellings::require_memory() {
+    set_.storage->require_growth(index_->n_weights());
+    foreseen_ = index_->n_weights() + index_->n_weights() / 8;
 }
 
 // NaN where pairs of labels have attributes, or the weights lack some that are there by now.
@@ -538,7 +691,8 @@ double BestLabellings::margin(const ScaledWeights& weights, std::size_t example,
     const std::uint32_t s = sequence(example);
     require_length(s, output);
     if (s == kNoAttribute) return 0.0;
-    if (set_.has_pair_attributes() || weights.size() < index_->n_weights()) return std::nan("");
+    if (set_.has_pair_attributes() || (!in_rows(weights) && weights.size() < index_->n_weights())) return std::nan("");
+    if (in_rows(weights)) return weights.scale * margin_in_rows(weights.rounded, s, output.code);
     const auto of = [&](auto values) { return margin_of(values.data(), s, output.code); };
     return weights.scale * with_values(weights, of);
 }
@@ -580,10 +734,31 @@ double BestLabellings::margin_of(const Real* v, std::size_t s, std::span<const s
     return sum;
 }
 
+double BestLabellings::margin_in_rows(std::span<const float> rounded, std::size_t s,
+                                      std::span<const std::uint32_t> labels) const {
+    const std::uint16_t* gold = set_.gold.data() + set_.starts[s];
+    const float* moves = rounded.data() + rows_->behind();
+    const auto move = [&](std::size_t a, std::size_t b) {
+        const std::uint32_t w = transition(a * K_ + b);
+        return w == kNoWeight ? 0.0 : double{moves[w - set_.first_transition()]};
+    };
+    double sum = 0.0;
+    for (std::size_t t = 0; t < labels.size(); ++t) {
+        const bool wrong = labels[t] != gold[t];
+        for (std::size_t i = 0; wrong && i < units_of(set_.starts[s] + t).size(); ++i) {
+            const float* row = rows_->row(rounded, units_of(set_.starts[s] + t)[i]);
+            sum += double{row[gold[t]]} - double{row[labels[t]]};
+        }
+        if (t > 0 && (wrong || labels[t - 1] != gold[t - 1]))
+            sum += move(gold[t - 1], gold[t]) - move(labels[t - 1], labels[t]);
+    }
+    return sum;
+}
+
 void BestLabellings::part_scores(const ScaledWeights& weights, std::size_t example, std::vector<double>& out) const {
     const std::uint32_t s = sequence(example);
     if (s == kNoAttribute) return out.clear();
-    if (weights.size() < index_->n_weights()) throw std::invalid_argument("weights has the wrong size");
+    require_size(weights);
     out.resize(part_count(s) + kRoom);
     put_unit_scores(weights, s, out.data());
     out.resize(part_count(s));

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "../base/pool.hpp"
 #include "../base/sparse_sum.hpp"
 #include "../linear/listed_units.hpp"
+#include "../linear/unit_rows.hpp"
 #include "../oracle.hpp"
 #include "batch.hpp"
 #include "candidates.hpp"
@@ -19,15 +22,19 @@
 
 namespace tw::chain {
 
-class BestLabellings final : public BestOutputs, public PartMarginals, public PartialGold {
+class BestLabellings final : public BestOutputs, public BeamOutputs, public PartMarginals, public PartialGold {
 public:
-    BestLabellings(const TrainingSet& set, std::shared_ptr<WeightIndex> index);
+    // `in_rows`: rounded weights are wanted in rows, where there are few. The set must keep the occurrences of units.
+    BestLabellings(const TrainingSet& set, std::shared_ptr<WeightIndex> index, bool in_rows = false);
     ~BestLabellings();
 
     // Only these labels of each token are looked at from now on, gold among them. Tokens are in the order of the
     // examples.
     void limit(const Candidates& candidates);
 
+    RoundedLayout rounded_layout() const {
+        return rows_ ? RoundedLayout{rows_->places(), rows_->size()} : RoundedLayout{};
+    }
     void see_all_added() { units_.see_all_added(); }  // when somebody else changed what has grown
 
     // Bring near what kbest() will read, while something else is done.
@@ -47,6 +54,9 @@ public:
     // them. False elsewhere.
     bool slack_argmax(const ScaledWeights& weights, std::size_t example, Output& best) const override;
 
+    Output max_violation(const ScaledWeights& weights, std::size_t example, std::size_t width) const override;
+    void difference_of_beginnings(std::size_t example, const Output& output, SparseVector& out) override;
+
     Output best_allowed(const ScaledWeights& weights, std::size_t example) const override;
     void difference_to(std::size_t example, const Output& gold, const Output& output, SparseVector& out) override;
 
@@ -61,13 +71,27 @@ private:
     struct Scratch;
     using Sites = linear::ListedUnits::Sites;
 
-    Sites sites(std::size_t sequence) const { return units_.sites(sequence, set_.starts[sequence]); }
+    // Where rounded weights are in rows, the lists are made when other weights first ask for them.
+    const linear::ListedUnits& listed() const {
+        if (rows_) std::call_once(once_listed_, [&] { list_units(); });
+        return units_;
+    }
+    Sites sites(std::size_t sequence) const { return listed().sites(sequence, set_.starts[sequence]); }
+    std::span<const std::uint32_t> units_of(std::size_t token) const {
+        const Occurrences& o = set_.occurrences;
+        return {o.numbers.data() + o.starts[token], o.numbers.data() + o.starts[token + 1]};
+    }
+    bool in_rows(const ScaledWeights& weights) const { return rows_ && !weights.rounded.empty(); }
+    void require_size(const ScaledWeights& weights) const;
+    template <class Visit>
+    auto with_transitions(const ScaledWeights& weights, Visit visit) const;
     std::uint32_t sequence(std::size_t example) const;  // kNoAttribute when it is empty
     void require_length(std::uint32_t sequence, const Output& output) const;
     template <class Label>
     void put_difference(std::size_t sequence, const Label* gold, std::span<const std::uint32_t> labels,
                         SparseVector& out);
-    void list_units();
+    void list_units() const;
+    void require_memory();  // for weights that were added
     // Overwrites [length][K], and may write into a vector's room behind it.
     void put_unit_scores(const ScaledWeights& weights, std::size_t sequence, double* unary) const;
     void add_pair_scores(const ScaledWeights& weights, std::size_t sequence, double* moves) const;
@@ -75,6 +99,7 @@ private:
     void forbid(double* moves, std::size_t n_steps) const;
     void add_costs(std::size_t sequence, double nu, double* unary) const;
     void forbid_others(std::size_t sequence, double* unary) const;  // but the candidates
+    void put_rows(const ScaledWeights& weights, std::size_t sequence, float* unary) const;
     // add(weight, x, count) for the units of a token with the right label, add(weight, -x, count) with the wrong one.
     template <class Add>
     void each_difference(const Sites& sites, std::size_t token, std::uint32_t right, std::uint32_t wrong, Add add);
@@ -91,6 +116,10 @@ private:
     double margin_of(const Real* weights, std::size_t sequence, std::span<const std::uint32_t> labels) const;
     void search(Scratch& space, const ScaledWeights& weights, std::size_t sequence, std::size_t k,
                 std::span<const std::uint16_t> guess) const;
+    bool rounds(const ScaledWeights& weights, std::size_t sequence, std::size_t k) const;
+    bool best_rounded(Scratch& space, const ScaledWeights& weights, std::size_t sequence, double nu, Output& out) const;
+    double margin_in_rows(std::span<const float> rounded, std::size_t sequence,
+                          std::span<const std::uint32_t> labels) const;
     Output found(std::size_t sequence, const std::int32_t* labels, double total, double nu) const;
 
     const TrainingSet& set_;
@@ -98,9 +127,12 @@ private:
     std::size_t K_;
     std::vector<std::uint32_t> transitions_;  // the weight of each pair of labels, or kNoWeight
     std::vector<double> start_, end_;         // 0, or -inf where forbidden
-    linear::ListedUnits units_;               // of tokens
+    std::optional<linear::UnitRows> rows_;    // of rounded weights, where there are few
+    mutable linear::ListedUnits units_;       // of tokens
+    mutable std::once_flag once_listed_;
     SparseSum sum_;
     Candidates candidates_;  // or empty: all labels of all tokens
+    std::size_t foreseen_;   // weights for which there is room
     std::unique_ptr<Pool<Scratch>> spaces_;
 };
 

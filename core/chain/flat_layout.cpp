@@ -18,9 +18,7 @@ FlatLayout::FlatLayout(const TrainingSet& set, const RowLayout& layout, std::siz
     row_starts_.resize(set.starts.back() + 1);
     entry_starts_.resize(row_starts_.size());
     const std::vector<std::size_t> cuts = set.cuts(n_jobs);
-    parallel_for(n_jobs, n_jobs, [&](std::size_t part, std::size_t) {
-        count_tokens(set.first_token(cuts[part]), set.first_token(cuts[part + 1]));
-    });
+    parallel_for(n_jobs, n_jobs, [&](std::size_t part, std::size_t) { count_groups(cuts[part], cuts[part + 1]); });
     for (Stored<std::uint32_t>* starts : {&row_starts_, &entry_starts_}) {
         Touches touched(set.storage);
         for (std::size_t t = 1; t < starts->size(); ++t) {
@@ -42,16 +40,31 @@ FlatLayout::FlatLayout(const TrainingSet& set, const RowLayout& layout, std::siz
     count_members();
 }
 
-void FlatLayout::count_tokens(std::size_t begin, std::size_t end) {
-    const RowLayout::Tokens& from = layout_.tokens;
-    const Lists &cr = layout_.composite_rows, &ce = layout_.composite_entries;
+// Calls visit(token, its place in its sequence, its list of rows in the layout).
+template <class Visit>
+void FlatLayout::each_token(std::size_t first_group, std::size_t last_group, Visit visit) const {
     InterruptCheck check;
     Touches touched(set_.storage);
-    for (std::size_t t = begin; t < end; ++t) {
-        check();
-        touched(layout_.bytes(t, t + 1));
+    std::vector<std::size_t> lists;
+    for (std::size_t g = first_group; g < last_group; ++g) {
+        const std::size_t begin = set_.first_token(g), end = set_.first_token(g + 1);
+        touched(layout_.bytes(begin, end));
+        lists.resize(end - begin);
+        for (std::size_t i = begin; i < end; ++i) lists[layout_.tokens.row_tokens[i]] = i;
+        for (std::size_t s = set_.first_sequence(g); s < set_.first_sequence(g + 1); ++s)
+            for (std::size_t t = set_.starts[s]; t < set_.starts[s + 1]; ++t) {
+                check();
+                visit(t, t - set_.starts[s], lists[t - begin]);
+            }
+    }
+}
+
+void FlatLayout::count_groups(std::size_t first, std::size_t last) {
+    const RowLayout::Tokens& from = layout_.tokens;
+    const Lists &cr = layout_.composite_rows, &ce = layout_.composite_entries;
+    each_token(first, last, [&](std::size_t t, std::size_t, std::size_t list) {
         std::uint32_t n_rows = 0, n_entries = from.entries.starts[t + 1] - from.entries.starts[t];
-        for (std::uint32_t i = from.rows.starts[t]; i < from.rows.starts[t + 1]; ++i) {
+        for (std::uint32_t i = from.rows.starts[list]; i < from.rows.starts[list + 1]; ++i) {
             if (from.rows.items[i] < layout_.n_unit_rows) {
                 ++n_rows;
                 continue;
@@ -62,38 +75,35 @@ void FlatLayout::count_tokens(std::size_t begin, std::size_t end) {
         }
         row_starts_[t + 1] = n_rows;
         entry_starts_[t + 1] = n_entries;
-    }
+    });
 }
 
 void FlatLayout::list_groups(std::size_t first, std::size_t last) {
     const RowLayout::Tokens& from = layout_.tokens;
     const Lists &cr = layout_.composite_rows, &ce = layout_.composite_entries;
-    InterruptCheck check;
     Touches touched(set_.storage);
-    for (std::size_t s = set_.first_sequence(first); s < set_.first_sequence(last); ++s)
-        for (std::size_t t = set_.starts[s]; t < set_.starts[s + 1]; ++t) {
-            check();
-            touched(layout_.bytes(t, t + 1) + bytes(t, t + 1));
-            const auto token = static_cast<std::uint32_t>(t - set_.starts[s]) << kLabelBits;
-            std::uint32_t* row = rows_.data() + row_starts_[t];
-            std::uint32_t *entry = entries_.data() + entry_starts_[t], *place = entry_places_.data() + entry_starts_[t];
-            for (std::uint32_t i = from.rows.starts[t]; i < from.rows.starts[t + 1]; ++i) {
-                if (from.rows.items[i] < layout_.n_unit_rows) {
-                    *row++ = from.rows.items[i];
-                    continue;
-                }
-                const std::size_t c = from.rows.items[i] - layout_.n_unit_rows;
-                row = std::copy(cr.items.data() + cr.starts[c], cr.items.data() + cr.starts[c + 1], row);
-                for (std::uint32_t j = ce.starts[c]; j < ce.starts[c + 1]; ++j) {
-                    *entry++ = ce.items[j];
-                    *place++ = token | layout_.composite_entry_labels[j];
-                }
+    each_token(first, last, [&](std::size_t t, std::size_t in_sequence, std::size_t list) {
+        touched(bytes(t, t + 1));
+        const auto token = static_cast<std::uint32_t>(in_sequence) << kLabelBits;
+        std::uint32_t* row = rows_.data() + row_starts_[t];
+        std::uint32_t *entry = entries_.data() + entry_starts_[t], *place = entry_places_.data() + entry_starts_[t];
+        for (std::uint32_t i = from.rows.starts[list]; i < from.rows.starts[list + 1]; ++i) {
+            if (from.rows.items[i] < layout_.n_unit_rows) {
+                *row++ = from.rows.items[i];
+                continue;
             }
-            for (std::uint32_t j = from.entries.starts[t]; j < from.entries.starts[t + 1]; ++j) {
-                *entry++ = from.entries.items[j];
-                *place++ = token | (from.entry_places[j] & ((1u << kLabelBits) - 1));
+            const std::size_t c = from.rows.items[i] - layout_.n_unit_rows;
+            row = std::copy(cr.items.data() + cr.starts[c], cr.items.data() + cr.starts[c + 1], row);
+            for (std::uint32_t j = ce.starts[c]; j < ce.starts[c + 1]; ++j) {
+                *entry++ = ce.items[j];
+                *place++ = token | layout_.composite_entry_labels[j];
             }
         }
+        for (std::uint32_t j = from.entries.starts[t]; j < from.entries.starts[t + 1]; ++j) {
+            *entry++ = from.entries.items[j];
+            *place++ = token | (from.entry_places[j] & ((1u << kLabelBits) - 1));
+        }
+    });
 }
 
 void FlatLayout::count_members() {
@@ -140,6 +150,7 @@ void FlatLayout::read_ahead(std::size_t begin, std::size_t end) const {
 
 TokenLists FlatLayout::token_lists() const {
     TokenLists lists = layout_.token_lists();
+    lists.row_tokens = nullptr;
     lists.row_starts = row_starts_.data();
     lists.rows = rows_.data();
     lists.entry_starts = entry_starts_.data();

@@ -26,7 +26,9 @@ public:
     void read_ahead(std::size_t begin, std::size_t end) const;
 
 private:
-    void count_tokens(std::size_t begin, std::size_t end);
+    template <class Visit>
+    void each_token(std::size_t first_group, std::size_t last_group, Visit visit) const;
+    void count_groups(std::size_t first, std::size_t last);
     void list_groups(std::size_t first, std::size_t last);
     void count_members();
 

@@ -76,9 +76,8 @@ public:
             for (std::size_t y = 0; y < stride_; ++y) ends_.push_back(y < K_ && (*allowed)[y] ? Real{0} : -infinity());
     }
     static std::size_t padded(std::size_t n) {
-        return up(n, std::max<std::size_t>(training_loops<Real>().width, 4));  // the recursions go by fours
+        return up(n, std::max<std::size_t>(training_loops<Real>().row_width, 4));  // the recursions go by fours
     }
-    static RowStrides strides(std::size_t n) { return {padded(n), up(n, training_loops<Real>().row_width)}; }
     void set_transitions(std::span<const double> scores) {
         moves_.forward = buffer_.get(2 * stride_ * stride_);
         moves_.backward = moves_.forward + stride_ * stride_;

@@ -33,6 +33,9 @@ Settings checked(Settings settings) {
 }  // namespace
 
 ChainOracle::ChainOracle(Examples&& examples, Settings settings, std::size_t n_jobs, Use use) : fast_(false) {
+    const bool rounded = use == Use::kRounded;
+    if (rounded && examples.storage) throw std::invalid_argument("use='rounded' needs examples in memory");
+    if (rounded) use = Use::kBest;
     settings.weigh_costs = use == Use::kBest;
     if (settings.by_member && use != Use::kBest)
         throw std::invalid_argument("by_member needs an oracle that is made for the best labellings: use='best'");
@@ -48,10 +51,11 @@ ChainOracle::ChainOracle(Examples&& examples, Settings settings, std::size_t n_j
             throw std::invalid_argument(
                 "sums over all labellings fit into a limited memory only where every token has one label and no weight "
                 "of its own, and no attribute meets a pair of labels");
+        set->storage->settle();
         set->storage->require_weights(set->n_weights(), set->units.size() * kBytesPerUnit);
     }
     if (!fast_ && (use == Use::kBest || !set->partly_labelled()))
-        best_ = std::make_unique<BestLabellings>(*set, index_);
+        best_ = std::make_unique<BestLabellings>(*set, index_, rounded);
     const std::size_t n_threads = std::clamp<std::size_t>(n_jobs, 1, set->shards.size() - 1);  // what is worth it
     path_ = fast_ ? fast_path(*set, n_threads) : linear_path(*set);
     if (fast_ || set->storage) set->occurrences = Occurrences();  // the lists that were made of them are enough
@@ -77,6 +81,15 @@ std::vector<double> ChainOracle::weights_from(const ModelView& model) {
     std::vector<double> weights = tw::chain::weights_from(*set_, *index_, model);
     if (best_) best_->see_all_added();
     return weights;
+}
+
+// A model takes less than what passes over the examples had in memory.
+ModelTensors ChainOracle::export_tensors(std::span<const double> weights) const {
+    if (set_->storage) {
+        path_->rest();
+        set_->storage->settle();
+    }
+    return tensors(*set_, *index_, weights);
 }
 
 void ChainOracle::prefetch(const ScaledWeights& weights, std::size_t next, std::size_t after) const {

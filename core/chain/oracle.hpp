@@ -22,19 +22,23 @@ public:
     // sums over all labellings (loss, curvature, descend; fast where it can be), or the best labellings and parts.
     // Either answers the other's questions too, but for kFast, whose layout has no room for them; kGeneral does the
     // sums in the general way, for tests that compare the two.
-    enum class Use { kFast, kGeneral, kBest };
+    // kRounded is kBest for learners that hand their weights over rounded, whose scores are then added in another order
+    // where there are few units.
+    enum class Use { kFast, kGeneral, kBest, kRounded };
     ChainOracle(Examples&& examples, Settings settings, std::size_t n_jobs, Use use);
 
     std::size_t n_examples() const override { return set_->n_examples; }
     std::size_t n_weights() const override { return index_->n_weights(); }
     std::size_t n_labels() const { return set_->n_labels(); }
     BestOutputs* best() override { return best_.get(); }
+    BeamOutputs* beam() override { return set_->partly_labelled() ? nullptr : best_.get(); }
     Sums* sums() override { return dictionary_ ? nullptr : path_.get(); }
     PartMarginals* parts() override { return set_->partly_labelled() || dictionary_ ? nullptr : best_.get(); }
     PartialGold* partial() override { return set_->partly_labelled() ? best_.get() : nullptr; }
     Hints* hints() override { return this; }
     GrowingWeights* growth() override { return this; }
     bool reads_rounded() const override { return true; }
+    RoundedLayout rounded_layout() const override { return best_ ? best_->rounded_layout() : RoundedLayout{}; }
     Variables variables() const override { return variables_; }
     double example_weight(std::size_t example) const override;
     std::vector<double> grown() const override { return index_->list(); }
@@ -58,7 +62,7 @@ public:
     std::size_t n_parameters() const;  // weights as users count them: one per attribute and label
     std::size_t memory_bytes() const;
     bool fast() const { return fast_; }
-    ModelTensors export_tensors(std::span<const double> weights) const { return tensors(*set_, *index_, weights); }
+    ModelTensors export_tensors(std::span<const double> weights) const;
     std::string crfsuite_bytes(std::span<const double> weights, std::vector<std::string> labels,
                                linear::CrfsuiteCounts& counts) const {
         return tw::chain::crfsuite_bytes(*set_, *index_, weights, std::move(labels), counts);

@@ -18,6 +18,7 @@ public:
     explicit Path(const TrainingSet& set);
     std::span<const double> l1_factors() const final { return l1_factors_; }
     virtual void read_ahead(std::span<const std::uint32_t> /*sequences*/) const {}
+    virtual void rest() {}  // gives back what the next pass makes anew
     virtual std::size_t memory_bytes() const { return l1_factors_.capacity() * sizeof(double); }
 
 private:

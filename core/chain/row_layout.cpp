@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <span>
 
 #include "../base/parallel.hpp"
 #include "../base/prefetch.hpp"
@@ -30,8 +31,6 @@ public:
     Composer(const TrainingSet& set, const std::vector<std::uint8_t>& valued, std::size_t n_jobs)
         : set_(set), valued_(valued) {
         while (n_leading_ < set.units.size() && set.units.counts[n_leading_] >= kLeastHead) ++n_leading_;
-        n_repeated_ = n_leading_;
-        while (n_repeated_ < set.units.size() && set.units.counts[n_repeated_] > 1) ++n_repeated_;
         implied_.resize(n_leading_);
         const std::vector<std::size_t> cuts = set.cuts(n_jobs);
         find_implied(cuts);
@@ -47,6 +46,9 @@ public:
         variants = std::move(covers[0].variants);
         choose();
     }
+
+    // Units below this number are frequent enough to imply others; no other is part of a composite.
+    std::uint32_t n_leading() const { return n_leading_; }
 
     // Calls visit(unit) for the members of a variant, its head included.
     template <class Visit>
@@ -120,7 +122,7 @@ private:
         const Occurrences& o = set_.occurrences;
         const bool values = !o.values.empty();
         Present present;
-        present.marks.assign(n_repeated_, Mark{kNoAttribute, 0});
+        present.marks.assign(n_leading_, Mark{kNoAttribute, 0});
         InterruptCheck check;
         Touches touched(set_.storage);
         for (std::uint32_t t = begin; t < end; ++t) {
@@ -128,12 +130,12 @@ private:
             touched(o.bytes(t, t + 1));
             present.units.clear();
             for (std::size_t i = o.starts[t]; i < o.starts[t + 1]; ++i) {
-                if (i + 32 < o.numbers.size() && o.numbers[i + 32] < n_repeated_) {
+                if (i + 32 < o.numbers.size() && o.numbers[i + 32] < n_leading_) {
                     fetch_ahead(&present.marks[o.numbers[i + 32]]);
-                    if (o.numbers[i + 32] < n_leading_) fetch_to_read(&implied_[o.numbers[i + 32]]);
+                    fetch_to_read(&implied_[o.numbers[i + 32]]);
                 }
                 const std::uint32_t unit = o.numbers[i];
-                if (unit >= n_repeated_ || (values && valued_[unit])) continue;
+                if (unit >= n_leading_ || (values && valued_[unit])) continue;
                 present.marks[unit] = {t, static_cast<std::uint32_t>(present.units.size())};
                 present.units.push_back(unit);
             }
@@ -146,7 +148,6 @@ private:
     // counts the two would be one unit.
     static void narrow(std::uint32_t token, const Present& present, Implications& out) {
         for (const std::uint32_t unit : present.units) {
-            if (unit >= out.of_unit.size()) continue;
             Implied& implied = out.of_unit[unit];
             if (implied.start == kNoAttribute) {
                 implied.start = static_cast<std::uint32_t>(out.pool.size());
@@ -172,7 +173,7 @@ private:
         std::uint64_t open = units.size() == kMostUnits ? ~std::uint64_t{0} : (std::uint64_t{1} << units.size()) - 1;
         std::uint64_t sizes = 0, of_size[kMostUnits];  // which there are, and the units that imply so many others
         for (std::uint32_t i = 0; i < units.size(); ++i) {
-            if (units[i] >= n_leading_ || implied_[units[i]].size == 0) continue;
+            if (implied_[units[i]].size == 0) continue;
             const std::uint32_t size = implied_[units[i]].size;
             of_size[size] = (sizes >> size & 1 ? of_size[size] : 0) | std::uint64_t{1} << i;
             sizes |= std::uint64_t{1} << size;
@@ -247,8 +248,8 @@ private:
     const TrainingSet& set_;
     const std::vector<std::uint8_t>& valued_;
     std::vector<Implied> implied_;
-    std::vector<std::uint32_t> pool_;               // of implied units
-    std::uint32_t n_leading_ = 0, n_repeated_ = 0;  // units frequent enough to imply others; to be implied
+    std::vector<std::uint32_t> pool_;  // of implied units
+    std::uint32_t n_leading_ = 0;      // units frequent enough to imply others, and so to be implied
 };
 
 RowLayout::RowLayout(const TrainingSet& set, std::size_t n_jobs) : tokens(set.storage), set_(set) {
@@ -280,13 +281,17 @@ void RowLayout::place_units(const std::vector<std::uint8_t>& valued) {
         // Units that occur once: one a token, with a weight for gold alone. An earlier model may know other labels.
         if (set_.units.counts[u] == 1 && n == 1 && !valued[u] && !set_.units.from_model) {
             place[u] = Place::kOnce;  // its token is known when tokens are listed
+            once_units.push_back(static_cast<std::uint32_t>(u));
         } else if (n <= kMostEntries) {
             place[u] = Place::kEntries;
             index[u] = static_cast<std::uint32_t>(n_entries);
             n_entries += n;
+            for (std::uint32_t w = set_.unit_weights.starts[u]; w < set_.unit_weights.starts[u + 1]; ++w)
+                entry_weights.push_back({static_cast<std::uint32_t>(u), w});
         } else {
             place[u] = Place::kRow;
             index[u] = static_cast<std::uint32_t>(n_unit_rows++);
+            row_units.push_back(static_cast<std::uint32_t>(u));
         }
     }
 }
@@ -326,14 +331,17 @@ void RowLayout::list_tokens(const std::vector<std::uint8_t>& valued, const Compo
 void RowLayout::list_groups(std::size_t first, std::size_t last, const std::vector<std::uint8_t>& valued,
                             const Composer& composer, Tokens& out) {
     const Occurrences& o = set_.occurrences;
-    std::vector<std::uint32_t> covered(set_.units.size(), kNoAttribute);
-    std::vector<std::uint16_t> labels;  // of the entries of a token
+    const bool values = !o.values.empty();
+    std::vector<std::uint32_t> covered(composer.n_leading(), kNoAttribute);  // no other unit is part of a composite
+    std::vector<std::uint16_t> labels;                                       // of the entries of a token
+    Lists rows;                                                              // of a group, by token
+    std::vector<std::uint64_t> order;  // of its tokens: how many rows each has, and which it is
     const auto list = [&](std::uint32_t t, std::uint32_t in_group) {
         labels.clear();
         for (std::uint32_t i = composer.chosen.starts[t]; i < composer.chosen.starts[t + 1]; ++i) {
             const Composer::Variant& variant = composer.variants[composer.chosen.items[i]];
             if (variant.number == kNoAttribute) continue;
-            out.rows.items.push_back(static_cast<std::uint32_t>(n_unit_rows) + variant.number);
+            rows.items.push_back(static_cast<std::uint32_t>(n_unit_rows) + variant.number);
             composer.each_member(variant, [&](std::uint32_t unit) { covered[unit] = t; });
         }
         for (std::size_t i = o.starts[t]; i < o.starts[t + 1]; ++i) {
@@ -341,22 +349,21 @@ void RowLayout::list_groups(std::size_t first, std::size_t last, const std::vect
                 const std::uint32_t later = o.numbers[i + 32];
                 fetch_to_read(&place[later]);
                 fetch_to_read(&index[later]);
-                fetch_ahead(&covered[later]);
                 fetch_to_read(&set_.unit_weights.starts[later]);
             }
             const std::uint32_t unit = o.numbers[i];
             if (place[unit] == Place::kOnce) {
                 index[unit] = t;
-            } else if (valued[unit]) {
+            } else if (values && valued[unit]) {
                 add_unit(unit, out.valued_rows, out.valued_entries, out.valued_entry_labels);
                 out.row_values.resize(out.valued_rows.items.size(), o.value(i));
                 out.entry_values.resize(out.valued_entries.items.size(), o.value(i));
-            } else if (covered[unit] != t) {
-                add_unit(unit, out.rows, out.entries, labels);
+            } else if (unit >= covered.size() || covered[unit] != t) {
+                add_unit(unit, rows, out.entries, labels);
             }
         }
         for (const std::uint16_t label : labels) out.entry_places.push_back(in_group << kLabelBits | label);
-        for (Lists* lists : {&out.rows, &out.entries, &out.valued_rows, &out.valued_entries}) lists->end();
+        for (Lists* lists : {&rows, &out.entries, &out.valued_rows, &out.valued_entries}) lists->end();
     };
     InterruptCheck check;
     Touches touched(set_.storage);
@@ -366,7 +373,19 @@ void RowLayout::list_groups(std::size_t first, std::size_t last, const std::vect
         const auto end = static_cast<std::uint32_t>(set_.first_token(g + 1));
         touched(o.bytes(begin, end) +
                 sizeof(std::uint32_t) * (composer.chosen.starts[end] - composer.chosen.starts[begin]));
+        rows.starts.assign(1, 0);
+        rows.items.clear();
         for (std::uint32_t t = begin; t < end; ++t) list(t, t - begin);
+        order.clear();
+        for (std::uint64_t t = 0; t < end - begin; ++t)
+            order.push_back(std::uint64_t{rows.starts[t + 1] - rows.starts[t]} << 32 | t);
+        std::ranges::sort(order);
+        for (const std::uint64_t next : order) {
+            const auto t = static_cast<std::uint32_t>(next);
+            out.rows.items.append(std::span(rows.items.data() + rows.starts[t], next >> 32));
+            out.rows.end();
+            out.row_tokens.push_back(t);
+        }
     }
 }
 
@@ -393,6 +412,7 @@ void RowLayout::Tokens::append(const Tokens& more) {
     valued_rows.append(more.valued_rows);
     valued_entries.append(more.valued_entries);
     const auto add = [](auto& to, const auto& from) { to.append(from); };
+    add(row_tokens, more.row_tokens);
     add(entry_places, more.entry_places);
     add(valued_entry_labels, more.valued_entry_labels);
     add(row_values, more.row_values);
@@ -400,10 +420,11 @@ void RowLayout::Tokens::append(const Tokens& more) {
 }
 
 TokenLists RowLayout::token_lists() const {
-    const auto& [rows, entries, valued_rows, valued_entries, entry_places, valued_entry_labels, row_values,
+    const auto& [rows, entries, valued_rows, valued_entries, row_tokens, entry_places, valued_entry_labels, row_values,
                  entry_values] = tokens;
     const bool values = !row_values.empty() || !entry_values.empty();
-    return {rows.starts.data(),
+    return {row_tokens.data(),
+            rows.starts.data(),
             rows.items.data(),
             entries.starts.data(),
             entries.items.data(),
@@ -429,7 +450,7 @@ CompositeLists RowLayout::composite_lists() const {
 }
 
 std::size_t RowLayout::bytes(std::size_t begin, std::size_t end) const {
-    std::size_t total = (end - begin) * (2 * sizeof(std::uint32_t) + sizeof(std::uint16_t));
+    std::size_t total = (end - begin) * (3 * sizeof(std::uint32_t) + sizeof(std::uint16_t));
     const auto add = [&](const Lists& lists, std::size_t each) {
         if (!lists.items.empty()) total += each * (lists.starts[end] - lists.starts[begin]);
     };
@@ -462,7 +483,8 @@ std::size_t RowLayout::memory_bytes() const {
         else
             return v.capacity() * sizeof(v[0]);
     };
-    std::size_t total = bytes(place) + bytes(index) + bytes(tokens.entry_places) + bytes(tokens.valued_entry_labels) +
+    std::size_t total = bytes(place) + bytes(index) + bytes(row_units) + bytes(once_units) + bytes(entry_weights) +
+                        bytes(tokens.row_tokens) + bytes(tokens.entry_places) + bytes(tokens.valued_entry_labels) +
                         bytes(tokens.row_values) + bytes(tokens.entry_values) + bytes(composite_entry_labels);
     for (const Lists* lists : {&tokens.rows, &tokens.entries, &tokens.valued_rows, &tokens.valued_entries,
                                &composite_rows, &composite_entries, &row_composites, &entry_composites})

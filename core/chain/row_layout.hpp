@@ -51,9 +51,16 @@ public:
     std::vector<Place> place;          // of each unit
     std::vector<std::uint32_t> index;  // its row, its first entry, or its token
     std::size_t n_unit_rows = 0, n_entries = 0;
+    // The way back: each kind of place in a loop of its own.
+    struct Entry {
+        std::uint32_t unit, weight;
+    };
+    std::vector<std::uint32_t> row_units, once_units;  // the unit of each row; those that occur once
+    std::vector<Entry> entry_weights;                  // the unit and the weight of each entry
 
     struct Tokens {  // what each has; rows from n_unit_rows on are composites
         Lists rows, entries, valued_rows, valued_entries;
+        Stored<std::uint32_t> row_tokens;  // whose list of rows each is, counted from the first token of its group
         Stored<std::uint32_t> entry_places;
         Stored<std::uint16_t> valued_entry_labels;
         Stored<float> row_values, entry_values;
@@ -62,6 +69,7 @@ public:
               entries(storage),
               valued_rows(storage),
               valued_entries(storage),
+              row_tokens(storage),
               entry_places(storage),
               valued_entry_labels(storage),
               row_values(storage),

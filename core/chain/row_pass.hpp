@@ -26,27 +26,23 @@ public:
     RowPass(const TrainingSet& set, const RowLayout& layout)
         : set_(set),
           layout_(layout),
-          strides_(Factors<Real>::strides(set.n_labels())),
-          stride_(strides_.weights),
+          stride_(Factors<Real>::padded(set.n_labels())),
           once_(set.storage),
           once_sums_(set.storage),
           rows_(set.shards.size() - 1) {
         for (std::size_t shard = 0; shard + 1 < set.shards.size(); ++shard) sums_.emplace_back(set.storage);
         // Chunks of equal work: weights, and rows of composites that are added up for them.
-        const auto work = [&](std::size_t u) {
-            const std::size_t n = set.unit_weights.starts[u + 1] - set.unit_weights.starts[u];
-            if (layout.place[u] != Place::kRow) return 1 + n;
-            return 8 + n + layout.row_composites.starts[layout.index[u] + 1] -
-                   layout.row_composites.starts[layout.index[u]];
+        const auto work = [&](std::size_t row) {
+            return 8 + layout.row_composites.starts[row + 1] - layout.row_composites.starts[row];
         };
         std::size_t total = 0, done = 0;
-        for (std::size_t u = 0; u < set.units.size(); ++u) total += work(u);
-        for (std::size_t u = 0; u < set.units.size(); ++u) {
-            while (chunks_.size() * total <= done * kChunks) chunks_.push_back(u);
-            done += work(u);
+        for (std::size_t row = 0; row < layout.n_unit_rows; ++row) total += work(row);
+        for (std::size_t row = 0; row < layout.n_unit_rows; ++row) {
+            while (chunks_.size() * total <= done * kChunks) chunks_.push_back(row);
+            done += work(row);
         }
-        chunks_.resize(kChunks, set.units.size());
-        chunks_.push_back(set.units.size());
+        chunks_.resize(kChunks, layout.n_unit_rows);
+        chunks_.push_back(layout.n_unit_rows);
     }
 
     // Shard by shard; returns their sums.
@@ -66,29 +62,27 @@ public:
     // nothing taken away.
     void collect(std::span<double> out, std::span<const double> less, std::size_t n_jobs, Wanted wanted) {
         add_up(n_jobs);
-        const Real* composites = total_;
         const WeightTable& table = set_.unit_weights;
+        const auto set = [&](std::uint32_t u, std::uint32_t w, double sum) {
+            out[w] = wanted == Wanted::kGradient ? set_.factor(u) * sum - less[w]
+                                                 : static_cast<double>(set_.units.n_members[u]) * sum;
+        };
         parallel_for(kChunks, n_jobs, [&](std::size_t chunk, std::size_t) {
-            std::vector<double> row(stride_);
+            std::vector<double> sums(stride_);
             Touches touched(set_.storage);
-            for (std::size_t u = chunks_[chunk]; u < chunks_[chunk + 1]; ++u) {
-                const double factor =
-                    wanted == Wanted::kGradient ? set_.factor(u) : static_cast<double>(set_.units.n_members[u]);
-                const std::uint32_t begin = table.starts[u], end = table.starts[u + 1], index = layout_.index[u];
-                if (layout_.place[u] == Place::kOnce) {
-                    touched(sizeof(Real));
-                    out[begin] = factor * static_cast<double>(once_sums_[index]);
-                } else if (layout_.place[u] == Place::kEntries) {
-                    for (std::uint32_t w = begin; w < end; ++w)
-                        out[w] = factor * entry_sum(index + (w - begin), table.labels[w], composites);
-                } else {
-                    touched(sums_.size() * stride_ * sizeof(Real));
-                    collect_row(index, composites, row);
-                    for (std::uint32_t w = begin; w < end; ++w) out[w] = factor * row[table.labels[w]];
-                }
-                if (wanted == Wanted::kGradient)
-                    for (std::uint32_t w = begin; w < end; ++w) out[w] -= less[w];
+            for (std::size_t row = chunks_[chunk]; row < chunks_[chunk + 1]; ++row) {
+                touched(sums_.size() * stride_ * sizeof(Real));
+                collect_row(row, sums.data());
+                const std::uint32_t u = layout_.row_units[row];
+                for (std::uint32_t w = table.starts[u]; w < table.starts[u + 1]; ++w) set(u, w, sums[table.labels[w]]);
             }
+            each_in(layout_.entry_weights, chunk, [&](std::size_t entry, const RowLayout::Entry& at) {
+                set(at.unit, at.weight, entry_sum(entry, at.weight));
+            });
+            each_in(layout_.once_units, chunk, [&](std::size_t, std::uint32_t u) {
+                touched(sizeof(Real));
+                set(u, table.starts[u], static_cast<double>(once_sums_[layout_.index[u]]));
+            });
         });
     }
 
@@ -131,21 +125,19 @@ private:
         const WeightTable& table = set_.unit_weights;
         parallel_for(kChunks, n_jobs, [&](std::size_t chunk, std::size_t) {
             Touches touched(set_.storage);
-            for (std::size_t u = chunks_[chunk]; u < chunks_[chunk + 1]; ++u) {
+            for (std::size_t r = chunks_[chunk]; r < chunks_[chunk + 1]; ++r) {
+                const std::uint32_t u = layout_.row_units[r];
                 const double factor = set_.factor(u);
-                const std::uint32_t begin = table.starts[u], end = table.starts[u + 1], index = layout_.index[u];
-                if (layout_.place[u] == Place::kOnce) {
-                    touched(sizeof(Real));
-                    to.once[index] = static_cast<Real>(factor * weights[begin]);
-                } else if (layout_.place[u] == Place::kEntries) {
-                    for (std::uint32_t w = begin; w < end; ++w)
-                        to.entries[index + (w - begin)] = static_cast<Real>(factor * weights[w]);
-                } else {
-                    Real* row = to.rows + std::size_t{index} * stride_;
-                    for (std::uint32_t w = begin; w < end; ++w)
-                        row[table.labels[w]] = static_cast<Real>(factor * weights[w]);
-                }
+                for (std::uint32_t w = table.starts[u]; w < table.starts[u + 1]; ++w)
+                    to.rows[r * stride_ + table.labels[w]] = static_cast<Real>(factor * weights[w]);
             }
+            each_in(layout_.entry_weights, chunk, [&](std::size_t entry, const RowLayout::Entry& at) {
+                to.entries[entry] = static_cast<Real>(set_.factor(at.unit) * weights[at.weight]);
+            });
+            each_in(layout_.once_units, chunk, [&](std::size_t, std::uint32_t u) {
+                touched(sizeof(Real));
+                to.once[layout_.index[u]] = static_cast<Real>(set_.factor(u) * weights[table.starts[u]]);
+            });
         });
         const CompositeLists composites = layout_.composite_lists();
         parallel_for(kChunks, n_jobs, [&](std::size_t chunk, std::size_t) {
@@ -212,18 +204,18 @@ private:
             const std::size_t begin = set_.starts[group.first];
             const std::size_t tokens = set_.starts[group.first + group.size] - begin;
             if (set_.storage) touched(layout_.bytes(begin, begin + tokens) + 2 * tokens * sizeof(Real));
-            Real* local = rows.local.get(tokens * strides_.scores);
-            training_loops<Real>().gather(lists, weights, strides_, factors.base(), begin, tokens, local);
+            Real* local = rows.local.get(tokens * stride_);
+            training_loops<Real>().gather(lists, weights, stride_, factors.base(), begin, tokens, local);
             if (!runner.run(factors, members, rows, local, out)) {
-                training_loops<Real>().gather(lists, weights, strides_, factors.base(), begin, tokens, local);
-                runner.run_carefully(members, local, strides_.scores, out);
+                training_loops<Real>().gather(lists, weights, stride_, factors.base(), begin, tokens, local);
+                runner.run_carefully(members, local, stride_, out);
             }
             if (wanted == Wanted::kCurvature)
                 for (std::uint32_t n = 0; n < group.size; ++n)
-                    training_loops<Real>().variances(local + (set_.starts[group.first + n] - begin) * strides_.scores,
-                                                     set_.length(group.first + n) * strides_.scores,
+                    training_loops<Real>().variances(local + (set_.starts[group.first + n] - begin) * stride_,
+                                                     set_.length(group.first + n) * stride_,
                                                      set_.weight(group.first + n));
-            training_loops<Real>().scatter(lists, sums, strides_, begin, tokens, local, wanted == Wanted::kCurvature);
+            training_loops<Real>().scatter(lists, sums, stride_, begin, tokens, local, wanted == Wanted::kCurvature);
         }
         if (!own.mapped()) return;
         for (std::size_t i = 0; i < array_size(); i += kPiece) {
@@ -232,28 +224,35 @@ private:
         }
     }
 
-    void collect_row(std::size_t row_number, const Real* composites, std::vector<double>& row) const {
-        const Real* shards[kMostShards];
-        for (std::size_t i = 0; i < sums_.size(); ++i) shards[i] = sums_[i].data() + row_number * stride_;
-        const Lists& lists = layout_.row_composites;
-        const std::uint32_t begin = lists.starts[row_number];
-        training_loops<Real>().collect(shards, sums_.size(), composites, lists.items.data() + begin,
-                                       lists.starts[row_number + 1] - begin, stride_, row.data());
+    // Calls visit(i, items[i]) for the items of a chunk.
+    template <class Items, class Visit>
+    static void each_in(const Items& items, std::size_t chunk, Visit visit) {
+        const std::size_t end = (chunk + 1) * items.size() / kChunks;
+        for (std::size_t i = chunk * items.size() / kChunks; i < end; ++i) visit(i, items[i]);
     }
 
-    double entry_sum(std::size_t entry, std::uint32_t label, const Real* composites) const {
+    void collect_row(std::size_t row, double* out) const {
+        const Real* shards[kMostShards];
+        for (std::size_t i = 0; i < sums_.size(); ++i) shards[i] = sums_[i].data() + row * stride_;
+        const Lists& lists = layout_.row_composites;
+        const std::uint32_t begin = lists.starts[row];
+        training_loops<Real>().collect(shards, sums_.size(), total_, lists.items.data() + begin,
+                                       lists.starts[row + 1] - begin, stride_, out);
+    }
+
+    double entry_sum(std::size_t entry, std::uint32_t weight) const {
         double sum = total_[layout_.n_composites() * stride_ + entry];
         const Lists& lists = layout_.entry_composites;
         for (std::uint32_t i = lists.starts[entry]; i < lists.starts[entry + 1]; ++i)
-            sum += static_cast<double>(composites[std::size_t{lists.items[i]} * stride_ + label]);
+            sum +=
+                static_cast<double>(total_[std::size_t{lists.items[i]} * stride_ + set_.unit_weights.labels[weight]]);
         return sum;
     }
 
     const TrainingSet& set_;
     const RowLayout& layout_;
-    RowStrides strides_;
-    std::size_t stride_;               // of rows of weights and sums
-    std::vector<std::size_t> chunks_;  // of units
+    std::size_t stride_;               // of rows
+    std::vector<std::size_t> chunks_;  // of rows of units
     Buffer<Real> weights_;
     Stored<Real> once_, once_sums_;
     bool cleared_ = false;               // these have their sizes

@@ -9,8 +9,7 @@ RowWeights::RowWeights(const TrainingSet& set, const RowLayout& layout, std::sha
     : set_(set),
       layout_(layout),
       flat_(std::move(flat)),
-      strides_(Factors<float>::strides(set.n_labels())),
-      stride_(strides_.scores),
+      stride_(Factors<float>::padded(set.n_labels())),
       transitions_(set.n_labels() * set.n_labels(), 0.0),
       trained_(transitions_.size(), 0),
       scores_(transitions_.size(), 0.0),
@@ -18,7 +17,7 @@ RowWeights::RowWeights(const TrainingSet& set, const RowLayout& layout, std::sha
       single_(set),
       twice_(set),
       runner_(set, scores_, twice_) {
-    const std::size_t rows = layout.n_unit_rows * strides_.weights, size = rows + layout.n_entries;
+    const std::size_t rows = layout.n_unit_rows * stride_, size = rows + layout.n_entries;
     float* data = data_.get(size);
     fill_zeros(data, size);
     once_.assign(set.starts.back(), 0.0f);
@@ -33,19 +32,20 @@ void RowWeights::each_weight(Visit visit) const {
     const WeightTable& table = set_.unit_weights;
     InterruptCheck check;
     Touches touched(set_.storage);
-    for (std::size_t u = 0; u < set_.units.size(); ++u) {
+    for (std::size_t r = 0; r < layout_.n_unit_rows; ++r) {
         check();
-        const double factor = set_.factor(u);
-        const std::uint32_t begin = table.starts[u], end = table.starts[u + 1];
-        const std::size_t index = layout_.index[u];
-        if (layout_.place[u] == Place::kRow) {
-            float* row = stored_.rows + index * strides_.weights;
-            for (std::uint32_t w = begin; w < end; ++w) visit(w, factor, row + table.labels[w]);
-        } else {
-            if (layout_.place[u] == Place::kOnce) touched(sizeof(float));
-            float* first = (layout_.place[u] == Place::kEntries ? stored_.entries : stored_.once) + index;
-            for (std::uint32_t w = begin; w < end; ++w) visit(w, factor, first + (w - begin));
-        }
+        const std::uint32_t u = layout_.row_units[r];
+        for (std::uint32_t w = table.starts[u]; w < table.starts[u + 1]; ++w)
+            visit(w, set_.factor(u), stored_.rows + r * stride_ + table.labels[w]);
+    }
+    for (std::size_t e = 0; e < layout_.n_entries; ++e) {
+        check();
+        visit(layout_.entry_weights[e].weight, set_.factor(layout_.entry_weights[e].unit), stored_.entries + e);
+    }
+    for (const std::uint32_t u : layout_.once_units) {
+        check();
+        touched(sizeof(float));
+        visit(table.starts[u], set_.factor(u), stored_.once + layout_.index[u]);
     }
 }
 
@@ -136,7 +136,7 @@ void RowWeights::gather(Part& part) const {
     part.probabilities.resize(tokens * stride_);
     float* scores = part.probabilities.data();
     for (const std::uint32_t s : part.sequences) {
-        training_loops<float>().gather(flat_->token_lists(), stored_, strides_, single_.base(), set_.starts[s],
+        training_loops<float>().gather(flat_->token_lists(), stored_, stride_, single_.base(), set_.starts[s],
                                        set_.length(s), scores);
         scores += set_.length(s) * stride_;
     }
@@ -167,7 +167,7 @@ void RowWeights::update(Part& part, float factor) {
             gold -= weight;
             stored_.once[begin + t] += factor * flat_->once_members(begin + t) * gold;
         }
-        training_loops<float>().step(flat_->token_lists(), stored_, flat_->members(), strides_, begin, length, factor,
+        training_loops<float>().step(flat_->token_lists(), stored_, flat_->members(), stride_, begin, length, factor,
                                      p);
         p += length * stride_;
     }

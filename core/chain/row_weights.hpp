@@ -45,8 +45,7 @@ private:
     const TrainingSet& set_;
     const RowLayout& layout_;
     const std::shared_ptr<const FlatLayout> flat_;
-    RowStrides strides_;
-    std::size_t stride_;  // of rows of scores
+    std::size_t stride_;  // of rows
     double scale_ = 1.0;
     // What is stored is the score that a unit adds, sqrt(g) z / scale; a step on z moves it by g times its gradient.
     Buffer<float> data_;

@@ -5,6 +5,7 @@
 
 #include "../base/parallel.hpp"
 #include "../base/semiring.hpp"
+#include "../linear/run_rows.hpp"
 #include "batch.hpp"
 
 namespace tw::chain {
@@ -83,8 +84,19 @@ std::size_t place_of(std::string_view name, const Source& source, Attributes& at
     return attributes.size() - 1;
 }
 
+// Where the source is columns seen through templates, what is known of runs of their cells need not be looked up anew.
+bool Decoder::look_up_runs(const Source& source, std::size_t first, std::size_t last) {
+    const auto* columns = dynamic_cast<const ColumnSource*>(&source);
+    if (!columns) return false;
+    if (!runs_ || runs_->extractor() != &columns->extractor()) runs_ = model_.run_rows(columns->shared_extractor());
+    if (!runs_) return false;
+    runs_->extract(columns->columns(), first, last, attributes_);
+    return true;
+}
+
 void Decoder::score(const Source& source, std::size_t first, std::size_t last) {
-    source.attributes(first, last, attributes_);
+    const bool by_runs = look_up_runs(source, first, last);
+    if (!by_runs) source.attributes(first, last, attributes_);
     const std::size_t token = place_of(kTokenChannel, source, attributes_);
     const std::size_t pair = model_.pairs() ? place_of(kPairChannel, source, attributes_) : token;
     const AttributeList &tokens = attributes_[token], &pairs = attributes_[pair];
@@ -97,6 +109,7 @@ void Decoder::score(const Source& source, std::size_t first, std::size_t last) {
     }
     unary_.resize(n * K + Model::kSlack);
     model_.unary(tokens, found_, unary_.data());
+    if (by_runs) runs_->add(unary_.data());
     if (!tokens.values.empty() && kernels().first_invalid(unary_.data(), n * K) != n * K)
         throw std::invalid_argument("a value of an attribute is NaN or infinite");
     if (!model_.pairs()) return;

@@ -48,9 +48,11 @@ public:
     const double* per_step() const { return per_step_.data(); }
 
 private:
+    bool look_up_runs(const Source& source, std::size_t first, std::size_t last);
     std::size_t decode_per_step(std::size_t first, std::size_t last, std::int32_t* labels, double* marginals);
 
     const Model& model_;
+    Model::HeldRunRows runs_;
     Attributes attributes_;
     FoundRows found_;
     std::vector<std::size_t> lengths_;

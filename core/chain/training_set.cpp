@@ -84,6 +84,7 @@ TrainingSet::TrainingSet(Examples&& examples, Settings given)
     if (!examples.usable) refuse("these examples were already made into an oracle, or adding to them failed");
     if (examples.n_tokens() >= kNoAttribute) refuse("more than 4,294,967,294 tokens");
     examples.usable = false;
+    for (std::size_t g = 0; g < kRoots; ++g) roots_[g] = std::sqrt(static_cast<double>(g));
     order_sequences(examples);
     check_interrupt();
     take_labels(examples);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -114,8 +115,9 @@ public:
     std::size_t n_weights() const { return first_transition() + transition_pairs.size(); }
     // What a variable of the unit is multiplied with in a score.
     double factor(std::size_t unit) const {
-        const auto g = static_cast<double>(units.n_members[unit]);
-        return settings.by_member ? g : g == 1.0 ? 1.0 : std::sqrt(g);
+        const std::uint32_t g = units.n_members[unit];
+        if (settings.by_member) return g;
+        return g < kRoots ? roots_[g] : std::sqrt(static_cast<double>(g));
     }
     // The weight of each member, by the unit's variable.
     double share(std::size_t unit) const { return settings.by_member ? 1.0 : 1.0 / factor(unit); }
@@ -175,6 +177,9 @@ private:
     template <class Visit>
     void each_label_pair(Visit visit) const;
     bool possible(std::uint32_t pair) const;
+
+    static constexpr std::size_t kRoots = 64;
+    std::array<double, kRoots> roots_;  // square roots: passes want them for every unit
 };
 
 }  // namespace tw::chain

@@ -3,6 +3,7 @@
 
 #include "copy.hpp"
 #include "kernels.hpp"
+#include "rows.hpp"
 
 namespace tw {
 namespace {
@@ -70,6 +71,74 @@ void exponentials(const double* values, size_t size, double* out) {
     }
 }
 
+// ---- sums of rows --------------------------------------------------------------------------------------------------
+
+#if defined(__AVX512F__)
+TW_INLINE Pack widened(const float* p) { return (Pack)_mm512_cvtps_pd(_mm256_loadu_ps(p)); }
+#elif defined(__AVX2__)
+TW_INLINE Pack widened(const float* p) { return (Pack)_mm256_cvtps_pd(_mm_loadu_ps(p)); }
+#elif defined(__GNUC__) || defined(__clang__)
+typedef float Singles __attribute__((vector_size(W * 4)));
+TW_INLINE Pack widened(const float* p) {
+    Singles v;
+    std::memcpy(&v, p, sizeof v);
+    return __builtin_convertvector(v, Pack);
+}
+#else
+TW_INLINE Pack widened(const float* p) {
+    double wide[W];
+    for (size_t i = 0; i < W; ++i) wide[i] = p[i];
+    return load(wide);
+}
+#endif
+
+TW_INLINE void ask_for(const void* p) {
+#if defined(__GNUC__) || defined(__clang__)
+    __builtin_prefetch(p);
+#else
+    (void)p;
+#endif
+}
+
+template <size_t B>
+TW_INLINE void add_packs(const RowLists& lists, size_t t, size_t from, double* out) {
+    Pack sums[B];
+    for (size_t b = 0; b < B; ++b) sums[b] = load(out + b * W);
+    for (size_t i = 0; i < lists.n_single; ++i) {
+        const float* row = lists.single[i].rows + (size_t)lists.single[i].places[t] * lists.single[i].record + from;
+        for (size_t b = 0; b < B; ++b) sums[b] = sums[b] + widened(row + b * W);
+    }
+    for (size_t i = 0; i < lists.n_twice; ++i) {
+        const double* row = lists.twice[i].rows + (size_t)lists.twice[i].places[t] * lists.twice[i].record + from;
+        for (size_t b = 0; b < B; ++b) sums[b] = sums[b] + load(row + b * W);
+    }
+    for (size_t b = 0; b < B; ++b) store(out + b * W, sums[b]);
+}
+
+template <class Real>
+TW_INLINE void ask_for_rows(const RowList<Real>* lists, size_t n_lists, size_t t, size_t padded) {
+    for (size_t i = 0; i < n_lists; ++i) {
+        if (!lists[i].far) continue;
+        const Real* row = lists[i].rows + (size_t)lists[i].places[t + kRowsAhead] * lists[i].record;
+        for (size_t k = 0; k < padded; k += 64 / sizeof(Real)) ask_for(row + k);
+    }
+}
+
+void add_rows(const RowLists& lists, size_t n_tokens, size_t n_labels, size_t padded, double* out) {
+    for (size_t t = 0; t < n_tokens; ++t, out += n_labels) {
+        ask_for_rows(lists.single, lists.n_single, t, padded);
+        ask_for_rows(lists.twice, lists.n_twice, t, padded);
+        size_t k = 0;
+        for (; k + 4 * W <= padded; k += 4 * W) add_packs<4>(lists, t, k, out + k);
+        if (padded - k == 3 * W)
+            add_packs<3>(lists, t, k, out + k);
+        else if (padded - k == 2 * W)
+            add_packs<2>(lists, t, k, out + k);
+        else if (padded - k == W)
+            add_packs<1>(lists, t, k, out + k);
+    }
+}
+
 // ---- probes for the roofline ---------------------------------------------------------------------------------------
 
 template <class Step>
@@ -103,5 +172,8 @@ double probe_max_plus(size_t rounds) {
 extern const ArrayLoops TW_COPY(array_loops);
 const ArrayLoops TW_COPY(array_loops) = {
     W, first_invalid, log_sum_exp, softmax, exponentials, probe_multiply_add, probe_exponential, probe_max_plus};
+
+extern const RowSumLoops TW_COPY(row_sum_loops);
+const RowSumLoops TW_COPY(row_sum_loops) = {add_rows};
 
 }  // namespace tw

@@ -1,5 +1,6 @@
 // The best labellings of a chain: Viterbi scores, paths, what is lost by leaving them. See copy.hpp.
 #include "chain_steps.hpp"
+#include "guess.hpp"
 
 namespace tw {
 namespace {
@@ -175,23 +176,6 @@ TW_INLINE void advance_two(const double* const* from, const double* const* moves
         else
             run.template operator()<1>();
     }
-}
-
-// What was found. Where it was guessed, the processor goes on with the guess, which it has had all along, while it
-// still looks whether that was right: a branch, and no dependency. Compilers must not see that both are the same.
-TW_INLINE size_t as_guessed(size_t found, std::int32_t guess) {
-#if defined(__GNUC__) || defined(__clang__)
-    size_t next = (size_t)guess;
-    __asm__("" : "+r"(next));
-    if (__builtin_expect(found != (size_t)guess, 0)) {
-        next = found;
-        __asm__ volatile("" : "+r"(next));
-    }
-    return next;
-#else
-    (void)guess;
-    return found;
-#endif
 }
 
 double max_meet(const Potentials& p, const PackedTransitions& moves, size_t padded, const Sequence& s, double* scores,

@@ -5,22 +5,27 @@
 #include "elimination.hpp"
 #include "kernels.hpp"
 #include "pruned_chain.hpp"
+#include "rounded.hpp"
+#include "rows.hpp"
 #include "runs.hpp"
 #include "spans.hpp"
 #include "training.hpp"
 
 namespace tw {
 
-#define TW_DECLARE(isa)                                     \
-    extern const ArrayLoops array_loops_##isa;              \
-    extern const ChainSumLoops chain_sum_loops_##isa;       \
-    extern const ChainBestLoops chain_best_loops_##isa;     \
-    extern const UnitScoreLoops unit_score_loops_##isa;     \
-    extern const RunLoops run_loops_##isa;                  \
-    extern const SpanLoops span_loops_##isa;                \
-    extern const EliminationLoops elimination_loops_##isa;  \
-    extern const PrunedChainLoops pruned_chain_loops_##isa; \
-    extern const BothPrecisions<RowLoops> row_loops_##isa;  \
+#define TW_DECLARE(isa)                                       \
+    extern const ArrayLoops array_loops_##isa;                \
+    extern const ChainSumLoops chain_sum_loops_##isa;         \
+    extern const ChainBestLoops chain_best_loops_##isa;       \
+    extern const UnitScoreLoops unit_score_loops_##isa;       \
+    extern const RoundedBestLoops rounded_best_loops_##isa;   \
+    extern const RoundedScoreLoops rounded_score_loops_##isa; \
+    extern const RowSumLoops row_sum_loops_##isa;             \
+    extern const RunLoops run_loops_##isa;                    \
+    extern const SpanLoops span_loops_##isa;                  \
+    extern const EliminationLoops elimination_loops_##isa;    \
+    extern const PrunedChainLoops pruned_chain_loops_##isa;   \
+    extern const BothPrecisions<RowLoops> row_loops_##isa;    \
     extern const BothPrecisions<GroupLoops> group_loops_##isa;
 
 TW_DECLARE(baseline)
@@ -33,6 +38,8 @@ namespace {
 
 struct Copy {
     Kernels kernels;
+    RowSumLoops row_sums;
+    RoundedLoops rounded;
     RunLoops runs;
     SpanLoops spans;
     EliminationLoops elimination;
@@ -45,7 +52,8 @@ struct Copy {
 #define TW_COPY(isa, runs_here)                                                                           \
     Copy {                                                                                                \
         {array_loops_##isa, chain_sum_loops_##isa, chain_best_loops_##isa, unit_score_loops_##isa, #isa}, \
-            run_loops_##isa, span_loops_##isa, elimination_loops_##isa, pruned_chain_loops_##isa,         \
+            row_sum_loops_##isa, {rounded_best_loops_##isa, rounded_score_loops_##isa}, run_loops_##isa,  \
+            span_loops_##isa, elimination_loops_##isa, pruned_chain_loops_##isa,                          \
             {row_loops_##isa.float32, group_loops_##isa.float32},                                         \
             {row_loops_##isa.float64, group_loops_##isa.float64}, runs_here                               \
     }
@@ -79,6 +87,8 @@ const Copy& chosen() noexcept {
 }  // namespace
 
 const Kernels& kernels() noexcept { return chosen().kernels; }
+const RowSumLoops& row_sum_loops() noexcept { return chosen().row_sums; }
+const RoundedLoops& rounded_loops() noexcept { return chosen().rounded; }
 const RunLoops& run_loops() noexcept { return chosen().runs; }
 const SpanLoops& span_loops() noexcept { return chosen().spans; }
 const EliminationLoops& elimination_loops() noexcept { return chosen().elimination; }

@@ -420,7 +420,7 @@ TW_INLINE FloatPack exponential(FloatPack x) {
     return from_bits(bits(e) + (bits(shifted) << 23));  // 2^n, added to the exponent
 }
 
-// Rows of weights end with half a pack where the other half would be padding: memory is what they cost.
+// Rows of training end with half a pack where the other half would be padding: less memory, fewer products.
 constexpr bool kHalves = W == 8;
 
 TW_INLINE Pack load_half(const double* p) {
@@ -434,6 +434,23 @@ TW_INLINE FloatPack load_half(const float* p) {
 #if defined(__AVX512F__)
     return (FloatPack)_mm512_zextps256_ps512(_mm256_loadu_ps(p));
 #else
+    return load(p);
+#endif
+}
+// The same, with what `other` has in the place of the zeros.
+TW_INLINE Pack load_half_or(const double* p, Pack other) {
+#if defined(__AVX512F__)
+    return (Pack)_mm512_mask_loadu_pd((__m512d)other, 0x0f, p);
+#else
+    (void)other;
+    return load(p);
+#endif
+}
+TW_INLINE FloatPack load_half_or(const float* p, FloatPack other) {
+#if defined(__AVX512F__)
+    return (FloatPack)_mm512_mask_loadu_ps((__m512)other, 0x00ff, p);
+#else
+    (void)other;
     return load(p);
 #endif
 }
@@ -451,6 +468,19 @@ TW_INLINE void store_half(float* p, FloatPack v) {
     store(p, v);
 #endif
 }
+
+// Half a pack as a type of its own: products of matrices do not pay for the other half. Widened, that is zero.
+#if defined(__AVX512F__)
+typedef double HalfPack __attribute__((vector_size(32)));
+typedef float HalfFloatPack __attribute__((vector_size(32)));
+TW_INLINE Pack widened(HalfPack v) { return (Pack)_mm512_zextpd256_pd512((__m256d)v); }
+TW_INLINE FloatPack widened(HalfFloatPack v) { return (FloatPack)_mm512_zextps256_ps512((__m256)v); }
+#else
+using HalfPack = Pack;
+using HalfFloatPack = FloatPack;
+TW_INLINE Pack widened(HalfPack v) { return v; }
+TW_INLINE FloatPack widened(HalfFloatPack v) { return v; }
+#endif
 
 // v where the bit of a lane is set, 0 elsewhere.
 TW_INLINE Pack kept(Pack v, unsigned set) {
@@ -485,6 +515,7 @@ struct Lanes;
 template <>
 struct Lanes<double> {
     using V = Pack;
+    using Half = HalfPack;
     static constexpr std::size_t width = W;
     static TW_INLINE V fill(double x) { return tw::fill(x); }
     static constexpr double floor_log = -180.0, move_floor_log = -140.0;
@@ -495,6 +526,7 @@ struct Lanes<double> {
 template <>
 struct Lanes<float> {
     using V = FloatPack;
+    using Half = HalfFloatPack;
     static constexpr std::size_t width = kFloats;
     static TW_INLINE V fill(float x) { return tw::fill(x); }
     static constexpr float floor_log = -30.0f, move_floor_log = -20.0f;

@@ -2,8 +2,8 @@
 // and backward over a group of sequences, and probabilities scattered into rows of sums.
 //
 // Like kernels.hpp: one copy per instruction set, plain arrays that the caller owns. A row of scores is the labels of
-// one token, padded with -inf to a multiple of `width`, its stride. A row of weights is padded with zeros to a multiple
-// of `row_width`, which may be smaller: there are many of them, and memory is what they cost.
+// one token, padded with -inf to a multiple of `row_width`, its stride; a row of weights is padded with zeros. That is
+// half of `width`, a pack, where packs are wide: the last pack of a row may be half.
 #pragma once
 
 #include <cstddef>
@@ -17,12 +17,15 @@ inline constexpr std::size_t kListPadding = 32;
 inline constexpr unsigned kLabelBits = 10;
 
 // Where the weights of each token are. Token t has
-//   rows[row_starts[t]] ..         whole rows, added as they are;
+//   rows[row_starts[i]] ..         whole rows, added as they are, where row_tokens[i] says t;
 //   entries[entry_starts[t]] ..    single weights, each added to one label;
 //   once                           one number for its gold label, all of once[t];
 //   and, when there are values, valued_rows and valued_entries, multiplied with theirs.
-// Loops go over the rows and entries of a whole group, not token by token: their lengths could not be predicted.
+// Loops go over the entries of a whole group, not token by token: their lengths could not be predicted. For the same
+// reason the lists of rows in a group are in the order of their lengths, each with its token, counted from the first
+// one of the group; without `row_tokens` they are in the order of the tokens.
 struct TokenLists {
+    const std::uint32_t* row_tokens;  // or null
     const std::uint32_t* row_starts;
     const std::uint32_t* rows;
     const std::uint32_t* entry_starts;
@@ -45,10 +48,6 @@ struct RowArrays {
     Real* rows;     // [n_rows][row stride]
     Real* entries;  // [n_entries]
     Real* once;     // [n_tokens]
-};
-
-struct RowStrides {
-    std::size_t scores, weights;
 };
 
 // Composite rows are sums of other rows and entries; that of composite c is row first + c.
@@ -98,20 +97,20 @@ template <class Real>
 struct RowLoops {  // training_rows.cpp
     std::size_t width, row_width;
     // Rows of scores of tokens begin .. begin + n - 1; `base` is 0 for labels and -inf for padding.
-    void (*gather)(const TokenLists&, const RowArrays<Real>& weights, RowStrides, const Real* base, std::size_t begin,
-                   std::size_t n, Real* scores);
+    void (*gather)(const TokenLists&, const RowArrays<Real>& weights, std::size_t stride, const Real* base,
+                   std::size_t begin, std::size_t n, Real* scores);
     // Adds rows of probabilities to the sums, but sets those of `once`; `squared`: values enter squared.
-    void (*scatter)(const TokenLists&, const RowArrays<Real>& sums, RowStrides, std::size_t begin, std::size_t n,
-                    const Real* probabilities, bool squared);
+    void (*scatter)(const TokenLists&, const RowArrays<Real>& sums, std::size_t stride, std::size_t begin,
+                    std::size_t n, const Real* probabilities, bool squared);
     // A stochastic step on tokens begin .. begin + n - 1: weights += factor * members * value * p, `once` left alone.
-    void (*step)(const TokenLists&, const RowArrays<Real>& weights, const Members&, RowStrides, std::size_t begin,
-                 std::size_t n, Real factor, const Real* p);
+    void (*step)(const TokenLists&, const RowArrays<Real>& weights, const Members&, std::size_t stride,
+                 std::size_t begin, std::size_t n, Real factor, const Real* p);
     // Composites begin .. end - 1 from their parts.
-    void (*compose)(const CompositeLists&, const RowArrays<Real>& weights, std::size_t row_stride, std::size_t begin,
+    void (*compose)(const CompositeLists&, const RowArrays<Real>& weights, std::size_t stride, std::size_t begin,
                     std::size_t end);
     // One row of sums: those of all shards, and those of the composites it is part of. Sums of sums are doubles.
     void (*collect)(const Real* const* shards, std::size_t n_shards, const Real* composites,
-                    const std::uint32_t* numbers, std::size_t n, std::size_t row_stride, double* out);
+                    const std::uint32_t* numbers, std::size_t n, std::size_t stride, double* out);
 };
 
 template <class Real>

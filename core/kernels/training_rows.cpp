@@ -29,6 +29,11 @@ TW_INLINE size_t place(uint32_t packed, size_t stride) {
     return (size_t)(packed >> kLabelBits) * stride + (packed & ((1u << kLabelBits) - 1));
 }
 
+// The token, counted from `begin`, of list t of rows.
+TW_INLINE size_t token_of(const TokenLists& lists, size_t begin, size_t t) {
+    return lists.row_tokens ? lists.row_tokens[begin + t] : t;
+}
+
 // Pack b of a row of B packs, the last of them perhaps half.
 template <class Real, size_t B, bool kHalf>
 TW_INLINE typename Lanes<Real>::V load_pack(const Real* row, size_t b) {
@@ -91,9 +96,8 @@ TW_INLINE void each_block(size_t row_stride, Run run) {
 template <class Real>
 TW_INLINE void gather_entries(const TokenLists& lists, const RowArrays<Real>& weights, size_t stride, const Real* base,
                               size_t begin, size_t n, Real* scores) {
-    using L = Lanes<Real>;
     for (size_t t = 0; t < n; ++t) {
-        for (size_t k = 0; k < stride; k += L::width) store(scores + t * stride + k, load(base + k));
+        for (size_t k = 0; k < stride; ++k) scores[t * stride + k] = base[k];
         scores[t * stride + lists.gold[begin + t]] += weights.once[begin + t];
     }
     for (uint32_t i = lists.entry_starts[begin]; i < lists.entry_starts[begin + n]; ++i) {
@@ -109,41 +113,42 @@ TW_INLINE void gather_entries(const TokenLists& lists, const RowArrays<Real>& we
 
 // Columns offset .. offset + B packs of the rows of all tokens.
 template <class Real, size_t B, bool kHalf>
-TW_INLINE void gather_rows(const TokenLists& lists, const RowArrays<Real>& weights, RowStrides stride, size_t offset,
+TW_INLINE void gather_rows(const TokenLists& lists, const RowArrays<Real>& weights, size_t stride, size_t offset,
                            size_t begin, size_t n, Real* scores) {
     using L = Lanes<Real>;
     for (size_t t = 0; t < n; ++t) {
-        Real* to = scores + t * stride.scores + offset;
+        Real* to = scores + token_of(lists, begin, t) * stride + offset;
         typename L::V sum[B];
-        unrolled<B>([&](auto b) TW_INLINE_LAMBDA { sum[b.value] = load(to + b.value * L::width); });
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA { sum[b.value] = load_pack<Real, B, kHalf>(to, b.value); });
         for (uint32_t i = lists.row_starts[begin + t]; i < lists.row_starts[begin + t + 1]; ++i) {
             const uint32_t ahead = lists.rows[i + kAhead], number = lists.rows[i];
-            fetch_packs<Real, B>(weights.rows + (size_t)ahead * stride.weights + offset);
-            const Real* row = weights.rows + (size_t)number * stride.weights + offset;
+            fetch_packs<Real, B>(weights.rows + (size_t)ahead * stride + offset);
+            const Real* row = weights.rows + (size_t)number * stride + offset;
             unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
                 sum[b.value] = sum[b.value] + load_pack<Real, B, kHalf>(row, b.value);
             });
         }
-        unrolled<B>([&](auto b) TW_INLINE_LAMBDA { store(to + b.value * L::width, sum[b.value]); });
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA { store_pack<Real, B, kHalf>(to, b.value, sum[b.value]); });
     }
     if (!lists.valued_row_starts) return;
     for (size_t t = 0; t < n; ++t)
         for (uint32_t j = lists.valued_row_starts[begin + t]; j < lists.valued_row_starts[begin + t + 1]; ++j) {
-            const Real* row = weights.rows + (size_t)lists.valued_rows[j] * stride.weights + offset;
-            Real* sum = scores + t * stride.scores + offset;
+            const Real* row = weights.rows + (size_t)lists.valued_rows[j] * stride + offset;
+            Real* sum = scores + t * stride + offset;
             const auto value = L::fill((Real)lists.row_values[j]);
             unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
-                store(sum + b.value * L::width,
-                      load(sum + b.value * L::width) + value * load_pack<Real, B, kHalf>(row, b.value));
+                store_pack<Real, B, kHalf>(
+                    sum, b.value,
+                    load_pack<Real, B, kHalf>(sum, b.value) + value * load_pack<Real, B, kHalf>(row, b.value));
             });
         }
 }
 
 template <class Real>
-void gather(const TokenLists& lists, const RowArrays<Real>& weights, RowStrides stride, const Real* base, size_t begin,
+void gather(const TokenLists& lists, const RowArrays<Real>& weights, size_t stride, const Real* base, size_t begin,
             size_t n, Real* scores) {
-    gather_entries(lists, weights, stride.scores, base, begin, n, scores);
-    each_block<Real>(stride.weights, [&](auto b, auto half, size_t offset) TW_INLINE_LAMBDA {
+    gather_entries(lists, weights, stride, base, begin, n, scores);
+    each_block<Real>(stride, [&](auto b, auto half, size_t offset) TW_INLINE_LAMBDA {
         gather_rows<Real, decltype(b)::value, decltype(half)::value>(lists, weights, stride, offset, begin, n, scores);
     });
 }
@@ -151,24 +156,24 @@ void gather(const TokenLists& lists, const RowArrays<Real>& weights, RowStrides 
 // ---- scatter: probabilities of tokens into sums --------------------------------------------------------------------
 
 template <class Real, size_t B, bool kHalf>
-TW_INLINE void scatter_rows(const TokenLists& lists, Real* sums, RowStrides stride, size_t offset, size_t begin,
-                            size_t n, const Real* p, bool squared) {
+TW_INLINE void scatter_rows(const TokenLists& lists, Real* sums, size_t stride, size_t offset, size_t begin, size_t n,
+                            const Real* p, bool squared) {
     using L = Lanes<Real>;
     const auto add = [&](Real* row, const Real* from, Real by) TW_INLINE_LAMBDA {
         unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
             store_pack<Real, B, kHalf>(
-                row, b.value, load_pack<Real, B, kHalf>(row, b.value) + L::fill(by) * load(from + b.value * L::width));
+                row, b.value,
+                load_pack<Real, B, kHalf>(row, b.value) + L::fill(by) * load_pack<Real, B, kHalf>(from, b.value));
         });
     };
     for (size_t t = 0; t < n; ++t) {
         typename L::V from[B];
-        unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
-            from[b.value] = load(p + t * stride.scores + offset + b.value * L::width);
-        });
+        const Real* row_p = p + token_of(lists, begin, t) * stride + offset;
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA { from[b.value] = load_pack<Real, B, kHalf>(row_p, b.value); });
         for (uint32_t i = lists.row_starts[begin + t]; i < lists.row_starts[begin + t + 1]; ++i) {
             const uint32_t ahead = lists.rows[i + kAhead], number = lists.rows[i];
-            fetch_packs<Real, B>(sums + (size_t)ahead * stride.weights + offset);
-            Real* row = sums + (size_t)number * stride.weights + offset;
+            fetch_packs<Real, B>(sums + (size_t)ahead * stride + offset);
+            Real* row = sums + (size_t)number * stride + offset;
             unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
                 store_pack<Real, B, kHalf>(row, b.value, load_pack<Real, B, kHalf>(row, b.value) + from[b.value]);
             });
@@ -178,7 +183,7 @@ TW_INLINE void scatter_rows(const TokenLists& lists, Real* sums, RowStrides stri
     for (size_t t = 0; t < n; ++t)
         for (uint32_t j = lists.valued_row_starts[begin + t]; j < lists.valued_row_starts[begin + t + 1]; ++j) {
             const Real value = (Real)lists.row_values[j];
-            add(sums + (size_t)lists.valued_rows[j] * stride.weights + offset, p + t * stride.scores + offset,
+            add(sums + (size_t)lists.valued_rows[j] * stride + offset, p + t * stride + offset,
                 squared ? value * value : value);
         }
 }
@@ -201,22 +206,22 @@ TW_INLINE void scatter_entries(const TokenLists& lists, const RowArrays<Real>& s
 }
 
 template <class Real>
-void scatter(const TokenLists& lists, const RowArrays<Real>& sums, RowStrides stride, size_t begin, size_t n,
+void scatter(const TokenLists& lists, const RowArrays<Real>& sums, size_t stride, size_t begin, size_t n,
              const Real* probabilities, bool squared) {
-    scatter_entries(lists, sums, stride.scores, begin, n, probabilities, squared);
-    each_block<Real>(stride.weights, [&](auto b, auto half, size_t offset) TW_INLINE_LAMBDA {
+    scatter_entries(lists, sums, stride, begin, n, probabilities, squared);
+    each_block<Real>(stride, [&](auto b, auto half, size_t offset) TW_INLINE_LAMBDA {
         scatter_rows<Real, decltype(b)::value, decltype(half)::value>(lists, sums.rows, stride, offset, begin, n,
                                                                       probabilities, squared);
     });
 }
 
 template <class Real, size_t B, bool kHalf>
-TW_INLINE void step_rows(const TokenLists& lists, Real* weights, const Members& members, RowStrides stride,
-                         size_t offset, size_t begin, size_t n, Real factor, const Real* p) {
+TW_INLINE void step_rows(const TokenLists& lists, Real* weights, const Members& members, size_t stride, size_t offset,
+                         size_t begin, size_t n, Real factor, const Real* p) {
     using L = Lanes<Real>;
     const uint16_t* cells = members.cells + offset / L::width;
     const auto add = [&](uint32_t number, const typename L::V* from, Real by) TW_INLINE_LAMBDA {
-        Real* row = weights + (size_t)number * stride.weights + offset;
+        Real* row = weights + (size_t)number * stride + offset;
         const auto change = L::fill(by * (Real)members.rows[number]);
         unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
             const unsigned set = cells[number * members.packs + b.value];
@@ -227,11 +232,11 @@ TW_INLINE void step_rows(const TokenLists& lists, Real* weights, const Members& 
     for (size_t t = 0; t < n; ++t) {
         typename L::V from[B];
         unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
-            from[b.value] = load(p + t * stride.scores + offset + b.value * L::width);
+            from[b.value] = load_pack<Real, B, kHalf>(p + t * stride + offset, b.value);
         });
         for (uint32_t i = lists.row_starts[begin + t]; i < lists.row_starts[begin + t + 1]; ++i) {
             const uint32_t ahead = lists.rows[i + kAhead];
-            fetch_packs<Real, B>(weights + (size_t)ahead * stride.weights + offset);
+            fetch_packs<Real, B>(weights + (size_t)ahead * stride + offset);
             add(lists.rows[i], from, factor);
         }
         if (!lists.valued_row_starts) continue;
@@ -241,22 +246,21 @@ TW_INLINE void step_rows(const TokenLists& lists, Real* weights, const Members& 
 }
 
 template <class Real>
-void step(const TokenLists& lists, const RowArrays<Real>& weights, const Members& members, RowStrides stride,
-          size_t begin, size_t n, Real factor, const Real* p) {
+void step(const TokenLists& lists, const RowArrays<Real>& weights, const Members& members, size_t stride, size_t begin,
+          size_t n, Real factor, const Real* p) {
     for (uint32_t i = lists.entry_starts[begin]; i < lists.entry_starts[begin + n]; ++i) {
         fetch(weights.entries + lists.entries[i + kEntriesAhead]);
         fetch(members.entries + lists.entries[i + kEntriesAhead]);
         const uint32_t entry = lists.entries[i];
-        weights.entries[entry] +=
-            factor * (Real)members.entries[entry] * p[place(lists.entry_places[i], stride.scores)];
+        weights.entries[entry] += factor * (Real)members.entries[entry] * p[place(lists.entry_places[i], stride)];
     }
     for (size_t t = 0; t < n && lists.valued_entry_starts; ++t)
         for (uint32_t j = lists.valued_entry_starts[begin + t]; j < lists.valued_entry_starts[begin + t + 1]; ++j) {
             const uint32_t entry = lists.valued_entries[j];
             weights.entries[entry] += factor * (Real)(members.entries[entry] * lists.entry_values[j]) *
-                                      p[t * stride.scores + lists.valued_entry_labels[j]];
+                                      p[t * stride + lists.valued_entry_labels[j]];
         }
-    each_block<Real>(stride.weights, [&](auto b, auto half, size_t offset) TW_INLINE_LAMBDA {
+    each_block<Real>(stride, [&](auto b, auto half, size_t offset) TW_INLINE_LAMBDA {
         step_rows<Real, decltype(b)::value, decltype(half)::value>(lists, weights.rows, members, stride, offset, begin,
                                                                    n, factor, p);
     });
@@ -296,10 +300,9 @@ void collect(const Real* const* shards, size_t n_shards, const Real* composites,
              size_t stride, double* out) {
     using L = Lanes<Real>;
     constexpr size_t kRun = 64;  // rows added up in the precision of the rows
-    for (size_t k = 0; k < stride; ++k) {
-        out[k] = 0.0;
-        for (size_t shard = 0; shard < n_shards; ++shard) out[k] += (double)shards[shard][k];
-    }
+    for (size_t k = 0; k < stride; ++k) out[k] = (double)shards[0][k];
+    for (size_t shard = 1; shard < n_shards; ++shard)
+        for (size_t k = 0; k < stride; ++k) out[k] += (double)shards[shard][k];
     for (size_t begin = 0; begin < n; begin += kRun) {
         const size_t end = begin + kRun < n ? begin + kRun : n;
         each_block<Real>(stride, [&](auto block, auto half, size_t offset) TW_INLINE_LAMBDA {

@@ -13,6 +13,34 @@ using std::uint32_t;
 
 constexpr size_t kSequences = 4;  // side by side
 
+template <bool kValue>
+struct Flag {
+    static constexpr bool value = kValue;
+};
+
+// Calls visit(offset, whether this is half a pack) for every pack of a row.
+template <class Real, class Visit>
+TW_INLINE void each_pack(size_t stride, Visit visit) {
+    constexpr size_t w = Lanes<Real>::width;
+    size_t k = 0;
+    for (; k + w <= stride; k += w) visit(k, Flag<false>{});
+    if constexpr (kHalves) {
+        if (k < stride) visit(k, Flag<true>{});
+    }
+}
+// The pack at p; where it is half, zeros follow.
+template <class Real, bool kHalf>
+TW_INLINE typename Lanes<Real>::V load_at(const Real* p, Flag<kHalf>) {
+    return kHalf ? load_half(p) : load(p);
+}
+template <class Real, bool kHalf>
+TW_INLINE void store_at(Real* p, Flag<kHalf>, typename Lanes<Real>::V v) {
+    if constexpr (kHalf)
+        store_half(p, v);
+    else
+        store(p, v);
+}
+
 // ---- transitions ---------------------------------------------------------------------------------------------------
 
 template <class Real>
@@ -31,11 +59,11 @@ void pack(const double* scores, size_t n_labels, size_t stride, Moves<Real>& out
             out.raised |= score < (double)L::move_floor_log && score > -kInfinity;
             row[b] = (Real)score;
         }
-        for (size_t b = 0; b < stride; b += L::width) {
-            const auto v = load(row + b);
+        each_pack<Real>(stride, [&](size_t b, auto half) TW_INLINE_LAMBDA {
+            const auto v = load_at(row + b, half);
             const auto e = exponential(maximum(v, L::fill(L::move_floor_log)));
-            store(row + b, select(v > L::fill((Real)-1e30), e, L::fill(0)));
-        }
+            store_at(row + b, half, select(v > L::fill((Real)-1e30), e, L::fill(0)));
+        });
         for (size_t b = n_labels; b < stride; ++b) row[b] = 0;
     }
     for (size_t a = 0; a < stride; ++a)
@@ -44,59 +72,79 @@ void pack(const double* scores, size_t n_labels, size_t stride, Moves<Real>& out
 
 // ---- one step of a recursion, for N sequences side by side ---------------------------------------------------------
 
-template <class Real, size_t N, size_t B, class Finish>
+// B packs, and half a pack after them.
+template <class Real, size_t N, size_t B, bool kHalf, class Finish>
 TW_INLINE void advance_block(const Real* const* from, const Real* moves, size_t stride, size_t n_labels,
                              Finish finish) {
     using L = Lanes<Real>;
+    using V = typename L::V;
+    using H = typename L::Half;
     constexpr size_t kChains = N == 1 ? 4 : 1;  // one sequence alone: independent partial sums hide the latency
-    typename L::V part[kChains * N * B];
-    unrolled<kChains * N * B>([&](auto i) TW_INLINE_LAMBDA { part[i.value] = L::fill(0); });
+    constexpr size_t kParts = kChains * N;
+    V part[kParts * B + 1];
+    H last[kParts];
+    unrolled<kParts * B>([&](auto i) TW_INLINE_LAMBDA { part[i.value] = V{}; });
+    if constexpr (kHalf) unrolled<kParts>([&](auto i) TW_INLINE_LAMBDA { last[i.value] = H{}; });
     for (size_t a = 0; a < n_labels; a += kChains)  // rows and matrices are padded with zeros to a multiple of 4
         unrolled<kChains>([&](auto c) TW_INLINE_LAMBDA {
             const Real* row = moves + (a + c.value) * stride;
-            typename L::V move[B];
+            V move[B + 1];
+            H last_move{};
             unrolled<B>([&](auto b) TW_INLINE_LAMBDA { move[b.value] = load(row + b.value * L::width); });
+            if constexpr (kHalf) std::memcpy(&last_move, row + B * L::width, sizeof last_move);
             unrolled<N>([&](auto n) TW_INLINE_LAMBDA {
-                const auto value = L::fill(from[n.value][a + c.value]);
+                constexpr size_t i = c.value * N + n.value;
+                const Real value = from[n.value][a + c.value];
                 unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
-                    constexpr size_t i = (c.value * N + n.value) * B + b.value;
-                    part[i] = part[i] + value * move[b.value];
+                    part[i * B + b.value] = part[i * B + b.value] + value * move[b.value];
                 });
+                if constexpr (kHalf) last[i] = last[i] + value * last_move;
             });
         });
+    const auto whole = [](const auto* of_chains, size_t i, size_t step) TW_INLINE_LAMBDA {
+        if constexpr (kChains == 1) return of_chains[i];
+        return (of_chains[i] + of_chains[step + i]) + (of_chains[2 * step + i] + of_chains[3 * step + i]);
+    };
     unrolled<N * B>([&](auto i) TW_INLINE_LAMBDA {
-        constexpr size_t n = i.value / B, b = i.value % B;
-        auto sum = part[i.value];
-        if constexpr (kChains == 4)
-            sum = (sum + part[N * B + i.value]) + (part[2 * N * B + i.value] + part[3 * N * B + i.value]);
-        finish(n, b * L::width, sum);
+        finish(i.value / B, i.value % B * L::width, Flag<false>{}, whole(part, i.value, N * B));
     });
+    if constexpr (kHalf)
+        unrolled<N>([&](auto n) TW_INLINE_LAMBDA {
+            finish(n.value, B * L::width, Flag<true>{}, widened(whole(last, n.value, N)));
+        });
 }
 
-// Calls finish(n, offset, value) for every pack of every sequence's next row.
+// Calls finish(n, offset, whether half, value) for every pack of every sequence's next row.
 template <class Real, size_t N, class Finish>
 TW_INLINE void advance(const Real* const* from, const Real* moves, size_t stride, size_t n_labels, Finish finish) {
     constexpr size_t kBlock = W == 8 ? 4 : 3;
     constexpr size_t w = Lanes<Real>::width;
-    const size_t packs = stride / w, blocks = (packs + kBlock - 1) / kBlock;
+    const bool half = kHalves && stride % w != 0;
+    const size_t packs = (stride + w - 1) / w, blocks = (packs + kBlock - 1) / kBlock;
     size_t pack_number = 0;
     for (size_t block = 0; block < blocks; ++block) {
         const size_t here = (packs - pack_number + (blocks - block) - 1) / (blocks - block);
         const size_t offset = pack_number * w;
         pack_number += here;
-        const auto run = [&]<size_t B>() TW_INLINE_LAMBDA {
-            advance_block<Real, N, B>(from, moves + offset, stride, n_labels,
-                                      [&](size_t n, size_t k, auto sum)
-                                          TW_INLINE_LAMBDA { finish(n, offset + k, sum); });
+        const auto run = [&]<size_t B, bool kHalf>() TW_INLINE_LAMBDA {
+            advance_block<Real, N, B, kHalf>(from, moves + offset, stride, n_labels,
+                                             [&](size_t n, size_t k, auto is_half, auto sum)
+                                                 TW_INLINE_LAMBDA { finish(n, offset + k, is_half, sum); });
+        };
+        const auto run_packs = [&]<size_t B>() TW_INLINE_LAMBDA {
+            if constexpr (kHalves) {
+                if (half && block + 1 == blocks) return run.template operator()<B - 1, true>();
+            }
+            run.template operator()<B, false>();
         };
         if (here == 1)
-            run.template operator()<1>();
+            run_packs.template operator()<1>();
         else if (here == 2)
-            run.template operator()<2>();
+            run_packs.template operator()<2>();
         else if (here == 3)
-            run.template operator()<3>();
+            run_packs.template operator()<3>();
         else if constexpr (kBlock == 4)
-            run.template operator()<4>();
+            run_packs.template operator()<4>();
     }
 }
 
@@ -149,8 +197,9 @@ struct Watch {
     TW_INLINE void see_total(Real total) { in_range &= total > L::least_total && total < L::most_total; }
     // What a row is multiplied with to bring its largest value back to where it should be.
     TW_INLINE Real rescaling(const Real* row, size_t stride, double& log2_scale) {
-        auto best = load(row);
-        for (size_t k = L::width; k < stride; k += L::width) best = maximum(best, load(row + k));
+        auto best = L::fill(0);
+        each_pack<Real>(stride,
+                        [&](size_t k, auto half) TW_INLINE_LAMBDA { best = maximum(best, load_at(row + k, half)); });
         const Real top = reduce_max(best);
         if (!(top > (kEach ? L::guard : L::row_guard) && top < L::ceiling)) {
             in_range = false;
@@ -172,15 +221,17 @@ TW_INLINE double factors(const TrainingGroup<Real>& g, Real* row, size_t length)
     double log_scale = 0.0;
     const auto floor_log = L::fill(L::floor_log), lowest = L::fill((Real)-1e30);
     for (size_t t = 0; t < length; ++t, row += g.stride) {
-        auto best = load(row);
-        for (size_t k = L::width; k < g.stride; k += L::width) best = maximum(best, load(row + k));
+        auto best = L::fill((Real)-kInfinity);
+        each_pack<Real>(g.stride, [&](size_t k, auto half) TW_INLINE_LAMBDA {
+            best = maximum(best, decltype(half)::value ? load_half_or(row + k, best) : load(row + k));
+        });
         const Real shift = reduce_max(best);
         log_scale += (double)shift;
-        for (size_t k = 0; k < g.stride; k += L::width) {
-            const auto v = load(row + k);
+        each_pack<Real>(g.stride, [&](size_t k, auto half) TW_INLINE_LAMBDA {
+            const auto v = load_at(row + k, half);
             const auto e = exponential(maximum(v - L::fill(shift), floor_log));
-            store(row + k, select(v > lowest, e, L::fill(0)));
-        }
+            store_at(row + k, half, select(v > lowest, e, L::fill(0)));
+        });
     }
     return log_scale;
 }
@@ -209,11 +260,12 @@ TW_INLINE void forward(const Moves<Real>& moves, const TrainingGroup<Real>& g, T
             locals[n] = s[n].local + t * g.stride;
             scales[n] = L::fill(t % 2 == 0 ? watch.rescaling(from[n], g.stride, s[n].log2_scale) : (Real)1);
         }
-        advance<Real, N>(from, moves.forward, g.stride, g.n_labels, [&](size_t n, size_t k, auto sum) TW_INLINE_LAMBDA {
-            const auto v = sum * (load(locals[n] + k) * scales[n]);
-            watch.see(v);
-            store(to[n] + k, v);
-        });
+        advance<Real, N>(from, moves.forward, g.stride, g.n_labels,
+                         [&](size_t n, size_t k, auto half, auto sum) TW_INLINE_LAMBDA {
+                             const auto v = sum * (load_at(locals[n] + k, half) * scales[n]);
+                             watch.see(v);
+                             store_at(to[n] + k, half, v);
+                         });
     }
 }
 
@@ -224,17 +276,19 @@ TW_INLINE void finish_token(const TrainingGroup<Real>& g, Real* local, Real* alp
                             typename Lanes<Real>::V floor, typename Lanes<Real>::V& raised, Watcher& watch) {
     using L = Lanes<Real>;
     auto total = L::fill(0);
-    for (size_t k = 0; k < g.stride; k += L::width) total = total + load(alpha + k) * load(beta + k);
+    each_pack<Real>(g.stride, [&](size_t k, auto half) TW_INLINE_LAMBDA {
+        total = total + load_at(alpha + k, half) * load_at(beta + k, half);
+    });
     const Real sum = reduce_add(total);
     watch.see_total(sum);
     const auto factor = L::fill(weight / sum);
-    for (size_t k = 0; k < g.stride; k += L::width) {
-        const auto a = load(alpha + k) * factor;
-        const auto p = a * load(beta + k);
-        raised = raised + select(load(local + k) <= floor, p, L::fill(0));
-        store(alpha + k, a);
-        store(local + k, p);
-    }
+    each_pack<Real>(g.stride, [&](size_t k, auto half) TW_INLINE_LAMBDA {
+        const auto a = load_at(alpha + k, half) * factor;
+        const auto p = a * load_at(beta + k, half);
+        raised = raised + select(load_at(local + k, half) <= floor, p, L::fill(0));
+        store_at(alpha + k, half, a);
+        store_at(local + k, half, p);
+    });
 }
 
 // Tokens end - 1 down to begin, given gamma at `end`.
@@ -257,11 +311,11 @@ TW_INLINE void backward(const Moves<Real>& moves, const TrainingGroup<Real>& g, 
             scales[n] = L::fill(t % 2 == 0 ? watch.rescaling(from[n], g.stride, unused) : (Real)1);
         }
         advance<Real, N>(from, moves.backward, g.stride, g.n_labels,
-                         [&](size_t n, size_t k, auto beta) TW_INLINE_LAMBDA {
-                             const auto v = beta * (load(locals[n] + k) * scales[n]);
+                         [&](size_t n, size_t k, auto half, auto beta) TW_INLINE_LAMBDA {
+                             const auto v = beta * (load_at(locals[n] + k, half) * scales[n]);
                              watch.see(v);
-                             store(to[n] + k, v);
-                             store(betas + n * g.stride + k, beta);
+                             store_at(to[n] + k, half, v);
+                             store_at(betas + n * g.stride + k, half, beta);
                          });
         for (size_t n = 0; n < N; ++n)
             finish_token(g, s[n].local + t * g.stride, s[n].alpha + t * g.stride, betas + n * g.stride, s[n].weight,
@@ -273,54 +327,66 @@ TW_INLINE void backward(const Moves<Real>& moves, const TrainingGroup<Real>& g, 
 template <class Real, class Watcher>
 TW_INLINE void last_token(const TrainingGroup<Real>& g, Trellis<Real>& s, typename Lanes<Real>::V floor,
                           typename Lanes<Real>::V& raised, Watcher& watch, Real* beta) {
-    using L = Lanes<Real>;
     const size_t offset = (s.length - 1) * g.stride;
     for (size_t k = 0; k < g.stride; ++k) beta[k] = k < g.n_labels ? (Real)1 : (Real)0;
-    for (size_t k = 0; k < g.stride; k += L::width) store(s.gamma + offset + k, load(s.local + offset + k));
+    for (size_t k = 0; k < g.stride; ++k) s.gamma[offset + k] = s.local[offset + k];
     finish_token(g, s.local + offset, s.alpha + offset, beta, s.weight, floor, raised, watch);
-    for (size_t k = 0; k < g.stride; k += L::width) store(s.alpha + offset + k, L::fill(0));  // no edge leaves it
+    for (size_t k = 0; k < g.stride; ++k) s.alpha[offset + k] = 0;  // no edge leaves it
 }
 
-// sums[a][b] += sum over rows i of alpha_i[a] gamma_{i + 1}[b]: a product of matrices, in blocks of R by B registers.
-template <class Real, size_t R, size_t B>
+// sums[a][b] += sum over rows i of alpha_i[a] gamma_{i + 1}[b]: a product of matrices, in blocks of R by B registers,
+// and half of one after them.
+template <class Real, size_t R, size_t B, bool kHalf>
 TW_INLINE void edge_block(const Real* alpha, const Real* gamma, size_t n, size_t stride, Real* sums) {
     using L = Lanes<Real>;
-    typename L::V part[R * B];
+    using H = typename L::Half;
+    typename L::V part[R * B + 1];
+    H last[R];
     unrolled<R * B>([&](auto i) TW_INLINE_LAMBDA { part[i.value] = L::fill(0); });
+    unrolled<R>([&](auto r) TW_INLINE_LAMBDA { last[r.value] = H{}; });
     for (size_t i = 0; i < n; ++i, alpha += stride, gamma += stride) {
-        typename L::V to[B];
+        typename L::V to[B + 1];
+        H last_to{};
         unrolled<B>([&](auto b) TW_INLINE_LAMBDA { to[b.value] = load(gamma + b.value * L::width); });
+        if constexpr (kHalf) std::memcpy(&last_to, gamma + B * L::width, sizeof last_to);
         unrolled<R>([&](auto r) TW_INLINE_LAMBDA {
-            const auto from = L::fill(alpha[r.value]);
+            const Real from = alpha[r.value];
             unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
                 part[r.value * B + b.value] = part[r.value * B + b.value] + from * to[b.value];
             });
+            if constexpr (kHalf) last[r.value] = last[r.value] + from * last_to;
         });
     }
-    unrolled<R * B>([&](auto i) TW_INLINE_LAMBDA {
-        store(sums + (i.value / B) * stride + (i.value % B) * L::width, part[i.value]);
+    unrolled<R>([&](auto r) TW_INLINE_LAMBDA {
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+            store(sums + r.value * stride + b.value * L::width, part[r.value * B + b.value]);
+        });
+        if constexpr (kHalf) store_half(sums + r.value * stride + B * L::width, widened(last[r.value]));
     });
+}
+
+template <class Real, size_t R>
+TW_INLINE void edge_rows(const Real* alpha, const Real* gamma, size_t n, size_t stride, Real* sums) {
+    constexpr size_t w = Lanes<Real>::width;
+    size_t b = 0;
+    for (; b + 2 * w <= stride; b += 2 * w) edge_block<Real, R, 2, false>(alpha, gamma + b, n, stride, sums + b);
+    if constexpr (kHalves) {
+        if (stride - b > w) return edge_block<Real, R, 1, true>(alpha, gamma + b, n, stride, sums + b);
+        if (stride - b == w / 2) return edge_block<Real, R, 0, true>(alpha, gamma + b, n, stride, sums + b);
+    }
+    if (b < stride) edge_block<Real, R, 1, false>(alpha, gamma + b, n, stride, sums + b);
 }
 
 template <class Real>
 void edge_sums(const Real* alpha, const Real* gamma, size_t n, size_t n_labels, size_t stride, Real* sums) {
-    constexpr size_t w = Lanes<Real>::width, kRows = W == 8 ? 11 : 5;  // with two packs each, within the registers
-    const Real* next = gamma + stride;
+    constexpr size_t kRows = W == 8 ? 11 : 5;  // with two packs each, within the registers
     for (size_t a = 0; a < n_labels;) {
         if (n > 4096) check_interrupt();
         const bool many = a + kRows <= n_labels;
-        for (size_t b = 0; b < stride;) {
-            const bool two = b + 2 * w <= stride;
-            if (many && two)
-                edge_block<Real, kRows, 2>(alpha + a, next + b, n, stride, sums + a * stride + b);
-            else if (many)
-                edge_block<Real, kRows, 1>(alpha + a, next + b, n, stride, sums + a * stride + b);
-            else if (two)
-                edge_block<Real, 1, 2>(alpha + a, next + b, n, stride, sums + a * stride + b);
-            else
-                edge_block<Real, 1, 1>(alpha + a, next + b, n, stride, sums + a * stride + b);
-            b += two ? 2 * w : w;
-        }
+        if (many)
+            edge_rows<Real, kRows>(alpha + a, gamma + stride, n, stride, sums + a * stride);
+        else
+            edge_rows<Real, 1>(alpha + a, gamma + stride, n, stride, sums + a * stride);
         a += many ? kRows : 1;
     }
 }
@@ -364,11 +430,11 @@ bool forward_backward_watched(const Moves<Real>& moves, const TrainingGroup<Real
         const size_t offset = tokens * g.stride;
         s[n] = {g.local + offset, g.alpha + offset, g.gamma + offset, g.lengths[n], (Real)g.weights[n], 0.0, 0.0};
         s[n].log_scale = factors(g, s[n].local, s[n].length);
-        for (size_t k = 0; k < g.stride; k += L::width) {
-            const auto v = load(s[n].local + k);
+        each_pack<Real>(g.stride, [&](size_t k, auto half) TW_INLINE_LAMBDA {
+            const auto v = load_at(s[n].local + k, half);
             watch.see(v);
-            store(s[n].alpha + k, v);
-        }
+            store_at(s[n].alpha + k, half, v);
+        });
         tokens += g.lengths[n];
     }
     size_t together = 1;
@@ -380,7 +446,8 @@ bool forward_backward_watched(const Moves<Real>& moves, const TrainingGroup<Real
         forward<Real, 1>(moves, g, s + n, together, s[n].length, watch);
         auto total = L::fill(0);
         const Real* last = s[n].alpha + (s[n].length - 1) * g.stride;
-        for (size_t k = 0; k < g.stride; k += L::width) total = total + load(last + k);
+        each_pack<Real>(g.stride,
+                        [&](size_t k, auto half) TW_INLINE_LAMBDA { total = total + load_at(last + k, half); });
         const Real sum = reduce_add(total);
         watch.in_range &= sum > L::row_guard && sum < L::ceiling * L::ceiling;
         const double log_2 = 0.69314718055994530942;

@@ -1,6 +1,6 @@
 // Scores of labels from weights by unit; the layout is drawn in kernels.hpp. See copy.hpp.
 #include "copy.hpp"
-#include "kernels.hpp"
+#include "rounded.hpp"
 
 namespace tw {
 namespace {
@@ -21,6 +21,14 @@ TW_INLINE void store_half_doubles(double* to, FloatPack v) {
     float lane[kFloats];
     store(lane, v);
     store(to, load_wide(lane));
+}
+
+// Where scores go: rows of doubles as long as there are labels, or of floats as long as some vectors.
+template <class Out, class Real>
+TW_INLINE size_t row_length(size_t K) {
+    if constexpr (sizeof(Out) == sizeof(double)) return K;
+    constexpr size_t V = Lanes<Real>::width;
+    return (K + V - 1) / V * V;
 }
 
 // Parts are added so many at a time where a vector is expanded by one instruction: how often a loop runs is then seldom
@@ -56,12 +64,13 @@ TW_INLINE void add_part(const UnitWeights<Real>& w, const TokenUnits& tokens, si
 
 // The sums of B vectors of labels, the last of them perhaps half a one, stay in registers while the rows and parts of a
 // token are added, in the precision of the weights: parts to two sums in turn, so that neither waits for the other.
-template <class Real, size_t B, bool kHalf, class Row, class Part>
-TW_INLINE void each_sum(const TokenUnits& tokens, size_t begin, size_t end, size_t K, double* out, Row add_row,
+template <class Real, class Out, size_t B, bool kHalf, class Row, class Part>
+TW_INLINE void each_sum(const TokenUnits& tokens, size_t begin, size_t end, size_t K, Out* out, Row add_row,
                         Part add_part) {
     using L = Lanes<Real>;
     constexpr size_t kSums = kTogether > 1 && B == 1 ? 2 : 1;
-    for (size_t t = begin; t < end; ++t, out += K) {
+    const size_t length = row_length<Out, Real>(K);
+    for (size_t t = begin; t < end; ++t, out += length) {
         typename L::V sums[kSums][B];
         unrolled<kSums>([&](auto s) TW_INLINE_LAMBDA {
             unrolled<B>([&](auto b) TW_INLINE_LAMBDA { sums[s.value][b.value] = L::fill(0); });
@@ -72,7 +81,9 @@ TW_INLINE void each_sum(const TokenUnits& tokens, size_t begin, size_t end, size
             unrolled<kTogether>([&](auto j) TW_INLINE_LAMBDA { add_part(sums[j.value % kSums], i + j.value); });
         if constexpr (kSums == 2) sum[0] = sum[0] + sums[1][0];
         unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
-            if constexpr (kHalf && b.value + 1 == B)
+            if constexpr (sizeof(Out) == sizeof(float))
+                store(out + b.value * L::width, sum[b.value]);
+            else if constexpr (kHalf && b.value + 1 == B)
                 store_half_doubles(out + b.value * L::width, sum[b.value]);
             else
                 store_doubles(out + b.value * L::width, sum[b.value]);
@@ -80,8 +91,8 @@ TW_INLINE void each_sum(const TokenUnits& tokens, size_t begin, size_t end, size
     }
 }
 
-template <class Real, size_t B, bool kHalf>
-void add_rows(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t begin, size_t end, size_t K, double* out) {
+template <class Real, class Out, size_t B, bool kHalf>
+void add_rows(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t begin, size_t end, size_t K, Out* out) {
     using L = Lanes<Real>;
     if (!tokens.row_factors && !tokens.part_values && tokens.last + B * L::width <= w.n_weights) {
         const auto row = [&](auto* sum, size_t i) TW_INLINE_LAMBDA {
@@ -98,7 +109,7 @@ void add_rows(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t begin
                               [](auto before, const Real* from, std::uint64_t labels)
                                   TW_INLINE_LAMBDA { return before + load_all_expanded(from, labels); });
         };
-        each_sum<Real, B, kHalf>(tokens, begin, end, K, out, row, part);
+        each_sum<Real, Out, B, kHalf>(tokens, begin, end, K, out, row, part);
         return;
     }
     const auto part = [&](auto* sum, size_t i) TW_INLINE_LAMBDA {
@@ -118,13 +129,12 @@ void add_rows(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t begin
                 sum[b.value] + x * (n >= L::width ? load(from + first) : load_partial(from + first, n, Real{0}));
         });
     };
-    each_sum<Real, B, kHalf>(tokens, begin, end, K, out, row, part);
+    each_sum<Real, Out, B, kHalf>(tokens, begin, end, K, out, row, part);
 }
 
 // Labels k .. k + n - 1 of the rows of one token, at most B vectors of them: their sums stay in registers, too.
-template <class Real, size_t B>
-TW_INLINE void add_tile(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t t, size_t k, size_t n,
-                        double* out) {
+template <class Real, size_t B, class Out>
+TW_INLINE void add_tile(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t t, size_t k, size_t n, Out* out) {
     using L = Lanes<Real>;
     typename L::V sum[B];
     unrolled<B>([&](auto b) TW_INLINE_LAMBDA { sum[b.value] = L::fill(0); });
@@ -142,14 +152,14 @@ TW_INLINE void add_tile(const UnitWeights<Real>& w, const TokenUnits& tokens, si
     }
     Real lanes[B * L::width];
     unrolled<B>([&](auto b) TW_INLINE_LAMBDA { store(lanes + b.value * L::width, sum[b.value]); });
-    for (size_t y = 0; y < n; ++y) out[k + y] = (double)lanes[y];
+    for (size_t y = 0; y < n; ++y) out[k + y] = (Out)lanes[y];
 }
 
-template <class Real>
-void add_rows_any(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t begin, size_t end, size_t K,
-                  double* out) {
+template <class Real, class Out>
+void add_rows_any(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t begin, size_t end, size_t K, Out* out) {
     constexpr size_t V = Lanes<Real>::width, B = W == 8 ? 8 : 4;
-    for (size_t t = begin; t < end; ++t, out += K) {
+    const size_t length = row_length<Out, Real>(K);
+    for (size_t t = begin; t < end; ++t, out += length) {
         size_t k = 0;
         for (; k + B * V <= K; k += B * V) add_tile<Real, B>(w, tokens, t, k, B * V, out);
         for (; k + 2 * V < K; k += 2 * V) add_tile<Real, 2>(w, tokens, t, k, 2 * V, out);
@@ -158,34 +168,34 @@ void add_rows_any(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t b
             const double x = tokens.part_values ? tokens.part_values[i] : 1.0;
             const Real* from = w.weights + tokens.parts[i].begin;
             for (std::uint64_t left = labels_of<64>(tokens, i); left != 0; left &= left - 1)
-                out[lowest_bit(left)] += x * (double)*from++;
+                out[lowest_bit(left)] += (Out)(x * (double)*from++);
         }
     }
 }
 
-template <class Real, size_t B>
+template <class Real, class Out, size_t B>
 auto add_rows_of(size_t K) {
     constexpr size_t V = Lanes<Real>::width;
     const size_t rest = K - (B - 1) * V;
-    return kHalves && rest <= V / 2 ? add_rows<Real, B, true> : add_rows<Real, B, false>;
+    return kHalves && rest <= V / 2 ? add_rows<Real, Out, B, true> : add_rows<Real, Out, B, false>;
 }
 
-template <class Real>
+template <class Real, class Out>
 auto add_rows_for(size_t K) {
     constexpr size_t V = Lanes<Real>::width;
     switch ((K + V - 1) / V) {
         case 1:
-            return add_rows_of<Real, 1>(K);
+            return add_rows_of<Real, Out, 1>(K);
         case 2:
-            return add_rows_of<Real, 2>(K);
+            return add_rows_of<Real, Out, 2>(K);
         case 3:
-            return add_rows_of<Real, 3>(K);
+            return add_rows_of<Real, Out, 3>(K);
         case 4:
-            return add_rows_of<Real, 4>(K);
+            return add_rows_of<Real, Out, 4>(K);
         case 6:
-            return add_rows_of<Real, 6>(K);
+            return add_rows_of<Real, Out, 6>(K);
         default:
-            return add_rows_any<Real>;
+            return add_rows_any<Real, Out>;
     }
 }
 
@@ -199,29 +209,29 @@ TW_INLINE void fetch_row(const Real* row, size_t K) {
 TW_INLINE bool has_added(const std::uint64_t* bits, std::uint32_t unit) { return bits[unit / 64] >> (unit % 64) & 1; }
 
 // All weights of a rare unit but the first.
-template <class Real>
-TW_INLINE void add_rest(const UnitWeights<Real>& w, const RareUnit& rare, double x, size_t K, double* row) {
+template <class Real, class Out>
+TW_INLINE void add_rest(const UnitWeights<Real>& w, const RareUnit& rare, double x, size_t K, Out* row) {
     const Real* from = w.weights + rare.begin;
     if (rare.size == RareUnit::kRow) {
-        for (size_t y = 1; y < K; ++y) row[y] += x * (double)from[y];
+        for (size_t y = 1; y < K; ++y) row[y] += (Out)(x * (double)from[y]);
         return;
     }
-    for (size_t j = 1; j < rare.size; ++j) row[w.labels[rare.begin - w.first + j]] += x * (double)from[j];
+    for (size_t j = 1; j < rare.size; ++j) row[w.labels[rare.begin - w.first + j]] += (Out)(x * (double)from[j]);
     if (!has_added(w.has_added, rare.unit)) return;
     for (std::uint32_t a = w.first_added[rare.unit]; a != kNoneAdded; a = w.added[a].next)
-        if (w.added[a].weight < w.n_weights) row[w.added[a].code] += x * (double)w.weights[w.added[a].weight];
+        if (w.added[a].weight < w.n_weights) row[w.added[a].code] += (Out)(x * (double)w.weights[w.added[a].weight]);
 }
 
 // Where all weights stay in the cache there is nothing to fetch.
-template <class Real>
-void gather_near(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t begin, size_t end, size_t K,
-                 double* out) {
-    add_rows_for<Real>(K)(w, tokens, begin, end, K, out);
+template <class Real, class Out>
+void gather_near(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t begin, size_t end, size_t K, Out* out) {
+    const size_t length = row_length<Out, Real>(K);
+    add_rows_for<Real, Out>(K)(w, tokens, begin, end, K, out);
     for (size_t i = tokens.rare_starts[begin]; i < tokens.rare_starts[end]; ++i) {
         const RareUnit& rare = tokens.rare[i];
         const double factor = w.factors[rare.factor], x = tokens.rare_values ? factor * tokens.rare_values[i] : factor;
-        double* row = out + (rare.token - begin) * K;
-        if (rare.size > 0) row[rare.label] += x * (double)w.weights[rare.begin];
+        Out* row = out + (rare.token - begin) * length;
+        if (rare.size > 0) row[rare.label] += (Out)(x * (double)w.weights[rare.begin]);
         if ((rare.size > 1) | has_added(w.has_added, rare.unit)) add_rest(w, rare, x, K, row);
     }
 }
@@ -229,11 +239,13 @@ void gather_near(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t be
 // What is far away in memory is fetched, a block of tokens at a time, while the rows of some tokens are added: rows
 // that are seldom used and the weights of rare units, then where added weights are, and at last their values. No branch
 // asks whether a rare unit has more weights than one, which could not be foreseen: those that have are listed.
-template <class Real>
-void gather(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t begin, size_t end, size_t K, double* out) {
+template <class Real, class Out>
+void gather(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t begin, size_t end, size_t K, Out* out) {
     constexpr size_t kBlock = 32, kParts = 4, kListed = 256, kNear = size_t{1} << 16;
+    constexpr size_t kFetched = sizeof(Out) == sizeof(float) ? 64 : 0;  // tokens whose weights learners have fetched
     if (w.n_weights <= kNear) return gather_near(w, tokens, begin, end, K, out);
-    const auto rows = add_rows_for<Real>(K);
+    const auto rows = add_rows_for<Real, Out>(K);
+    const size_t length = row_length<Out, Real>(K);
     const RareUnit* listed[kListed];
     for (size_t from = begin; from < end; from += kBlock) {
         const size_t to = from + kBlock < end ? from + kBlock : end;
@@ -241,16 +253,18 @@ void gather(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t begin, 
         const RareUnit* const unlisted = last - first > (std::ptrdiff_t)kListed ? first + kListed : last;
         const auto part = [&](size_t i) TW_INLINE_LAMBDA {
             const size_t a = from + (to - from) * i / kParts, b = from + (to - from) * (i + 1) / kParts;
-            rows(w, tokens, a, b, K, out + (a - begin) * K);
+            rows(w, tokens, a, b, K, out + (a - begin) * length);
         };
         const auto x = [&](const RareUnit* rare) TW_INLINE_LAMBDA {
             const double factor = w.factors[rare->factor];
             return tokens.rare_values ? factor * tokens.rare_values[rare - tokens.rare] : factor;
         };
-        const auto row = [&](const RareUnit* rare) TW_INLINE_LAMBDA { return out + (rare->token - begin) * K; };
-        for (size_t i = tokens.far_starts[from]; i < tokens.far_starts[to]; ++i)
-            fetch_row(w.weights + tokens.far[i], K);
-        for (const RareUnit* rare = first; rare < last; ++rare) prefetch(w.weights + rare->begin);
+        const auto row = [&](const RareUnit* rare) TW_INLINE_LAMBDA { return out + (rare->token - begin) * length; };
+        if (from - begin >= kFetched) {
+            for (size_t i = tokens.far_starts[from]; i < tokens.far_starts[to]; ++i)
+                fetch_row(w.weights + tokens.far[i], K);
+            for (const RareUnit* rare = first; rare < last; ++rare) prefetch(w.weights + rare->begin);
+        }
         size_t n = 0;
         for (const RareUnit* rare = first; rare < unlisted; ++rare) {
             listed[n] = rare;
@@ -275,7 +289,7 @@ void gather(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t begin, 
         each_added([&](std::uint32_t a) TW_INLINE_LAMBDA { prefetch(w.weights + w.added[a].weight); });
         part(3);
         for (const RareUnit* rare = first; rare < last; ++rare)
-            if (rare->size > 0) row(rare)[rare->label] += x(rare) * (double)w.weights[rare->begin];
+            if (rare->size > 0) row(rare)[rare->label] += (Out)(x(rare) * (double)w.weights[rare->begin]);
         for (size_t i = 0; i < n; ++i) add_rest(w, *listed[i], x(listed[i]), K, row(listed[i]));
         for (const RareUnit* rare = unlisted; rare < last; ++rare) add_rest(w, *rare, x(rare), K, row(rare));
     }
@@ -283,7 +297,9 @@ void gather(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t begin, 
 
 }  // namespace
 
+extern const RoundedScoreLoops TW_COPY(rounded_score_loops);
+const RoundedScoreLoops TW_COPY(rounded_score_loops) = {gather<float, float>};
 extern const UnitScoreLoops TW_COPY(unit_score_loops);
-const UnitScoreLoops TW_COPY(unit_score_loops) = {kTogether, gather<double>, gather<float>};
+const UnitScoreLoops TW_COPY(unit_score_loops) = {kTogether, gather<double, double>, gather<float, double>};
 
 }  // namespace tw

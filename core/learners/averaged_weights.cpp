@@ -4,7 +4,9 @@
 
 namespace tw::learners {
 
-AveragedWeights::AveragedWeights(std::span<const double> start, bool rounded) : stride_(rounded ? 2 : 1) {
+AveragedWeights::AveragedWeights(std::span<const double> start, bool rounded, const RoundedLayout& layout)
+    : stride_(rounded ? 2 : 1), layout_(layout) {
+    if (rounded) rounded_.resize(layout.size, 0.0f);
     grow(start.size());
     for (std::size_t j = 0; j < start.size(); ++j) stored_[j * stride_] = start[j];
     round();
@@ -24,7 +26,7 @@ std::vector<double> AveragedWeights::average() const {
 }
 
 void AveragedWeights::round() {
-    for (std::size_t j = 0; j < rounded_.size(); ++j) rounded_[j] = rounded(stored_[j * stride_]);
+    for (std::uint32_t j = 0; rounds() && j < size(); ++j) round(j, stored_[j * stride_]);
 }
 
 // A scale far from one would lose digits of the average; at zero itself, v is gone but the average must not be.
@@ -56,7 +58,7 @@ void AveragedWeights::restore(std::span<const double> state) {
         throw std::invalid_argument("state['weights'] has the wrong size: it is of another training set or settings");
     const std::size_t n = (state.size() - 4) / parts;
     const std::span<const double> values = state.subspan(4, n), late = state.subspan(4 + n);
-    *this = AveragedWeights(values, rounds());
+    *this = AveragedWeights(values, rounds(), layout_);
     scale_ = state[0];
     counted_ = state[1];
     total_ = state[2];

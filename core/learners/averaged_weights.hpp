@@ -19,8 +19,8 @@ namespace tw::learners {
 class AveragedWeights {
 public:
     // `rounded`: the oracle reads them in single precision. Only changes then need v itself, which is kept beside what
-    // was passed, for both are far away.
-    explicit AveragedWeights(std::span<const double> start, bool rounded = false);
+    // was passed, for both are far away. `layout`: where rounded weights are read; who says so keeps it.
+    explicit AveragedWeights(std::span<const double> start, bool rounded = false, const RoundedLayout& layout = {});
 
     std::size_t size() const { return stored_.size() / stride_; }
     ScaledWeights view() const {
@@ -32,7 +32,7 @@ public:
     void grow(std::size_t n) {
         if (n <= size()) return;
         stored_.resize(n * stride_, 0.0);
-        if (rounds()) rounded_.resize(n, 0.0f);
+        if (rounds() && layout_.places.empty()) rounded_.resize(n, 0.0f);
         if (!passed_.empty()) passed_.resize(n, 0.0);
     }
 
@@ -61,7 +61,7 @@ public:
                 double* both = &stored_[x.indices[i] * 2];
                 both[0] += factor * x.values[i];
                 both[1] += late * x.values[i];
-                rounded_[x.indices[i]] = rounded(both[0]);
+                round(x.indices[i], both[0]);
             }
             return;
         }
@@ -83,7 +83,7 @@ public:
         if (!(was < 0.0)) return was;
         if (rounds()) {
             stored_[j * 2 + 1] -= v * counted_;
-            rounded_[j] = 0.0f;
+            round(j, 0.0);
         } else if (counted_ != 0.0) {
             if (passed_.empty()) passed_.resize(stored_.size(), 0.0);
             passed_[j] -= v * counted_;
@@ -125,6 +125,14 @@ private:
     static constexpr double kSmallest = 1e-4, kLargest = 1e4;
     void multiply_out();
     void round();
+    void round(std::uint32_t j, double v) {
+        if (layout_.places.empty()) {
+            rounded_[j] = rounded(v);
+        } else {
+            const RoundedPlace at = layout_.places[j];
+            rounded_[at.place] = rounded(v * at.factor);
+        }
+    }
     // Far from where sums of single precision would overflow.
     static float rounded(double v) { return static_cast<float>(std::clamp(v, -1e30, 1e30)); }
     bool rounds() const { return stride_ == 2; }
@@ -132,7 +140,8 @@ private:
 
     std::size_t stride_;                  // of v in stored_
     LargeArray<double> stored_, passed_;  // v, and sum_r A_r d_r, which stands behind each v if that is rounded
-    LargeArray<float> rounded_;           // v, or empty
+    LargeArray<float> rounded_;           // v as the layout has it, or empty
+    RoundedLayout layout_;
     double scale_ = 1.0, counted_ = 0.0, total_ = 0.0;
     ChangeLog changes_;  // of v
 };

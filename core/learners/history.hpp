@@ -21,6 +21,9 @@ public:
 
     std::size_t size() const { return order_.size(); }
     void clear() { order_.clear(); }
+    // The i-th of the remembered steps, oldest first, and its change of gradient.
+    const float* s(std::size_t i) const { return s_[order_[i]].data(); }
+    const float* y(std::size_t i) const { return y_[order_[i]].data(); }
 
     // What is known of a step from `point` to `new_point`, where the gradient went from `gradient` to `new_gradient`.
     struct Move {

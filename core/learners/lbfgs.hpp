@@ -16,6 +16,7 @@ protected:
     void restrict_direction(const double*, std::size_t, double*) const override {}
     void move(double step, std::size_t begin, std::size_t end) override;
     bool smooth() const override { return true; }
+    double promised(std::size_t, std::size_t) const override { return 0.0; }
     double absolutes(std::size_t, std::size_t) const override { return 0.0; }
     bool search(double slope, std::size_t n_jobs, Trial& found) override;
 };

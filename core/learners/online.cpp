@@ -15,7 +15,8 @@ Online::Online(Oracle& oracle, const OnlineSettings& settings, std::span<const d
     : oracle_(oracle),
       examples_(oracle),
       settings_(settings),
-      w_(start, rounded && oracle.hints() && oracle.hints()->reads_rounded()),
+      w_(start, rounded && oracle.hints() && oracle.hints()->reads_rounded(),
+         oracle.hints() ? oracle.hints()->rounded_layout() : RoundedLayout{}),
       objective_(std::numeric_limits<double>::quiet_NaN()) {
     if (start.size() != oracle.n_weights()) throw std::invalid_argument("weights has the wrong size");
     if (start.size() > 0xffffffffu) throw std::invalid_argument("there are more weights than 2**32");

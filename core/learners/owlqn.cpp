@@ -1,7 +1,10 @@
 #include "owlqn.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+
+#include "vectors.hpp"
 
 namespace tw::learners {
 namespace {
@@ -56,6 +59,14 @@ double Owlqn::absolutes(std::size_t begin, std::size_t end) const {
     double sum = 0.0;
     for (std::size_t j = begin; j < end; ++j) sum += factors[j] * std::abs(trial_weights_[j]);
     return terms_.l1 * sum;
+}
+
+double Owlqn::promised(std::size_t begin, std::size_t end) const {
+    std::array<double, kBlock> uphill, moved;
+    const std::size_t size = end - begin;
+    steepest(weights_, gradient_, begin, end, uphill.data());
+    for (std::size_t j = 0; j < size; ++j) moved[j] = trial_weights_[begin + j] - weights_[begin + j];
+    return dot(uphill.data(), moved.data(), size);
 }
 
 // Backtracking along the projected line.

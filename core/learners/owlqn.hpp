@@ -7,7 +7,7 @@
 
 namespace tw::learners {
 
-class Owlqn final : public QuasiNewton {
+class Owlqn : public QuasiNewton {
 public:
     Owlqn(Oracle& oracle, const Objective& terms, const QuasiNewtonSettings& settings, std::span<const double> weights);
     std::string_view phase() const override { return "owlqn"; }
@@ -19,7 +19,13 @@ protected:
     void move(double step, std::size_t begin, std::size_t end) override;
     bool smooth() const override { return false; }
     double absolutes(std::size_t begin, std::size_t end) const override;
+    double promised(std::size_t begin, std::size_t end) const override;
     bool search(double slope, std::size_t n_jobs, Trial& found) override;
+    // The minimum of  (x - w)^2 / 2 + threshold |x|  for weight j, which may have to be positive.
+    double nearest(std::size_t j, double w, double threshold) const {
+        if (w > threshold) return w - threshold;
+        return w < -threshold && (bounded_.empty() || !bounded_[j]) ? w + threshold : 0.0;
+    }
 
 private:
     std::vector<std::uint8_t> bounded_;  // by weight: whether it must not be negative; empty: none

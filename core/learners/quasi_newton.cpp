@@ -14,8 +14,6 @@ namespace {
 // Single precision tells objectives apart to about this part; a finer tolerance ends in double precision.
 constexpr double kSingleLimit = 1e-5;
 constexpr double kSingleRounding = 1e-6, kDoubleRounding = 1e-14;  // of an objective, as a part of it
-// The diagonal ignores that features go together, so a full step along it is too long: that many are active at once.
-constexpr double kFirstScaledStep = 0.1;
 constexpr double kCautionWithL1 = 3.0;  // orthants change late, and the objective falls on more slowly than without
 constexpr double kLeastScaling = 1e-3;  // no diagonal entry counts as less than this part of their mean
 
@@ -126,21 +124,19 @@ QuasiNewton::Trial QuasiNewton::try_step(double step, std::size_t n_jobs) {
     const double loss = sums_.loss(trial_weights_, trial_gradient_, terms_.nu, n_jobs, precise_);
     passes_ += 1.0;
     const auto sums = over_blocks(weights_.size(), kSums, n_jobs, [&](std::size_t begin, std::size_t end, double* out) {
-        std::array<double, kBlock> uphill, along, moved;
+        std::array<double, kBlock> along;
         const std::size_t size = end - begin;
         double* g = trial_gradient_.data() + begin;
         const double* w = trial_weights_.data() + begin;
         for (std::size_t j = 0; j < size; ++j) {
             g[j] += terms_.l2 * w[j];
             along[j] = direction_[begin + j];
-            moved[j] = w[j] - weights_[begin + j];
         }
         out[kSquares] += dot(w, w, size);
         out[kSlope] += dot(g, along.data(), size);
         if (smooth()) return;
         out[kAbsolutes] += absolutes(begin, end);
-        steepest(weights_, gradient_, begin, end, uphill.data());
-        out[kPredicted] += dot(uphill.data(), moved.data(), size);
+        out[kPredicted] += promised(begin, end);
     });
     return {step, loss + 0.5 * terms_.l2 * sums[kSquares] + sums[kAbsolutes], sums[kSlope], sums[kPredicted]};
 }

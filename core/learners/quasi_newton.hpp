@@ -13,6 +13,9 @@
 
 namespace tw::learners {
 
+// The diagonal ignores that features go together, so a full step along it is too long: that many are active at once.
+constexpr double kFirstScaledStep = 0.1;
+
 struct QuasiNewtonSettings {
     std::size_t memory = 6;
     double tol = 1e-3;  // stop when the objective is believed to be within tol * objective of its minimum
@@ -59,32 +62,35 @@ protected:
     // The part of the penalty that is not smooth, if there is one.
     virtual bool smooth() const = 0;
     virtual double absolutes(std::size_t begin, std::size_t end) const = 0;
+    // How much less the objective would be at trial_weights_ if the smooth part were linear; only if not smooth().
+    virtual double promised(std::size_t begin, std::size_t end) const = 0;
     // Finds an acceptable trial, left in trial_weights_ and trial_gradient_; false when there is none.
     virtual bool search(double slope, std::size_t n_jobs, Trial& found) = 0;
 
+    // Finds where to go; returns the slope there.
+    virtual double find_direction(std::size_t n_jobs);
+    void take_scaling(std::size_t n_jobs);
     // Moves by a step along direction_; 0 stays.
     Trial try_step(double step, std::size_t n_jobs);
-    double first_step(double slope) const;  // length of the first trial
-    double value_rounding() const;          // differences of the objective below this mean nothing
+    virtual double first_step(double slope) const;  // length of the first trial
+    double value_rounding() const;                  // differences of the objective below this mean nothing
 
     Sums& sums_;
     const Objective terms_;
     const QuasiNewtonSettings settings_;
     std::vector<double> weights_, gradient_, trial_weights_, trial_gradient_;
     std::vector<float> direction_, h_;
+    History history_;
+    GapGuess guess_;
     double objective_ = 0.0;
 
 private:
     void start(std::size_t n_jobs);
-    void take_scaling(std::size_t n_jobs);
-    double find_direction(std::size_t n_jobs);
     void accept(const Trial& trial, std::size_t n_jobs);
     void give_up(double slope, std::size_t n_jobs);
     void judge(std::size_t n_jobs);
     void become_precise(std::size_t n_jobs);
 
-    History history_;
-    GapGuess guess_;
     double gradient_norm_;
     double passes_ = 0.0;
     std::size_t iterations_ = 0;

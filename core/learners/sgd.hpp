@@ -3,7 +3,8 @@
 // Per example the objective is  loss_i + l2/(2 n) |w|^2.  A step of length eta on b examples shrinks the weights by
 // 1 - eta b l2/n and moves them against the gradient of the b losses; the shrinking is one multiplication, because
 // working weights are kept as scale * stored. eta falls as eta_0 / (1 + eta_0 l2/n t) with the t examples seen; eta_0
-// is the best of several tried on a sample. The order of the examples depends on the seed and the epoch alone.
+// is the best of several tried on a sample. An L1 penalty is taken from all weights some times a pass (truncated
+// gradient, Langford, Li & Zhang 2009). The order of the examples depends on the seed and the epoch alone.
 //
 // The shards run side by side and are brought together after each epoch (iterative parameter mixing, McDonald, Hall &
 // Mann 2010): their number is fixed, so the result does not depend on the number of threads. A weight that only one of

@@ -87,17 +87,17 @@ void SiteExamples::require_usable() const {
     if (!usable) refuse("these examples were already made into an oracle, or adding to them failed: make new ones");
 }
 
-// The index cannot be in a file. While it grows there are two of it, and units are found when it is gone.
+// The index cannot be in a file. Units are found when it is gone; there is no more than half of it by then.
 void SiteExamples::require_memory() const {
     if (!storage) return;
-    std::size_t reading = 0, building = 0, n = 0;
+    std::size_t reading = 0, building = 0, freed = 0, n = 0;
     for (const ChannelExamples& channel : channels) {
-        const std::size_t names = bytes(channel.names.text) + bytes(channel.names.ends);
-        reading += 3 * channel.index.memory_bytes() / 2 + 3 * names / 2;
-        building += n_attributes(channel) * (kBytesPerAttribute + (hash_bits ? 0 : sizeof(Key))) + names;
+        reading += channel.index.growth_bytes() + channel.names.growth_bytes();
+        building += n_attributes(channel) * (kBytesPerAttribute + (hash_bits ? 0 : sizeof(Key)));
+        freed += channel.index.memory_bytes();
         n += n_attributes(channel);
     }
-    storage->require(std::max(reading, building), std::to_string(n) + " attributes",
+    storage->require(std::max(reading, building > freed ? building - freed : 0), std::to_string(n) + " attributes",
                      ": hash them into fewer places (hash_bits=" + std::to_string(hash_bits > 18 ? hash_bits - 2 : 18) +
                          "), choose fewer features");
 }

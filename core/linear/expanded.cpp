@@ -27,7 +27,7 @@ using Entry = ExpandedRows::Entry;
 constexpr std::size_t kPadding = 8;           // dense rows are padded to a multiple of this
 constexpr std::size_t kAtATime = 256;         // attributes found before their rows, by then in cache, are summed
 constexpr std::size_t kMostScores = 1 << 20;  // of these tokens; places among them are 32 bits
-constexpr std::size_t kKeysAhead = 16;        // keys between asking for a bucket and reading it
+constexpr std::size_t kKeysAhead = 48;        // keys between asking for a bucket and reading it
 
 constexpr std::uint64_t kind_of(std::uint64_t row) { return row >> 62; }
 constexpr std::uint32_t middle_of(std::uint64_t row) { return static_cast<std::uint32_t>(row >> 32) & 0x3fffffffu; }
@@ -137,6 +137,8 @@ TW_ALWAYS_INLINE Counts find_rows(const View& v, const AttributeList& a, std::si
         for (std::size_t i = a.starts[t], stop = a.starts[t + 1]; i < stop; ++i) {
             TW_PREFETCH(several.buckets + (keys[i + kKeysAhead < last ? i + kKeysAhead : last] >> several.shift));
             const std::uint64_t row = find_row(several, keys[i]);
+            // Where to look next, asked for while there is other work to do.
+            TW_PREFETCH(row == 0 ? single.buckets + (keys[i] >> single.shift) : several.buckets);
             ask_for_weights(weights, row);
             dense[i] = kind_of(row) == ExpandedRows::kDense ? low_of(row) : 0;
             few[n_few] = {row, scores | i};
@@ -145,8 +147,6 @@ TW_ALWAYS_INLINE Counts find_rows(const View& v, const AttributeList& a, std::si
             n_rest += row == 0;
         }
     }
-    for (std::size_t i = 0; i < n_rest; ++i)
-        TW_PREFETCH(single.buckets + (keys[attribute_at(rest[i])] >> single.shift));
     for (std::size_t i = 0; i < n_rest; ++i) {
         const std::uint64_t row = find_row(single, keys[attribute_at(rest[i])]);
         found.single[n_single] = {row, rest[i]};
@@ -330,7 +330,7 @@ ExpandedRows::ExpandedRows(const WeightRows& rows) {
     view_.n_codes = rows.n_codes();
     view_.padded = padded_row(rows.n_codes());
     weights_.assign(view_.padded, 0.0);  // the dense row of those that have none
-    std::vector<std::uint64_t> packed_rows(rows.n_attributes());
+    LargeArray<std::uint64_t> packed_rows(rows.n_attributes());
     for (std::uint32_t number = 0; number < packed_rows.size(); ++number) packed_rows[number] = pack(rows, number);
     if (rows.hashed()) {
         hashed_ = std::move(packed_rows);
@@ -371,7 +371,7 @@ std::uint64_t ExpandedRows::pack(const WeightRows& rows, std::uint32_t number) {
     return packed(kFew, n_fours, static_cast<std::uint32_t>(begin));
 }
 
-void ExpandedRows::fill_tables(const WeightRows& rows, const std::vector<std::uint64_t>& packed_rows) {
+void ExpandedRows::fill_tables(const WeightRows& rows, const LargeArray<std::uint64_t>& packed_rows) {
     const KeyTable& table = rows.table();
     std::size_t n_single = 0, n_several = 0;
     for (const std::uint32_t slot : table.slots) {

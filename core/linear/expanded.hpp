@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "../base/huge_pages.hpp"
 #include "../text/attributes.hpp"
 
 namespace tw {
@@ -78,15 +79,15 @@ private:
         Table view() const { return {buckets_.data(), buckets_.size() - 1, shift_}; }
 
     private:
-        std::vector<Bucket> buckets_;
+        LargeArray<Bucket> buckets_;
         unsigned shift_ = 63;
     };
     std::uint64_t pack(const WeightRows& rows, std::uint32_t number);
-    void fill_tables(const WeightRows& rows, const std::vector<std::uint64_t>& packed_rows);
+    void fill_tables(const WeightRows& rows, const LargeArray<std::uint64_t>& packed_rows);
 
     Buckets several_, single_;
-    std::vector<std::uint64_t> hashed_;
-    std::vector<double> weights_;
+    LargeArray<std::uint64_t> hashed_;
+    LargeArray<double> weights_;
     View view_{};
 };
 

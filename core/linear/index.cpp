@@ -11,6 +11,12 @@ void require_room(const std::vector<char>& text, std::size_t more) {
         throw std::invalid_argument("the names of all attributes together take more than 4 GiB; train without names");
 }
 
+template <class T>
+std::size_t growth(const std::vector<T>& v) {
+    const std::size_t more = v.size() / 8;
+    return (v.size() + more <= v.capacity() ? more : v.size() + more) * sizeof(T);
+}
+
 }  // namespace
 
 void Names::add(std::string_view name) {
@@ -26,6 +32,8 @@ void Names::append(const Names& more) {
     for (const std::uint32_t end : more.ends) ends.push_back(before + end);
 }
 
+std::size_t Names::growth_bytes() const { return growth(text) + growth(ends); }
+
 std::vector<std::uint32_t> Index::counts() const {
     std::vector<std::uint32_t> out(keys_.size());
     for (const Entry& entry : entries_)
@@ -34,6 +42,11 @@ std::vector<std::uint32_t> Index::counts() const {
 }
 
 std::size_t Index::memory_bytes() const { return entries_.capacity() * sizeof(Entry) + keys_.capacity() * sizeof(Key); }
+
+std::size_t Index::growth_bytes() const {
+    const bool grows = (keys_.size() + keys_.size() / 8) * 3 > entries_.size() * 2;
+    return growth(keys_) + (grows ? 2 * entries_.size() * sizeof(Entry) : 0);
+}
 
 std::uint32_t Index::add(Entry& entry, Key key) {
     if (keys_.size() >= kNoAttribute - 1) throw std::invalid_argument("more than 4,294,967,294 distinct attributes");

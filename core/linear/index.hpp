@@ -22,6 +22,7 @@ struct Names {
     std::vector<std::uint32_t> ends;
     void add(std::string_view name);
     void append(const Names& more);
+    std::size_t growth_bytes() const;  // as that of an index
 };
 
 class Index {
@@ -32,6 +33,8 @@ public:
     std::span<const Key> keys() const { return keys_; }  // by number
     std::vector<std::uint32_t> counts() const;           // by number; what exceeds 32 bits stays there
     std::size_t memory_bytes() const;
+    // What it would need besides while an eighth more keys come: a table that grows is there twice.
+    std::size_t growth_bytes() const;
 
     // Writes the numbers of `keys`. on_new(i) is called for every i whose key was never seen before.
     template <class OnNew>

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "../base/prefetch.hpp"
+#include "../kernels/rounded.hpp"
 
 namespace tw::linear {
 namespace {
@@ -182,18 +183,24 @@ void ListedUnits::see_all_added() {
     see_added();
 }
 
+template <class Real>
+UnitWeights<Real> ListedUnits::with(std::span<const Real> values) const {
+    const Additions& added = index_->added(channel_);
+    return {codes_.data(),          first_weight_,   has_added_.data(), added.first().data(),
+            added.entries().data(), factors_.data(), values.data(),     values.size()};
+}
+
 void ListedUnits::scores(const ScaledWeights& weights, const Sites& sites, std::size_t first, std::size_t last,
                          double* out) const {
-    const Additions& added = index_->added(channel_);
-    const auto gather = [&](auto kernel, auto values) {
-        kernel({codes_.data(), first_weight_, has_added_.data(), added.first().data(), added.entries().data(),
-                factors_.data(), values.data(), values.size()},
-               sites, first, last, n_codes_, out);
-    };
     if (weights.rounded.empty())
-        gather(kernels().gather, weights.stored);
+        kernels().gather(with(weights.stored), sites, first, last, n_codes_, out);
     else
-        gather(kernels().gather_rounded, weights.rounded);
+        kernels().gather_rounded(with(weights.rounded), sites, first, last, n_codes_, out);
+}
+
+void ListedUnits::scores(const ScaledWeights& weights, const Sites& sites, std::size_t first, std::size_t last,
+                         float* out) const {
+    rounded_loops().gather(with(weights.rounded), sites, first, last, n_codes_, out);
 }
 
 void ListedUnits::add_scores(const ScaledWeights& weights, const Sites& sites, std::size_t site,

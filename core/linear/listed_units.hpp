@@ -87,6 +87,9 @@ public:
     // Overwrites [last - first][n_codes] with the scores at weights of scale 1.
     void scores(const ScaledWeights& weights, const Sites& sites, std::size_t first, std::size_t last,
                 double* out) const;
+    // The same of rounded weights, [last - first] rows of a whole number of vectors of single precision.
+    void scores(const ScaledWeights& weights, const Sites& sites, std::size_t first, std::size_t last,
+                float* out) const;
 
     // Adds to a row of scores, [n_codes], those of some codes of one site; what it makes of all others means nothing.
     void add_scores(const ScaledWeights& weights, const Sites& sites, std::size_t site,
@@ -134,6 +137,8 @@ private:
         std::uint32_t n_sites, n_rows, n_parts, n_rare;
     };
     void add_part(const Part& part, double value);
+    template <class Real>
+    UnitWeights<Real> with(std::span<const Real> values) const;
     Sites of_run(std::size_t run, std::size_t first) const;
     const char* bytes_of_run(std::size_t run) const;
 

@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <new>
 #include <stdexcept>
+#include <utility>
+
+#include "run_rows.hpp"
 
 namespace tw {
 namespace {
@@ -14,6 +18,8 @@ using Type = Tensor::Type;
 // what they may cost in memory.
 constexpr std::size_t kWorthExpanding = 4096;
 constexpr double kMostExpandedBytes = 1e9;
+// Of the memories of runs that nobody holds.
+constexpr std::size_t kMostIdleBytes = std::size_t{1} << 26;
 
 [[noreturn]] void refuse(const std::string& name, const std::string& why) {
     throw std::invalid_argument("tensor '" + name + "' " + why);
@@ -261,6 +267,41 @@ void Model::expect(std::size_t n_tokens) const {
         if (pairs_) expanded_pairs_ = std::make_unique<ExpandedRows>(*pairs_);
         expanded_.store(true, std::memory_order_release);
     });
+}
+
+Model::~Model() = default;
+
+Model::HeldRunRows Model::run_rows(const std::shared_ptr<const Extractor>& extractor) const {
+    if (!dictionary_.empty() || !RunRows::covers(*extractor, n_labels_)) return {};
+    {
+        const std::lock_guard guard(idle_lock_);
+        const auto found = std::ranges::find_if(
+            idle_, [&](const std::unique_ptr<RunRows>& rows) { return rows->extractor() == extractor.get(); });
+        if (found != idle_.end()) {
+            HeldRunRows rows(found->release(), {this});
+            idle_.erase(found);
+            return rows;
+        }
+    }
+    return {new RunRows(extractor, labels_), {this}};
+}
+
+void Model::GiveBack::operator()(RunRows* rows) const noexcept { model->give_back(std::unique_ptr<RunRows>(rows)); }
+
+void Model::give_back(std::unique_ptr<RunRows> rows) const noexcept {
+    const std::lock_guard guard(idle_lock_);
+    try {
+        idle_.push_back(std::move(rows));
+    } catch (const std::bad_alloc&) {
+        return;  // forgotten
+    }
+    std::size_t bytes = 0;
+    for (std::size_t i = idle_.size(); i-- > 0;) {
+        bytes += idle_[i]->memory_bytes();
+        if (bytes <= kMostIdleBytes) continue;
+        idle_.erase(idle_.begin(), idle_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+        break;
+    }
 }
 
 void Model::unary(const AttributeList& attributes, FoundRows& scratch, double* out) const {

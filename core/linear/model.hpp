@@ -15,12 +15,16 @@
 #include <string_view>
 #include <vector>
 
+#include "../base/prefetch.hpp"
 #include "../text/attributes.hpp"
 #include "expanded.hpp"
 #include "key_table.hpp"
 #include "tag_dictionary.hpp"
 
 namespace tw {
+
+class Extractor;
+class RunRows;
 
 // One tensor of a model file: little-endian, aligned to its type.
 struct Tensor {
@@ -49,6 +53,13 @@ public:
     }
     // The name of an attribute, or nothing when names were not kept.
     std::string_view name(std::size_t number) const;
+
+    void fetch(Key key) const noexcept {  // where a search for it begins
+        if (hash_bits_ > 0) return fetch_to_read(&starts_[key >> (64 - hash_bits_)]);
+        const std::size_t home = KeyTable::home(key, table_.slots.size());
+        fetch_to_read(&table_.keys[home]);
+        fetch_to_read(&table_.slots[home]);
+    }
 
     std::size_t row_size(std::uint32_t number) const noexcept { return starts_[number + 1] - starts_[number]; }
 
@@ -115,6 +126,7 @@ enum class Expand { kWhenWorthwhile, kNow, kNever };
 class Model {
 public:
     Model(const Tensors& tensors, std::size_t n_labels, unsigned hash_bits, Expand expand);
+    ~Model();
 
     std::size_t n_labels() const { return n_labels_; }
     const WeightRows& labels() const { return labels_; }
@@ -137,9 +149,19 @@ public:
     void unary(const AttributeList& attributes, FoundRows& scratch, double* out) const;
     void per_step(const AttributeList& attributes, FoundRows& scratch, double* out) const;
 
+    // The memory of one thread for the runs of cells that these templates see, as long as it is held; null where
+    // they see none. It is handed on to the next who asks.
+    struct GiveBack {
+        const Model* model = nullptr;
+        void operator()(RunRows* rows) const noexcept;
+    };
+    using HeldRunRows = std::unique_ptr<RunRows, GiveBack>;
+    HeldRunRows run_rows(const std::shared_ptr<const Extractor>& extractor) const;
+
 private:
     void check_transitions(const Tensors& tensors);
     void check_dictionary(const Tensors& tensors);
+    void give_back(std::unique_ptr<RunRows> rows) const noexcept;
 
     std::size_t n_labels_;
     WeightRows labels_;
@@ -152,6 +174,9 @@ private:
     mutable std::once_flag expanding_;
     mutable std::unique_ptr<const ExpandedRows> expanded_labels_, expanded_pairs_;
     mutable std::atomic<bool> expanded_{false};
+
+    mutable std::mutex idle_lock_;
+    mutable std::vector<std::unique_ptr<RunRows>> idle_;  // nobody's at the moment, the longest idle first
 };
 
 }  // namespace tw

@@ -1,6 +1,7 @@
 #include "columns.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <stdexcept>
@@ -18,26 +19,47 @@ std::string file_name(const std::string& name) { return name.empty() ? "<input>"
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
-// What a quick look over a line finds; nearly every line has nothing.
-struct Oddities {
-    bool high = false, zero = false;
+// What one look over a line finds, eight bytes at a time; nearly every line has nothing odd.
+struct Look {
+    bool high = false, zero = false, carriage = false;
+    std::uint64_t blanks = 0;  // a bit for each of the first 64 bytes: a blank, or behind the end
 };
 
-Oddities oddities(std::string_view line) {
-    constexpr std::uint64_t kHigh = 0x8080808080808080u, kOnes = 0x0101010101010101u;
-    std::uint64_t high = 0, zero = 0;
-    std::size_t i = 0;
-    for (; i + 8 <= line.size(); i += 8) {
-        std::uint64_t word;
-        std::memcpy(&word, line.data() + i, 8);
-        high |= word & kHigh;
-        zero |= (word - kOnes) & ~word & kHigh;
+constexpr std::uint64_t kOnes = 0x0101010101010101u, kHighBits = 0x8080808080808080u;
+
+// The high bits of the bytes that are `c`.
+constexpr std::uint64_t equal_bytes(std::uint64_t word, char c) {
+    const std::uint64_t x = word ^ kOnes * static_cast<unsigned char>(c);
+    return ~(((x & ~kHighBits) + ~kHighBits) | x) & kHighBits;
+}
+
+// `behind`: how many bytes may be read behind the line.
+Look look_over(std::string_view line, std::size_t behind) {
+    std::uint64_t high = 0, zero = 0, carriage = 0;
+    Look out;
+    for (std::size_t i = 0; i < line.size(); i += 8) {
+        const std::size_t left = line.size() - i;
+        std::uint64_t word = kOnes * ' ';
+        if (left >= 8 || (left + behind >= 8 && std::endian::native == std::endian::little)) {
+            std::memcpy(&word, line.data() + i, 8);
+            if (left < 8) {
+                const std::uint64_t inside = (std::uint64_t{1} << (8 * left)) - 1;
+                word = (word & inside) | (kOnes * ' ' & ~inside);
+            }
+        } else {
+            std::memcpy(&word, line.data() + i, left);
+        }
+        high |= word & kHighBits;
+        zero |= equal_bytes(word, '\0');
+        carriage |= equal_bytes(word, '\r');
+        const std::uint64_t blank = equal_bytes(word, ' ') | equal_bytes(word, '\t');
+        if (i < 64) out.blanks |= (blank >> 7) * 0x0102040810204080u >> 56 << i;  // one bit for each byte, in order
     }
-    for (; i < line.size(); ++i) {
-        high |= static_cast<unsigned char>(line[i]) & 0x80u;
-        zero |= line[i] == '\0';
-    }
-    return {high != 0, zero != 0};
+    if (line.size() < 64) out.blanks |= ~std::uint64_t{0} << line.size();
+    out.high = high != 0;
+    out.zero = zero != 0;
+    out.carriage = carriage != 0;
+    return out;
 }
 
 std::size_t count_pieces(std::string_view line, std::string_view separator) {
@@ -79,11 +101,12 @@ public:
 
 private:
     void take(std::size_t begin, std::size_t end, bool ended) {
-        const Oddities odd = oddities(data_.substr(begin, end - begin));
-        if (odd.high) require_utf8(data_.substr(begin, end - begin + ended));
+        const Look look = look_over(data_.substr(begin, end - begin), data_.size() - end);
+        const std::size_t looked_at = begin;
+        if (look.high) require_utf8(data_.substr(begin, end - begin + ended));
         while (end > begin && data_[end - 1] == '\r') --end;
         if (number_ == 1 && data_.substr(begin, end - begin).starts_with(kByteOrderMark)) begin += 3;
-        if (odd.zero)
+        if (look.zero)
             fail(
                 "found a NUL character. This is no text in the encoding 'utf-8'; if it is UTF-16, pass "
                 "encoding='utf-16'.");
@@ -92,10 +115,12 @@ private:
         fields_.clear();
         if (format_.separator)
             split_at_separator(begin, end);
+        else if (std::endian::native == std::endian::little && begin == looked_at && end - begin < 64)
+            split_at_bits(begin, end, look.blanks);
         else
             split_at_blanks(begin, end);
         if (fields_.empty() || (!format_.keep_docstart && has_docstart())) return end_sequence();
-        if (std::memchr(line.data(), '\r', line.size()))
+        if (look.carriage && line.find('\r') != line.npos)
             fail("found a carriage return. Lines end in \\n or \\r\\n: convert them.");
         if (columns_.n_columns == 0) set_width();
         if (fields_.size() != columns_.n_columns) fail(ragged(line));
@@ -115,6 +140,18 @@ private:
             const std::size_t from = at;
             while (at < end && !is_blank(text[at])) ++at;
             fields_.push_back(place(from, at));
+        }
+    }
+
+    // The same where the bits say what is a blank.
+    void split_at_bits(std::size_t begin, std::size_t end, std::uint64_t blanks) {
+        blanks |= ~std::uint64_t{0} << (end - begin);
+        while (~blanks != 0) {
+            const auto from = static_cast<std::size_t>(std::countr_one(blanks));
+            const std::uint64_t rest = blanks & (~std::uint64_t{0} << from);
+            const auto to = static_cast<std::size_t>(std::countr_zero(rest));
+            fields_.push_back(place(begin + from, begin + to));
+            blanks |= (std::uint64_t{1} << to) - 1;
         }
     }
 

@@ -36,6 +36,7 @@ public:
     Runner(const Extractor& extractor, const Columns& columns)
         : extractor_(extractor), columns_(columns), table_(extractor.views_, columns), width_(table_.width()) {}
 
+    const ViewTable& table() const { return table_; }
     void fill(std::size_t sequence) {
         table_.fill(sequence);
         length_ = table_.length();
@@ -172,6 +173,7 @@ Extractor::Extractor(std::vector<View> views, std::vector<Template> templates)
     }
     n_columns_ = views_.n_columns();
     compile_templates();
+    collect_runs();
 }
 
 void Extractor::compile_templates() {
@@ -195,14 +197,104 @@ void Extractor::compile_templates() {
     views_.look_outside(padding);
 }
 
+namespace {
+
+constexpr std::size_t kLongestRun = 3;     // cells
+constexpr std::int32_t kFarthestRun = 16;  // from its token
+constexpr std::size_t kFewTemplates = 3;   // about longer runs of a column: fewer are looked up as fast one by one
+
+// What templates see: the cells lo .. hi of a column.
+struct Seen {
+    std::size_t group = kNoChannel;  // none: other things than the cells of one column
+    std::int32_t lo = 0, hi = 0;
+    std::size_t width() const { return static_cast<std::size_t>(hi - lo) + 1; }
+    bool inside(const Seen& other) const { return group == other.group && lo >= other.lo && hi <= other.hi; }
+};
+
+Seen seen(const Template& t, const ViewSet& views) {
+    if (t.parts.empty()) return {};
+    Seen out{views.group_of(t.parts[0].view), t.parts[0].offset, t.parts[0].offset};
+    for (const Part& part : t.parts) {
+        if (part.mode != Part::Mode::kRelative || views[part.view].kind != View::Kind::kCell) return {};
+        if (std::abs(part.offset) > kFarthestRun || views.group_of(part.view) != out.group) return {};
+        out.lo = std::min(out.lo, part.offset);
+        out.hi = std::max(out.hi, part.offset);
+    }
+    return out.width() <= kLongestRun ? out : Seen{};
+}
+
+// The run that each template is taken with: the widest that sees all of its cells.
+std::vector<Seen> windows(std::vector<Seen> of_template, const ViewSet& views) {
+    const auto widen = [&](Seen& some) {
+        for (const Seen& other : of_template)
+            if (some.inside(other) && other.width() > some.width()) some = other;
+    };
+    const auto longer = [](const Seen& some) { return some.group != kNoChannel && some.width() > 1; };
+    for (Seen& some : of_template)
+        if (longer(some)) widen(some);
+    std::vector<Seen> out = of_template;
+    for (Seen& some : out) {
+        const auto alike = [&](const Seen& other) {
+            return other.group == some.group && other.width() == some.width();
+        };
+        if (longer(some) && static_cast<std::size_t>(std::ranges::count_if(of_template, alike)) < kFewTemplates)
+            some = {};
+    }
+    of_template = out;
+    // Single cells of the first column stay alone: words are known where the words beside them are not.
+    for (Seen& some : of_template)
+        if (some.group != kNoChannel && views[views.group_begin(some.group)].column > 0) widen(some);
+    return of_template;
+}
+
+}  // namespace
+
+void Extractor::collect_runs() {
+    std::vector<Seen> of_template;
+    for (const Compiled& c : compiled_[0]) of_template.push_back(seen(*c.source, views_));
+    of_template = windows(std::move(of_template), views_);
+    for (std::size_t group = 0; group < views_.n_groups(); ++group)
+        for (std::size_t width = 1; width <= kLongestRun; ++width) {
+            RunTemplates runs{group, width, {}};
+            for (std::size_t j = 0; j < of_template.size(); ++j) {
+                const Seen& window = of_template[j];
+                if (window.group != group || window.width() != width) continue;
+                auto found = std::ranges::find(runs.windows, window.lo, &RunTemplates::Window::offset);
+                if (found == runs.windows.end()) found = runs.windows.insert(found, {window.lo, {}});
+                RunTemplate& added = found->templates.emplace_back(compiled_[0][j].seed);
+                for (const Part& part : compiled_[0][j].source->parts)
+                    added.parts.push_back(
+                        {static_cast<std::uint32_t>(part.offset - window.lo), part.view - views_.group_begin(group)});
+            }
+            const bool some = std::ranges::find(of_template, group, &Seen::group) != of_template.end();
+            if (some && (width == 1 || !runs.windows.empty())) runs_.push_back(std::move(runs));
+        }
+    for (std::size_t j = 0; j < of_template.size(); ++j)
+        if (of_template[j].group == kNoChannel) rest_.push_back(compiled_[0][j]);
+}
+
 void Extractor::extract(const Columns& columns, std::size_t first, std::size_t last, Attributes& out) const {
+    extract(columns, first, last, out, nullptr);
+}
+
+void Extractor::extract_rest(const Columns& columns, std::size_t first, std::size_t last, Attributes& out,
+                             SequenceVisitor& visitor) const {
+    extract(columns, first, last, out, &visitor);
+}
+
+void Extractor::extract(const Columns& columns, std::size_t first, std::size_t last, Attributes& out,
+                        SequenceVisitor* visitor) const {
+    static_assert(kTokenChannels[0] == kTokenChannel);
+    const auto templates = [&](std::size_t channel) -> const std::vector<Compiled>& {
+        return visitor && channel == 0 ? rest_ : compiled_[channel];
+    };
     const std::size_t n_rows = columns.starts[last] - columns.starts[first], n_channels = channels().size();
     const bool valued = views_.has_numbers();
     std::array<std::size_t, kTokenChannels.size()> n_keys{};
     out.resize(n_channels);
     for (std::size_t channel = 0; channel < n_channels; ++channel) {
         // One place more than can be filled: leaving out writes behind the end.
-        const std::size_t most = n_rows * compiled_[channel].size() + 1;
+        const std::size_t most = n_rows * templates(channel).size() + 1;
         out[channel].clear();
         out[channel].keys.resize(most);
         if (valued) out[channel].values.resize(most);
@@ -211,8 +303,9 @@ void Extractor::extract(const Columns& columns, std::size_t first, std::size_t l
     Runner runner(*this, columns);
     for (std::size_t sequence = first; sequence < last; ++sequence) {
         runner.fill(sequence);
+        if (visitor) visitor->visit(runner.table());
         for (std::size_t channel = 0; channel < n_channels; ++channel)
-            runner.run(compiled_[channel], kTokenChannels[channel] == kPairChannel, out[channel], n_keys[channel]);
+            runner.run(templates(channel), kTokenChannels[channel] == kPairChannel, out[channel], n_keys[channel]);
     }
     for (std::size_t channel = 0; channel < n_channels; ++channel) {
         out[channel].keys.resize(n_keys[channel]);

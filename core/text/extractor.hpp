@@ -41,6 +41,33 @@ struct Template {
     std::vector<Part> parts;                           // none: the same attribute everywhere
 };
 
+// Templates that say something of the cells of one column alone: a run of `width` neighbours, seen from a token that is
+// `offset` before its first cell. Whatever they say of a run is the same wherever it stands, so their weights can be
+// added up once (linear/run_rows.hpp).
+struct RunTemplate {
+    struct Cell {
+        std::uint32_t cell, view;  // place in the run; view, from the first of its column on
+    };
+    Key seed = 0;
+    std::vector<Cell> parts{};
+};
+struct RunTemplates {
+    struct Window {
+        std::int32_t offset;
+        std::vector<RunTemplate> templates{};
+    };
+    std::size_t group;  // the column, as ViewSet counts them
+    std::size_t width;
+    std::vector<Window> windows{};
+};
+
+// Sees the views of one sequence after the other while its attributes are made.
+class SequenceVisitor {
+public:
+    virtual ~SequenceVisitor() = default;
+    virtual void visit(const ViewTable& table) = 0;
+};
+
 class Extractor {
 public:
     static constexpr std::int32_t kMaxOffset = 100;
@@ -52,11 +79,17 @@ public:
 
     // The attributes of sequences first .. last - 1. The columns must have at least n_columns().
     void extract(const Columns& columns, std::size_t first, std::size_t last, Attributes& out) const;
+    // The same, but the templates about tokens that are in runs() are left to the visitor.
+    void extract_rest(const Columns& columns, std::size_t first, std::size_t last, Attributes& out,
+                      SequenceVisitor& visitor) const;
     // The name of the i-th attribute of a token, as `extract` orders them.
     std::string name(const Columns& columns, std::size_t sequence, std::size_t token, std::size_t i,
                      std::size_t channel) const;
 
     std::size_t n_columns() const { return n_columns_; }
+    const ViewSet& views() const { return views_; }
+    // Those of one column follow each other, the width of 1, perhaps without windows, first.
+    std::span<const RunTemplates> runs() const { return runs_; }
     // Tokens and pairs, and n-grams if there are any. The first token of a sequence has no pair.
     std::span<const std::string_view> channels() const {
         return std::span(kTokenChannels).first(compiled_.back().empty() ? 2 : 3);
@@ -73,6 +106,9 @@ private:
     class Runner;
 
     void compile_templates();
+    void collect_runs();
+    void extract(const Columns& columns, std::size_t first, std::size_t last, Attributes& out,
+                 SequenceVisitor* visitor) const;
     std::ptrdiff_t position(const Part& part, const Columns& columns, std::size_t row, std::size_t token,
                             std::size_t length) const;
     bool gives(const Columns& columns, std::size_t sequence, std::size_t token, const Template& t) const;
@@ -80,6 +116,8 @@ private:
     ViewSet views_;
     std::vector<Template> templates_;
     std::array<std::vector<Compiled>, kTokenChannels.size()> compiled_;  // by channel
+    std::vector<Compiled> rest_;                                         // of tokens, without those in runs_
+    std::vector<RunTemplates> runs_;
     std::size_t n_columns_ = 0;
 };
 
@@ -101,6 +139,7 @@ public:
     const Columns& columns() const { return *columns_; }
     const std::shared_ptr<const Columns>& shared_columns() const { return columns_; }
     const Extractor& extractor() const { return *extractor_; }
+    const std::shared_ptr<const Extractor>& shared_extractor() const { return extractor_; }
 
 private:
     std::shared_ptr<const Columns> columns_;

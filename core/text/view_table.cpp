@@ -229,20 +229,23 @@ void ViewTable::fill(std::size_t sequence) {
         std::copy_n(views_.after_.data() + (d - 1) * width_, width_,
                     mutable_row(static_cast<std::ptrdiff_t>(length_ + d - 1)));
     }
-    for (std::size_t i = 0; i < caches_.size(); ++i) fill_cells(views_.column_views_[i], caches_[i]);
+    cells_.resize(caches_.size() * length_);
+    for (std::size_t i = 0; i < caches_.size(); ++i) fill_cells(i);
     for (std::size_t view = 0; view < width_; ++view) fill_special(view);
 }
 
-void ViewTable::fill_cells(const ViewSet::ColumnViews& group, CellCache& cache) {
+void ViewTable::fill_cells(std::size_t i) {
+    const ViewSet::ColumnViews& group = views_.column_views_[i];
     const std::size_t n_views = group.end - group.begin;
+    Key* const cells = cells_.data() + i * length_;
     Key* to = mutable_row(0) + group.begin;
     for (std::size_t t = 0; t < length_; ++t, to += width_) {
         const std::string_view text = columns_.cell(first_ + t, group.column);
-        const Key key = value_key(text);
+        const Key key = cells[t] = value_key(text);
         if (group.plain) {
             for (std::size_t v = 0; v < n_views; ++v) to[v] = key;
         } else {
-            const Key* from = cache.find(key, [&](Key* keys) { fill_views(group, text, key, keys); });
+            const Key* from = caches_[i].find(key, [&](Key* keys) { fill_views(group, text, key, keys); });
             for (std::size_t v = 0; v < n_views; ++v) to[v] = from[v];
         }
     }

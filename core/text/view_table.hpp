@@ -37,6 +37,15 @@ public:
     // Views of a column are brought side by side: where the view that was handed over as number `i` is.
     std::uint32_t place(std::size_t i) const { return places_[i]; }
     const Gazetteer& gazetteer(std::size_t place) const { return *gazetteers_[place]; }
+    // Columns that have views of their cells, and the views of each: begin .. end - 1.
+    std::size_t n_groups() const { return column_views_.size(); }
+    std::uint32_t group_begin(std::size_t group) const { return column_views_[group].begin; }
+    std::uint32_t group_end(std::size_t group) const { return column_views_[group].end; }
+    std::size_t group_of(std::size_t place) const {  // n_groups() for views that are none of text
+        std::size_t group = 0;
+        while (group < n_groups() && place >= group_end(group)) ++group;
+        return group;
+    }
     std::size_t n_columns() const { return n_columns_; }
     bool has_numbers() const { return has_numbers_; }
 
@@ -123,6 +132,8 @@ public:
     std::size_t first() const { return first_; }    // row of the columns that the sequence begins with
     std::size_t length() const { return length_; }  // of the sequence
     const Key* row(std::ptrdiff_t token) const { return keys_.data() + place(token); }
+    // The keys of the cells of a column, token by token, as they are.
+    const Key* cells(std::size_t group) const { return cells_.data() + group * length_; }
     // The key of a view at any token, however far outside.
     Key key(std::ptrdiff_t token, std::size_t view) const;
     // The number of a view that is one, at a token inside where it gives something.
@@ -133,7 +144,7 @@ private:
     std::ptrdiff_t place(std::ptrdiff_t token) const {
         return (token + static_cast<std::ptrdiff_t>(views_.padding_)) * static_cast<std::ptrdiff_t>(width_);
     }
-    void fill_cells(const ViewSet::ColumnViews& views, CellCache& cache);
+    void fill_cells(std::size_t group);
     void fill_views(const ViewSet::ColumnViews& views, std::string_view text, Key key, Key* keys);
     void fill_special(std::size_t view);
     void fill_gazetteer(std::size_t view);
@@ -143,7 +154,7 @@ private:
     const Columns& columns_;
     std::size_t width_, first_ = 0, length_ = 0;
     std::vector<CellCache> caches_;
-    std::vector<Key> keys_;
+    std::vector<Key> keys_, cells_;
     std::vector<float> numbers_;
     std::vector<std::string> texts_;  // [stage]
     std::vector<char> some_;          // [stage]: whether there is a text

@@ -47,6 +47,8 @@ class ChainBatch:
 
     def argmax(self, arg0: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu')], arg1: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], /) -> None: ...
 
+    def beam_argmax(self, arg0: int, arg1: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu')], arg2: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], /) -> None: ...
+
     def score(self, arg0: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], arg1: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], /) -> None: ...
 
     def span_probability(self, arg0: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], arg1: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], arg2: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], arg3: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)], arg4: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], /) -> None: ...
@@ -630,6 +632,9 @@ class Storage:
     def most_in_files(self) -> int:
         """The most there were."""
 
+class StorageError(OSError):
+    """A file of training could not be made, enlarged or read."""
+
 class SiteExamples:
     """Attributes of sites as numbers, by channel."""
 
@@ -862,10 +867,15 @@ class Owlqn(Solver):
 
     def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, l2: float, l1: float, nu: float, memory: int, tol: float, scaled: bool, period: int, delta: float) -> None: ...
 
+class Proximal(Solver):
+    """A proximal quasi-Newton method, for objectives with L1."""
+
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, l2: float, l1: float, nu: float, memory: int, tol: float, scaled: bool, period: int, delta: float) -> None: ...
+
 class Sgd(Solver):
     """Stochastic gradient descent; an iteration is a pass over the data."""
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, l2: float, nu: float, batch: int, shards: int, decay: float, step: float, tol: float, seed: int) -> None: ...
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, l2: float, l1: float, nu: float, batch: int, shards: int, decay: float, step: float, tol: float, seed: int) -> None: ...
 
     @property
     def first_step_size(self) -> float:
@@ -878,6 +888,11 @@ class Perceptron(Solver):
     """The k-best structured perceptron."""
 
     def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, k: int, averaged: bool, shuffle: bool, seed: int, until_settled: bool = True) -> None: ...
+
+class BeamPerceptron(Solver):
+    """The perceptron with max-violation updates in a beam."""
+
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, beam: int, averaged: bool, shuffle: bool, seed: int) -> None: ...
 
 class PassiveAggressive(Solver):
     """k-best PA, by score and cost or by score alone, and restricted."""

@@ -28,6 +28,11 @@ QUESTIONS = {
         "define kbest(x, weights, k, gold, cost_scale) or outputs(x), or use k=1",
         f"use k=1, or {_OF_CHAINS}",
     ),
+    "beam": (
+        "the best beginnings of an output",
+        "leave beam out",
+        "leave beam out; an oracle of chains of order 1 answers, where every token has one gold label",
+    ),
     "expectations": (
         "sums over all outputs",
         "define expectations(x, weights, gold, cost_scale) or outputs(x), with parts(x) marginals(scores), or choose a "

@@ -88,6 +88,21 @@ ssize_t read(int descriptor, void* data, size_t size) {
     return fails_descriptor("read", descriptor) ? -1 : real(descriptor, data, size);
 }
 
+ssize_t pread(int descriptor, void* data, size_t size, off_t place) {
+    REAL(pread, ssize_t, int, void*, size_t, off_t);
+    return fails_descriptor("pread", descriptor) ? -1 : real(descriptor, data, size, place);
+}
+
+int posix_fallocate(int descriptor, off_t place, off_t size) {
+    REAL(posix_fallocate, int, int, off_t, off_t);
+    return fails_descriptor("posix_fallocate", descriptor) ? error_now : real(descriptor, place, size);
+}
+
+int ftruncate(int descriptor, off_t size) {
+    REAL(ftruncate, int, int, off_t);
+    return fails_descriptor("ftruncate", descriptor) ? -1 : real(descriptor, size);
+}
+
 int fsync(int descriptor) {
     REAL(fsync, int, int);
     return fails_descriptor("fsync", descriptor) ? -1 : real(descriptor);
@@ -111,3 +126,30 @@ int renameat(int old, const char* from, int new, const char* to) {
     }
 MMAP(mmap)
 MMAP(mmap64)
+
+/* Of a mapping, only its address is known. */
+static int fails_address(const char* call, const void* address) {
+    char line[4600];
+    if (left == 0) return 0;
+    FILE* const maps = fopen("/proc/self/maps", "r");
+    int found = 0;
+    while (maps && !found && fgets(line, sizeof line, maps)) {
+        void* begin = NULL;
+        int path = 0;
+        if (sscanf(line, "%p-%*p %*s %*s %*s %*s %n", &begin, &path) != 1 || begin != address || path == 0) continue;
+        line[strcspn(line, "\n")] = 0;
+        found = fails(call, line + path);
+    }
+    if (maps) fclose(maps);
+    if (found) errno = error_now;
+    return found;
+}
+
+void* mremap(void* at, size_t before, size_t size, int flags, ...) {
+    REAL(mremap, void*, void*, size_t, size_t, int, void*);
+    va_list rest;
+    va_start(rest, flags);
+    void* const to = va_arg(rest, void*);
+    va_end(rest);
+    return fails_address("mremap", at) ? MAP_FAILED : real(at, before, size, flags, to);
+}

@@ -1,7 +1,7 @@
 """Lets every call on files fail once in turn, in a process of its own; prints a line for each scenario.
 
-Run by `test_files.py` with ``file_faults.c`` put before the system's library. After a failed open, read, write, rename,
-mmap or fsync, a file is what it was or what it should become, nothing temporary is left, errors name the file, and the
+Run by `test_faults.py` with ``file_faults.c`` put before the system's library. After a failed open, read, write, mmap
+or other call, a file is what it was or what it should become, nothing temporary is left, errors name the file, and the
 exit code is that of an error of the work; the next attempt works.
 
     python files.py SHIM FOLDER [SCENARIO ...]
@@ -65,6 +65,10 @@ class Scenario:
     def act(self):
         """Do it; return an error in words, or ``""``."""
         raise NotImplementedError
+
+    def after(self, n):
+        """Which call fails after the n-th."""
+        return n + 1
 
     def result(self):
         """What came of it."""
@@ -162,6 +166,45 @@ class Resume(Checkpoint):
             raise Wrong("another model")
 
 
+class TrainWithinMemory(Train):
+    """The disk of the scratch files fails: an error and the old model, or the new one; no file stays open."""
+
+    learner = ("crf", "max_iter=2", "solver=lbfgs")
+
+    def prepare(self):
+        super().prepare()
+        self.target = os.path.join(self.outside, "limited.tw")
+        Path(self.target).write_bytes(OLD)
+        self.data = os.path.join(self.outside, "larger.tsv")
+        if not os.path.exists(self.data):
+            lines = (f"w{(i * i) % 2503} {i % 7}\tL{(i * i) % 5}\n" + "\n" * (i % 20 == 0) for i in range(40_000))
+            Path(self.data).write_text("".join(lines), encoding="utf-8")
+
+    def act(self):
+        learner, *settings = self.learner
+        with open("/proc/self/statm", encoding="ascii") as file:
+            now = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        error = self.run_command(
+            "train", self.data, "-o", self.target, "--quiet", "--learner", learner, "--jobs", "2",
+            *(part for setting in settings for part in ("--set", setting)),
+            "--memory", str(now + 40_000_000), "--scratch", self.folder,
+        )  # fmt: skip
+        links = [os.path.join("/proc/self/fd", name) for name in os.listdir("/proc/self/fd")]
+        still = [os.readlink(link) for link in links if os.path.lexists(link)]
+        if any(path.startswith(self.folder) for path in still):
+            raise Wrong(f"still open: {still}")
+        return error
+
+
+class TrainOnlineWithinMemory(TrainWithinMemory):
+    """Lists of sentences are copied from the files, one at a time: not every such call is tried."""
+
+    learner = ("perceptron", "epochs=2")
+
+    def after(self, n):
+        return n + 1 if n < 20 else n + 1499
+
+
 class Tag(Scenario):
     """The model, the text and the output are on the disk that fails. What was written of the output may stay."""
 
@@ -227,6 +270,8 @@ SCENARIOS = {
     "train from there": TrainFromThere,
     "checkpoint": Checkpoint,
     "resume": Resume,
+    "train within memory": TrainWithinMemory,
+    "train online within memory": TrainOnlineWithinMemory,
     "tag": Tag,
     "tag --json --no-mmap": TagJson,
     "inspect": Inspect,
@@ -277,7 +322,7 @@ def tried(faults, scenario):
             except Wrong as wrong:
                 raise Wrong(f"call {n}, {call}, {os.strerror(code)}: {wrong}") from None
             counts["error" if error else "success"] += 1
-            n += 1
+            n = scenario.after(n)
     return counts
 
 

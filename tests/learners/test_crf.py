@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
+import trelliswork as tw
 from reference import multiclass
 from trelliswork import _core
 from trelliswork.errors import ConvergenceWarning, InvalidInput
@@ -18,7 +19,7 @@ from trelliswork.learners import by_name
 from trelliswork.learners.crf import CRF
 
 TO_THE_END = {"tol": 1e-13, "max_iter": 5000}
-SOLVERS = ("lbfgs", "owlqn", "sgd-lbfgs", "sgd-owlqn", "auto")
+SOLVERS = ("lbfgs", "owlqn", "proximal", "sgd-lbfgs", "sgd-owlqn", "sgd-proximal", "auto")
 
 
 def make_oracle(x, gold, n_labels, cost=None):
@@ -59,8 +60,9 @@ def recorded(learner, oracle, **kwargs):
 
 
 SMOOTH = [(solver, l2, 0.0) for solver in SOLVERS for l2 in (1.0, 0.1)]
+L1_SOLVERS = ("owlqn", "proximal", "sgd-owlqn", "sgd-proximal")
 WITH_L1 = [
-    (solver, l2, l1) for solver in ("owlqn", "sgd-owlqn", "auto") for l2, l1 in ((0.0, 0.7), (0.5, 0.7), (0.0, 3.0))
+    (solver, l2, l1) for solver in (*L1_SOLVERS, "auto") for l2, l1 in ((0.0, 0.7), (0.5, 0.7), (0.0, 3.0), (1.0, 1e4))
 ]
 
 
@@ -122,6 +124,48 @@ def test_l1_makes_exact_zeros():
     assert np.mean(CRF(l1=2.0).train(oracle).weights == 0.0) > 0.9
 
 
+@pytest.mark.parametrize("margin", [0.0, 1.0])
+@pytest.mark.parametrize(("l2", "l1"), [(0.2, 0.1), (0.0, 0.5)])
+@pytest.mark.parametrize("solver", ["proximal", "sgd-proximal"])
+def test_no_weight_wants_to_move_at_the_end(solver, l2, l1, margin):
+    """The smooth gradient is -l1 sign(w) where w is not zero, and no larger than l1 where it is."""
+    oracle = text_like_oracle()
+    found = CRF(l2=l2, l1=l1, solver=solver, margin=margin, **TO_THE_END).train(oracle)
+    gradient = np.zeros(oracle.n_weights)
+    oracle.loss(found.weights, gradient, nu=margin)
+    gradient += l2 * found.weights
+    active = found.weights != 0
+    assert 0 < active.sum() < active.size
+    np.testing.assert_allclose(gradient[active], -l1 * np.sign(found.weights[active]), atol=2e-3 * l1)
+    assert np.abs(gradient[~active]).max() <= l1 * (1 + 1e-3)
+
+
+def test_merged_attributes_have_the_minimum_of_separate_ones_with_l1():
+    words = [["a", "b", "c", "a"], ["b", "d"], ["e", "a", "c"], ["d", "b", "a"]] * 3
+    labels = [["X", "Y", "X", "Z"], ["Y", "X"], ["Z", "X", "X"], ["X", "Y", "Y"]] * 3
+    twins = [[[w, w + "'", w + '"'] for w in s] for s in words]  # each word as three attributes that go together
+    learner = CRF(l2=0.3, l1=0.2, **TO_THE_END)
+    merged = tw.oracle(tw.SequenceLabeler(learner), twins, labels)
+    assert merged.l1_factors.max() > 1.7
+    found = learner.train(merged)
+    # Three equal weights v score as one of 3v, for which they pay 3 l1 |v| and 3 l2/2 v^2: a third of l2.
+    single = tw.oracle(tw.SequenceLabeler(learner), [[[w] for w in s] for s in words], labels)
+    assert single.n_weights == merged.n_weights
+    plain = proximal_gradient(single, l1=0.2, l2=np.where(merged.l1_factors > 1.0, 0.1, 0.3))
+    np.testing.assert_allclose(found.objective, plain, rtol=1e-8)
+
+
+def proximal_gradient(oracle, l1, l2, step=0.02, n=20000):
+    """The least value of loss + l2/2 |w|^2 + l1 |w|_1, by the plainest method there is."""
+    w, g = np.zeros(oracle.n_weights), np.zeros(oracle.n_weights)
+    for _ in range(n):
+        loss = oracle.loss(w, g)
+        value = loss + 0.5 * np.sum(l2 * w**2) + l1 * np.abs(w).sum()
+        to = w - step * (g + l2 * w)
+        w = np.sign(to) * np.maximum(np.abs(to) - step * l1, 0.0)
+    return value
+
+
 # When it stops
 
 
@@ -137,7 +181,7 @@ def test_default_tolerance_stops_within_a_thousandth(solver, l2):
 
 
 @pytest.mark.parametrize(("l2", "l1"), [(0.0, 1.0), (0.0, 0.2), (0.3, 0.3)])
-@pytest.mark.parametrize("solver", ["owlqn", "sgd-owlqn"])
+@pytest.mark.parametrize("solver", L1_SOLVERS)
 def test_default_tolerance_stops_within_a_thousandth_with_l1(solver, l2, l1):
     oracle = text_like_oracle()
     least = CRF(l2=l2, l1=l1, solver="owlqn", **TO_THE_END).train(oracle)
@@ -244,10 +288,13 @@ def test_no_penalty_at_all_is_possible():
     [
         {"solver": "lbfgs"},
         {"solver": "owlqn", "l1": 0.3},
+        {"solver": "proximal", "l1": 0.3},
         {"solver": "sgd", "max_iter": 6},
         {"solver": "sgd-lbfgs", "sgd_epochs": 3},
         {"solver": "sgd-lbfgs", "sgd_epochs": 3, "shards": 2},
         {"solver": "sgd-owlqn", "sgd_epochs": 2, "l1": 0.3},
+        {"solver": "sgd-proximal", "sgd_epochs": 2, "l1": 0.3, "shards": 2},
+        {"solver": "proximal", "l1": 0.3, "tol": 1e-12, "memory": 3, "delta": 0.0},
         {"solver": "lbfgs", "tol": 1e-12, "memory": 3},
     ],
     ids=str,
@@ -337,7 +384,7 @@ def test_a_warm_start_does_not_change_the_weights_given():
         ({"shards": 0}, "shards"),
         ({"step_size": 0.0}, "step_size must be a finite number above 0"),
         ({"solver": "newton"}, "solver must be one of 'auto', 'lbfgs'"),
-        ({"solver": "lbfgs", "l1": 1.0}, "has no L1 penalty: use 'owlqn'"),
+        ({"solver": "lbfgs", "l1": 1.0}, "has no L1 penalty: use 'proximal'"),
         ({"solver": "sgd", "l1": 1.0}, "has no L1 penalty"),
     ],
     ids=str,

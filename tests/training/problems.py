@@ -154,7 +154,7 @@ class ScaledOracle(_core.ChainOracle):
         super().curvature(weights, diagonal, n_jobs, nu=self.scale)
 
 
-def oracle(problem, general=False, n_jobs=1, best=False, by_member=False, earlier=None):
+def oracle(problem, general=False, n_jobs=1, best=False, by_member=False, earlier=None, rounded=False):
     moves, start, end = problem.constraints or (None, None, None)
     made = ScaledOracle(
         examples(problem, n_jobs),
@@ -167,7 +167,7 @@ def oracle(problem, general=False, n_jobs=1, best=False, by_member=False, earlie
         None if start is None else start.astype(np.uint8),
         None if end is None else end.astype(np.uint8),
         problem.cost,
-        "best" if best else "general" if general else "fast",
+        "rounded" if rounded else "best" if best else "general" if general else "fast",
         by_member=by_member,
         earlier=earlier,
     )

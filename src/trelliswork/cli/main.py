@@ -6,6 +6,7 @@ failed, 2 the command or its input was wrong, 130 interrupted, 141 nobody reads 
 
 from __future__ import annotations
 
+import errno
 import signal
 import sys
 import threading
@@ -18,7 +19,7 @@ import click
 
 from trelliswork.cli import messages
 from trelliswork.cli.streams import forget_output, prepare_streams, say
-from trelliswork.errors import TrellisworkError
+from trelliswork.errors import ScratchError, TrellisworkError
 
 __all__ = ["cli", "main"]
 
@@ -134,6 +135,7 @@ def _noticing_interrupts() -> Iterator[list[int]]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+_WRONG_FOLDER = (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EROFS)
 _QUIETLY: dict[str, Any] = {"standalone_mode": False}  # errors come here instead of ending the process
 
 
@@ -151,7 +153,7 @@ def _exit_code(error: BaseException, verb: str | None) -> int:
         return INTERRUPTED
     if isinstance(error, TrellisworkError):
         say(f"error: {messages.of_library(str(error), verb)}")
-        return 2
+        return 1 if isinstance(error, ScratchError) and error.errno not in _WRONG_FOLDER else 2
     if isinstance(error, OSError):
         forget_output()
         say(f"error: {messages.of_file(error)}")

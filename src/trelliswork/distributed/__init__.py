@@ -4,7 +4,7 @@
         distributed.fit(tagger, read, n_shards=4, group=group)
 
 ``torchrun`` starts the processes, `torch.distributed` connects them (the extra ``torch``). The result depends on the
-shards, to the last bit, and not on how many processes hold them. See docs/scale_distributed.md.
+shards, to the last bit, and not on how many processes hold them. See docs/scale.md.
 """
 
 from trelliswork.lazy import attach

@@ -98,6 +98,7 @@ class ShardExamples(SequenceExamples):
             self.oracle,
             weights,
             l2=l2,
+            l1=0.0,  # which the second phase looks after
             nu=float(learner.margin),
             batch=learner._value("batch_size"),
             shards=learner._value("shards"),

@@ -30,12 +30,14 @@ from trelliswork.structures.checks import MOST_JOBS
 
 __all__ = ["CRF", "Plan", "plan_of"]
 
-_SOLVERS = ("auto", "lbfgs", "owlqn", "sgd", "sgd-lbfgs", "sgd-owlqn")
-_QUASI_NEWTON = ("auto", "lbfgs", "owlqn", "sgd-lbfgs", "sgd-owlqn")
-_TWO_PHASES = ("auto", "sgd-lbfgs", "sgd-owlqn")
-_STOCHASTIC = ("auto", "sgd", "sgd-lbfgs", "sgd-owlqn")
+_SOLVERS = ("auto", "lbfgs", "owlqn", "sgd", "sgd-lbfgs", "sgd-owlqn", "proximal", "sgd-proximal")
+_QUASI_NEWTON = ("auto", "lbfgs", "owlqn", "proximal", "sgd-lbfgs", "sgd-owlqn", "sgd-proximal")
+_TWO_PHASES = ("auto", "sgd-lbfgs", "sgd-owlqn", "sgd-proximal")
+_STOCHASTIC = ("auto", "sgd", "sgd-lbfgs", "sgd-owlqn", "sgd-proximal")
+_WITH_L1 = ("auto", "owlqn", "proximal", "sgd-owlqn", "sgd-proximal")
 _DELTA_WITH_L1 = 0.2  # of tol
 _WORTH_SGD = 200  # examples below which a stochastic start saves nothing
+_LEAST_L2 = 0.1  # of l1, for a stochastic start
 _DECAY = 0.7  # of the step from one pass of a stochastic start to the next
 
 State = dict[str, npt.NDArray[Any]]
@@ -52,11 +54,13 @@ class CRF(Parameters):
     l1 : float, default 0.0
         Factor of ``|w|_1``. Above zero many weights end as exact zeros.
     solver : str, default "auto"
-        ``"lbfgs"``; ``"owlqn"``, which alone can have ``l1 > 0`` or weights that must not be negative; ``"sgd"``,
-        stochastic gradient descent; or two in a row, ``"sgd-lbfgs"`` and ``"sgd-owlqn"``: a few stochastic passes, then
-        the other scaled by the diagonal of the Hessian taken there. ``"auto"`` takes two in a row, or the second alone
-        when there are few examples or ``l1`` is larger than ``l2``; when training starts from given weights it leaves
-        the stochastic passes out, since they would lead away from them.
+        ``"lbfgs"``; ``"proximal"`` or ``"owlqn"``, which alone can have ``l1 > 0`` or weights that must not be
+        negative; ``"sgd"``, stochastic gradient descent; or two in a row, ``"sgd-lbfgs"``, ``"sgd-proximal"`` and
+        ``"sgd-owlqn"``: a few stochastic passes, then the other scaled by the diagonal of the Hessian taken there.
+        ``"proximal"`` makes the steps of ``"owlqn"`` until they gain little, and then goes on by coordinate descent on
+        a model of the loss. ``"auto"`` takes two in a row, ``"sgd-proximal"`` with ``l1 > 0``, or the second alone
+        when there are few examples or ``l1`` is more than ten times ``l2``; when training starts from given weights it
+        leaves the stochastic passes out, since they would lead away from them.
     max_iter : int, default 1000
         Most iterations, of all phases together; an iteration of ``"sgd"`` is a pass over the data.
     tol : float, default 1e-3
@@ -68,9 +72,9 @@ class CRF(Parameters):
     margin : float, default 0.0
         ``nu``, the factor of the cost in softmax-margin; 0 is the plain CRF.
     memory : int, optional
-        Steps that L-BFGS and OWL-QN remember. Left out, 6.
+        Steps that L-BFGS, OWL-QN and the proximal method remember. Left out, 6.
     sgd_epochs : int, optional
-        Stochastic passes at the start of ``"sgd-lbfgs"`` and ``"sgd-owlqn"``. Left out, 5.
+        Stochastic passes at the start of solvers that begin with them. Left out, 5.
     batch_size : int, optional
         Examples of one stochastic step. Left out, 4.
     step_size : float, optional
@@ -81,7 +85,7 @@ class CRF(Parameters):
         this number, not on ``n_jobs``. Left out, 1.
     period, delta : int and float, optional
         Stop as well when the objective has fallen by less than ``delta`` of itself in the last ``period`` iterations of
-        ``"lbfgs"`` or ``"owlqn"``, as CRFsuite does. Left out, ``period`` is 10, and ``delta`` is ``tol / 5`` with
+        the second solver, as CRFsuite does. Left out, ``period`` is 10, and ``delta`` is ``tol / 5`` with
         ``l1 > 0``, where the last per mille of the objective takes hundreds of iterations and hardly changes a
         prediction; else it is 0, which switches the rule off.
 
@@ -200,10 +204,10 @@ class CRF(Parameters):
         self.check()
         n_jobs = checked_integer("n_jobs", n_jobs, least=1, most=MOST_JOBS)
         require_answers(repr(self), self.asks, oracle.answers)
-        if oracle.nonnegative.size and self.solver not in ("auto", "owlqn"):
+        if oracle.nonnegative.size and self.solver not in ("auto", "owlqn", "proximal"):
             raise InvalidInput(
                 f"solver={self.solver!r} does not keep weights from becoming negative, as some of these must not: "
-                "use 'owlqn' or 'auto'"
+                "use 'proximal', 'owlqn' or 'auto'"
             )
         run = _Run(
             self,
@@ -244,8 +248,8 @@ class CRF(Parameters):
             checked_number("step_size", self.step_size, above=0.0)
         checked_integer("period", self._value("period"), least=1)
         checked_number("delta", self._delta(), least=0.0)
-        if self.l1 > 0 and self.solver not in ("auto", "owlqn", "sgd-owlqn"):
-            raise InvalidInput(f"solver={self.solver!r} has no L1 penalty: use 'owlqn' or 'auto', or set l1=0")
+        if self.l1 > 0 and self.solver not in _WITH_L1:
+            raise InvalidInput(f"solver={self.solver!r} has no L1 penalty: use 'proximal' or 'auto', or set l1=0")
 
 
 @dataclass(frozen=True)
@@ -308,6 +312,7 @@ class _Run:
             self.oracle,
             weights,
             l2=float(self.learner.l2),
+            l1=float(self.learner.l1),
             nu=float(self.learner.margin),
             batch=self.learner._value("batch_size"),
             shards=self.learner._value("shards"),
@@ -317,9 +322,16 @@ class _Run:
             seed=self.seed,
         )
 
-    def _second(self, weights: FloatArray) -> _core.Lbfgs | _core.Owlqn:
-        bounded = self.learner.l1 > 0 or self.learner.solver.endswith("owlqn") or self.oracle.nonnegative.size > 0
-        kind = _core.Owlqn if bounded else _core.Lbfgs
+    def _second(self, weights: FloatArray) -> _core.Lbfgs | _core.Owlqn | _core.Proximal:
+        smooth = self.learner.l1 == 0 and self.oracle.nonnegative.size == 0
+        name = self.learner.solver.removeprefix("sgd-")
+        kind: type[_core.Lbfgs | _core.Owlqn | _core.Proximal]
+        if name == "owlqn":
+            kind = _core.Owlqn
+        elif name == "proximal" or (name == "auto" and not smooth):
+            kind = _core.Proximal
+        else:
+            kind = _core.Lbfgs
         return kind(
             self.oracle,
             weights,
@@ -406,7 +418,8 @@ def plan_of(learner: CRF, oracle: _core.Oracle, warm: bool) -> Plan:
     """Return the phases of a run; ``warm`` is whether it starts from given weights."""
     two, epochs = learner.solver.startswith("sgd-"), learner._value("sgd_epochs")
     if learner.solver == "auto":
-        two = not warm and oracle.n_examples >= _WORTH_SGD and learner.l2 >= learner.l1 and not oracle.nonnegative.size
+        smooth_enough = _LEAST_L2 * learner.l1 <= learner.l2
+        two = not warm and oracle.n_examples >= _WORTH_SGD and smooth_enough and not oracle.nonnegative.size
         return Plan(epochs=epochs if two else 0, scaled=warm or (two and epochs > 0))
     if learner.solver == "sgd":
         return Plan(epochs=-1, scaled=False)

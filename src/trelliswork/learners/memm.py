@@ -37,7 +37,8 @@ class MEMM(CRF):
     l1 : float, default 0.0
         Factor of ``|w|_1``. Above zero many weights end as exact zeros.
     solver : str, default "auto"
-        As for `CRF`: ``"lbfgs"``, ``"owlqn"``, ``"sgd"``, ``"sgd-lbfgs"`` or ``"sgd-owlqn"``.
+        As for `CRF`: ``"lbfgs"``, ``"owlqn"``, ``"proximal"``, ``"sgd"``, ``"sgd-lbfgs"``, ``"sgd-owlqn"`` or
+        ``"sgd-proximal"``.
     max_iter : int, default 1000
         Most iterations, of all phases together.
     tol : float, default 1e-3
@@ -45,9 +46,9 @@ class MEMM(CRF):
     margin : float, default 0.0
         Factor of the cost that is added to the score of a wrong label (softmax-margin); 0 for none.
     memory : int, optional
-        Steps that L-BFGS and OWL-QN remember. Left out, 6.
+        Steps that L-BFGS, OWL-QN and the proximal method remember. Left out, 6.
     sgd_epochs : int, optional
-        Stochastic passes at the start of ``"sgd-lbfgs"`` and ``"sgd-owlqn"``. Left out, 5.
+        Stochastic passes at the start of solvers that begin with them. Left out, 5.
     batch_size : int, optional
         Examples of one stochastic step. Left out, 4.
     step_size : float, optional

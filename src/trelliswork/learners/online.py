@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from trelliswork import _core
+from trelliswork.errors import InvalidInput
 from trelliswork.learners.epochs import EpochLearner
 from trelliswork.learners.parameters import checked_flag, checked_integer, checked_number
 from trelliswork.learners.training import FloatArray
@@ -36,6 +37,11 @@ class Perceptron(EpochLearner):
         Whether to return the mean of the weights after every example, which generalises better than the last ones.
     shuffle : bool, default True
         Whether to visit the examples in a new random order in each pass.
+    beam : int, optional
+        Search with a beam of so many labels a position, for label sets that are too large to be searched exactly. Gold
+        may leave the beam, so that the weights are pushed by the beginning of the sequence that is violated most
+        (max-violation: Huang et al. 2012, section 4.2). A beam of all labels finds the best labelling of every
+        beginning. Chains of order 1 only, and ``k=1``. Predictions of the model are exact all the same.
 
     Examples
     --------
@@ -47,18 +53,33 @@ class Perceptron(EpochLearner):
     costs: ClassVar[bool] = False
     bytes_per_weight: ClassVar[int | None] = 80
 
-    def __init__(self, epochs: int = 10, *, k: int = 1, averaged: bool = True, shuffle: bool = True) -> None:
+    def __init__(
+        self, epochs: int = 10, *, k: int = 1, averaged: bool = True, shuffle: bool = True, beam: int | None = None
+    ) -> None:
         self.epochs = epochs
         self.k = k
         self.averaged = averaged
         self.shuffle = shuffle
+        self.beam = beam
 
     def _check(self) -> None:
         checked_integer("k", self.k, least=1)
         checked_flag("averaged", self.averaged)
         checked_flag("shuffle", self.shuffle)
+        if self.beam is None:
+            return
+        checked_integer("beam", self.beam, least=1)
+        if self.k != 1:
+            raise InvalidInput(f"beam is for the best output alone: leave it out, or use k=1 in place of k={self.k}.")
+
+    @property
+    def asks(self) -> tuple[str, ...]:
+        return super().asks if self.beam is None else ("argmax", "beam")
 
     def _solver(self, oracle: _core.Oracle, weights: FloatArray, seed: int) -> _core.Solver:
+        if self.beam is not None:
+            how = {"averaged": self.averaged, "shuffle": self.shuffle}
+            return _core.BeamPerceptron(oracle, weights, beam=self.beam, seed=seed, **how)
         return _core.Perceptron(oracle, weights, k=self.k, averaged=self.averaged, shuffle=self.shuffle, seed=seed)
 
 

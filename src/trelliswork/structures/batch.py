@@ -142,11 +142,14 @@ class ChainBatch:
 
     # ---- the best ------------------------------------------------------------------------------------------------
 
-    def argmax(self) -> list[Labeling]:
+    def argmax(self, beam: int | None = None) -> list[Labeling]:
         """Return the best labelling of every chain (Viterbi, eq. 2.39); see `Chain.argmax`."""
         labels = np.empty(len(self._rows), dtype=np.int32)
         scores = np.empty(len(self))
-        self._core.argmax(labels, scores)
+        if beam is None:
+            self._core.argmax(labels, scores)
+        else:
+            self._core.beam_argmax(checks.as_count("beam", beam), labels, scores)
         if scores.size and scores.min() == -np.inf:
             self._refuse_impossible()
         bounds = self._ends.tolist()

@@ -148,8 +148,14 @@ class Chain(BareScores[Labeling]):
 
     # ---- the best ------------------------------------------------------------------------------------------------
 
-    def argmax(self) -> Labeling:
+    def argmax(self, beam: int | None = None) -> Labeling:
         """Return the best labelling and its score (Viterbi, eq. 2.39).
+
+        Parameters
+        ----------
+        beam : int, optional
+            Keep so many labels a position: K times ``beam`` steps a position in place of K squared. The answer may then
+            not be the best; with ``beam=K`` it is. A beam in which everything is forbidden is made wider.
 
         Raises
         ------
@@ -161,7 +167,7 @@ class Chain(BareScores[Labeling]):
         >>> Chain([[0.0, 1.0], [0.0, 1.0]], [[0.0, 0.0], [5.0, 0.0]]).argmax().labels.tolist()
         [1, 0]
         """
-        return self._batch.argmax()[0]
+        return self._batch.argmax(beam)[0]
 
     def kbest(self, k: int, method: str = "astar") -> list[Labeling]:
         """Return the ``k`` best labellings, distinct and best first.

@@ -30,6 +30,7 @@ from trelliswork.learners.training import FloatArray, Learner, Trained
 from trelliswork.structures import checks
 from trelliswork.training.monitor import Callback, Monitor
 from trelliswork.training.same_run import SameRun
+from trelliswork.training.scratch import scratch_errors
 
 __all__ = ["Problem", "checked_learner", "learn", "require_dev", "seed_of"]
 
@@ -84,14 +85,15 @@ def learn(
     monitor = Monitor(problem.dev_score, estimator.patience, callback, estimator.verbose, problem.same_run)
     state = None if resume is None else monitor.resume(resume)
     try:
-        trained: Trained | None = learner.train(
-            problem.oracle,
-            weights=problem.first_weights,
-            state=state,
-            n_jobs=checks.as_jobs(estimator.n_jobs),
-            seed=seed_of(estimator.random_state),
-            on_iteration=monitor,
-        )
+        with scratch_errors():
+            trained: Trained | None = learner.train(
+                problem.oracle,
+                weights=problem.first_weights,
+                state=state,
+                n_jobs=checks.as_jobs(estimator.n_jobs),
+                seed=seed_of(estimator.random_state),
+                on_iteration=monitor,
+            )
     except KeyboardInterrupt:
         if not monitor.began:
             raise

@@ -123,12 +123,13 @@ class Monitor:
 
     def best_weights(self, trained: Trained | None) -> FloatArray:
         """Return the weights to keep: the best on the development data, else the last."""
-        if self._best_weights is not None:
-            return self._best_weights
-        if trained is not None:
-            return trained.weights
-        assert self._last is not None
-        return self._last.weights()
+        if self._best_weights is None and trained is not None:
+            self._best_weights = trained.weights
+        if self._best_weights is None:
+            assert self._last is not None
+            self._best_weights = self._last.weights()
+        self._last = None  # the model needs the room that the learner's own vectors take
+        return self._best_weights
 
     def resume(self, state: State) -> dict[str, npt.NDArray[Any]]:
         """Take up the notes of an earlier run; return the learner's own part."""

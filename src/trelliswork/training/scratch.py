@@ -40,22 +40,19 @@ def storage_of(memory: Any, folder: Any, learner: Any) -> _core.Storage | None:
         )
     remembers = getattr(learner, "memory", None) or 6
     fewer = f", or {type(learner).__name__}(memory={remembers // 2})" if learner.sums and remembers > 1 else ""
-    with scratch_errors():
-        where = str(folder) if folder is not None else tempfile.gettempdir()
-        return _core.Storage(where, as_bytes("memory", memory), per_weight, fewer)
+    where, size = str(folder) if folder is not None else tempfile.gettempdir(), as_bytes("memory", memory)
+    try:
+        with scratch_errors():
+            return _core.Storage(where, size, per_weight, fewer)
+    except ValueError as error:
+        raise InvalidInput(f"{error}.") from None
 
 
 @contextmanager
 def scratch_errors() -> Iterator[None]:
-    """Turn what the core says of files into `ScratchError`, and of what does not fit into `InvalidInput`."""
+    """Turn what the core says of files into `ScratchError`."""
     try:
         yield
-    except OSError as error:
-        if isinstance(error, ScratchError) or error.filename is not None:
-            raise
+    except _core.StorageError as error:
         advice = "Choose another scratch_folder, or a larger memory."
         raise ScratchError(error.errno, f"{error.strerror}. {advice}") from None
-    except ValueError as error:
-        if isinstance(error, InvalidInput):
-            raise
-        raise InvalidInput(f"{error}.".replace("..", ".")) from None

@@ -116,7 +116,7 @@ class Training:
                 len(self._labels),
                 np.arange(len(self._labels), dtype=np.int32),
                 combinations=combinations[states, transitions],
-                use="fast" if sums else "best",
+                use="fast" if sums else "rounded",
                 n_jobs=self._n_jobs,
                 by_member=not sums,
                 min_frequency=least,

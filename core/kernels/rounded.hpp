@@ -1,0 +1,41 @@
+// The best labelling of one chain in single precision, from rounded weights: see kernels.hpp for how copies are chosen.
+// Rows are padded to a whole number of vectors.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels.hpp"
+
+namespace tw {
+
+// Of at most 64 labels; transitions are the same at all positions.
+struct RoundedChain {
+    std::size_t n_labels, padded, length;
+    const float* unary;               // [length][padded], padded with anything finite
+    const float *forward, *backward;  // transitions [from][to] and [to][from], [padded][padded], padded with -inf
+    const float *start, *end;         // [padded], padded with -inf
+};
+
+struct RoundedBestLoops {  // chain_rounded.cpp
+    std::size_t width;     // numbers of single precision in a vector
+
+    // As ChainBestLoops::max_meet.
+    float (*best)(const RoundedChain&, float* scores, std::int32_t* labels);
+    // Sums of rows, [end - begin][padded]: those of token t are weights + numbers[i] * padded for the i from starts[t]
+    // to starts[t + 1] - 1.
+    void (*add_rows)(const float* weights, const std::uint32_t* starts, const std::uint32_t* numbers, std::size_t begin,
+                     std::size_t end, std::size_t padded, float* out);
+};
+
+struct RoundedScoreLoops {  // unit_scores.cpp
+    // As UnitScoreLoops::gather, [end - begin][padded].
+    void (*gather)(const UnitWeights<float>&, const TokenUnits&, std::size_t begin, std::size_t end,
+                   std::size_t n_labels, float* out);
+};
+
+struct RoundedLoops : RoundedBestLoops, RoundedScoreLoops {};
+
+const RoundedLoops& rounded_loops() noexcept;
+
+}  // namespace tw

@@ -1,0 +1,233 @@
+#include "run_rows.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "../base/prefetch.hpp"
+#include "../kernels/rows.hpp"
+#include "model.hpp"
+
+namespace tw {
+namespace {
+
+constexpr std::size_t kMostLabels = 64;                       // more make rows longer than what they are summed from
+constexpr std::size_t kMostBytes = std::size_t{1} << 24;      // of a memory; a little more within a block
+constexpr std::size_t kMostRecords = (std::size_t{1} << 20);  // of a table: numbers of cells have 21 bits
+constexpr std::size_t kNear = std::size_t{1} << 17;           // bytes of rows that need not be asked for
+constexpr std::size_t kAhead = 16;                            // rows between asking for one and reading it
+
+std::size_t padded(std::size_t n) { return (n + 7) / 8 * 8; }
+
+}  // namespace
+
+void RunRows::Index::clear() {
+    constexpr std::size_t kFirst = 256;
+    slots_.assign(kFirst, {0, kFree});
+    shift_ = static_cast<unsigned>(64 - std::countr_zero(kFirst));
+    n_ = 0;
+}
+
+void RunRows::Index::grow() {
+    std::vector<Slot> old(2 * slots_.size(), {0, kFree});
+    std::swap(old, slots_);
+    --shift_;
+    for (const Slot& slot : old) {
+        if (slot.number == kFree) continue;
+        std::size_t i = home(slot.key);
+        while (slots_[i].number != kFree) i = (i + 1) & (slots_.size() - 1);
+        slots_[i] = slot;
+    }
+}
+
+bool RunRows::covers(const Extractor& extractor, std::size_t n_labels) {
+    return n_labels <= kMostLabels && !extractor.runs().empty();
+}
+
+RunRows::RunRows(std::shared_ptr<const Extractor> extractor, const WeightRows& weights)
+    : extractor_(std::move(extractor)), weights_(weights), padded_(padded(weights.n_codes())) {
+    for (const RunTemplates& templates : extractor_->runs()) {
+        const std::size_t here = tables_.size();
+        tables_.push_back(
+            {.templates = &templates,
+             .cells = templates.width == 1 ? here : tables_.back().cells,
+             .record_size = templates.windows.size() * padded_,
+             .twice = weights.in_double() || std::ranges::any_of(templates.windows, [](const auto& window) {
+                          return window.templates.size() > 1;
+                      })});
+        for (const RunTemplates::Window& window : templates.windows) {
+            const std::int32_t last = window.offset + static_cast<std::int32_t>(templates.width) - 1;
+            padding_ = std::max<std::size_t>({padding_, static_cast<std::size_t>(std::max(0, -window.offset)),
+                                              static_cast<std::size_t>(std::max(0, last))});
+        }
+    }
+}
+
+std::size_t RunRows::memory_bytes() const {
+    std::size_t total = 0;
+    for (const Table& t : tables_)
+        total += t.index.memory_bytes() + t.rows.capacity() * sizeof(double) + t.single.capacity() * sizeof(float) +
+                 t.views.capacity() * sizeof(Key) + t.runs.capacity() * sizeof(std::uint64_t) +
+                 t.places.capacity() * sizeof(std::uint32_t);
+    return total;
+}
+
+void RunRows::forget() {
+    for (Table& table : tables_) {
+        table.index.clear();
+        table.n_composed = 0;
+        table.rows.clear();
+        table.single.clear();
+        table.views.clear();
+        table.runs.clear();
+        table.before.clear();
+        table.after.clear();
+    }
+}
+
+void RunRows::extract(const Columns& columns, std::size_t first, std::size_t last, Attributes& rest) {
+    const bool full = memory_bytes() > kMostBytes ||
+                      std::ranges::any_of(tables_, [](const Table& t) { return t.index.size() > kMostRecords; });
+    if (full || !whole_) forget();
+    whole_ = false;
+    lengths_.clear();
+    for (Table& table : tables_) table.places.clear();
+    extractor_->extract_rest(columns, first, last, rest, *this);
+    for (Table& table : tables_) {
+        table.places.resize(table.places.size() + kRowsAhead, 0);
+        compose(table);
+    }
+    whole_ = true;
+}
+
+void RunRows::visit(const ViewTable& views) {
+    lengths_.push_back(views.length());
+    for (Table& table : tables_)
+        if (table.templates->width == 1)
+            visit_cells(table, views);
+        else
+            visit_runs(table);
+}
+
+void RunRows::visit_cells(Table& table, const ViewTable& views) {
+    const std::size_t length = views.length(), group = table.templates->group;
+    const std::uint32_t begin = extractor_->views().group_begin(group);
+    const Key* const cells = views.cells(group);
+    const std::size_t from = table.places.size();
+    table.places.resize(from + length + 2 * padding_);
+    std::uint32_t* places = table.places.data() + from;
+    for (std::size_t d = padding_; d > 0; --d) *places++ = outside(table, views, d, false);
+    for (std::size_t t = 0; t < length; ++t) {
+        const std::size_t known = table.index.size();
+        *places++ = table.index.find_or_add(cells[t]);
+        if (table.index.size() != known) remember_views(table, views.row(static_cast<std::ptrdiff_t>(t)) + begin);
+    }
+    for (std::size_t d = 1; d <= padding_; ++d) *places++ = outside(table, views, d, true);
+}
+
+std::uint32_t RunRows::outside(Table& table, const ViewTable& views, std::size_t distance, bool after) {
+    std::vector<std::uint32_t>& known = after ? table.after : table.before;
+    const auto far = static_cast<std::ptrdiff_t>(distance);
+    if (known.empty()) {
+        const std::uint32_t begin = extractor_->views().group_begin(table.templates->group);
+        known.resize(padding_);
+        for (std::ptrdiff_t d = 1; d <= static_cast<std::ptrdiff_t>(padding_); ++d) {
+            known[static_cast<std::size_t>(d - 1)] = table.index.add();
+            const auto length = static_cast<std::ptrdiff_t>(views.length());
+            remember_views(table, views.row(after ? length + d - 1 : -d) + begin);
+        }
+    }
+    return known[static_cast<std::size_t>(far - 1)];
+}
+
+void RunRows::remember_views(Table& table, const Key* views) {
+    const ViewSet& set = extractor_->views();
+    const std::size_t n = set.group_end(table.templates->group) - set.group_begin(table.templates->group);
+    table.views.insert(table.views.end(), views, views + n);
+}
+
+void RunRows::visit_runs(Table& table) {
+    const std::size_t width = table.templates->width, from = table.places.size();
+    const std::vector<std::uint32_t>& cells = tables_[table.cells].places;
+    table.places.resize(cells.size());
+    const std::uint64_t all = (std::uint64_t{1} << (kNumberBits * width)) - 1;
+    std::uint64_t run = 0;
+    for (std::size_t k = 0; k + 1 < width; ++k) run = run << kNumberBits | cells[from + k];
+    for (std::size_t i = from; i + width <= cells.size(); ++i) {
+        run = (run << kNumberBits | cells[i + width - 1]) & all;
+        const std::size_t known = table.index.size();
+        table.places[i] = table.index.find_or_add(run);
+        if (table.index.size() != known) table.runs.push_back(run);
+    }
+}
+
+// Adds up the rows of the records that are new. All are asked for before the first is read: most are far away.
+void RunRows::compose(Table& table) {
+    const std::size_t n = table.index.size();
+    (table.twice ? table.rows.resize(n * table.record_size, 0.0) : table.single.resize(n * table.record_size, 0.0f));
+    wanted_.clear();
+    for (; table.n_composed < n; ++table.n_composed) want_rows(table, table.n_composed);
+    for (std::size_t i = 0; i < wanted_.size(); ++i) {
+        if (i + kAhead < wanted_.size()) weights_.fetch(wanted_[i + kAhead].key);
+        const std::uint32_t number = weights_.find(wanted_[i].key);
+        if (number == kNoAttribute) continue;
+        if (table.twice)
+            weights_.each(number, [row = table.rows.data() + wanted_[i].row](std::uint32_t code, double weight) {
+                row[code] += weight;
+            });
+        else  // as it is: weights have single precision
+            weights_.each(number, [row = table.single.data() + wanted_[i].row](std::uint32_t code, double weight) {
+                row[code] += static_cast<float>(weight);
+            });
+    }
+}
+
+void RunRows::want_rows(const Table& table, std::size_t record) {
+    const Table& cells = tables_[table.cells];
+    const ViewSet& set = extractor_->views();
+    const std::size_t n_views = set.group_end(table.templates->group) - set.group_begin(table.templates->group);
+    const std::size_t width = table.templates->width;
+    const Key* views[3];
+    for (std::size_t k = 0; k < width; ++k) {
+        const std::size_t cell =
+            width == 1 ? record : table.runs[record] >> (kNumberBits * (width - 1 - k)) & ((1u << kNumberBits) - 1);
+        views[k] = cells.views.data() + cell * n_views;
+    }
+    std::size_t row = record * table.record_size;
+    for (const RunTemplates::Window& window : table.templates->windows) {
+        for (const RunTemplate& t : window.templates) {
+            Key key = t.seed;
+            bool some = true;
+            for (const RunTemplate::Cell& part : t.parts) {
+                const Key value = views[part.cell][part.view];
+                some &= value != 0;
+                key = combine(key, value);
+            }
+            if (some) wanted_.push_back({key, row});
+        }
+        row += padded_;
+    }
+}
+
+void RunRows::add(double* scores) {
+    std::vector<RowList<float>> single;
+    std::vector<RowList<double>> twice;
+    for (const Table& table : tables_)
+        for (std::size_t w = 0; w < table.templates->windows.size(); ++w) {
+            const std::uint32_t* const places = table.places.data() + padding_ + table.templates->windows[w].offset;
+            const bool far = table.rows.size() * sizeof(double) + table.single.size() * sizeof(float) > kNear;
+            if (table.twice)
+                twice.push_back({table.rows.data() + w * padded_, places, table.record_size, far});
+            else
+                single.push_back({table.single.data() + w * padded_, places, table.record_size, far});
+        }
+    const RowLists lists{single.data(), single.size(), twice.data(), twice.size()};
+    for (const std::size_t length : lengths_) {
+        row_sum_loops().add_rows(lists, length, weights_.n_codes(), padded_, scores);
+        scores += length * weights_.n_codes();
+        for (auto& list : single) list.places += length + 2 * padding_;
+        for (auto& list : twice) list.places += length + 2 * padding_;
+    }
+}
+
+}  // namespace tw
