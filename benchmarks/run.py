@@ -13,6 +13,7 @@ ORDER = [
     "training",
     "online",
     "learners",
+    "many_labels",
     "trees",
     "factor_graphs",
     "roofline",

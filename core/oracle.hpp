@@ -15,6 +15,7 @@
 // memory while examples are visited, is the oracle's own affair.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -60,12 +61,58 @@ struct SparseVector {
     }
 };
 
+// Which numbers of a vector have changed since somebody looked, for those who keep something that was made from them.
+// Nothing is noted before anybody asks to.
+class ChangeLog {
+public:
+    ChangeLog() { restart(); }
+    ChangeLog(const ChangeLog&) { restart(); }  // of another vector
+    ChangeLog& operator=(const ChangeLog&) {
+        restart();
+        return *this;
+    }
+
+    void watch() const { watched_.store(true, std::memory_order_relaxed); }
+    bool watched() const { return watched_.load(std::memory_order_relaxed); }
+    std::uint64_t id() const { return id_; }  // changes where everything may have
+    std::size_t end() const { return forgotten_ + indices_.size(); }
+    // What changed from a moment on whose end() is given, unless that is too long ago.
+    bool since(std::size_t moment, std::span<const std::uint32_t>& out) const {
+        if (moment < forgotten_ || moment > end()) return false;
+        out = std::span(indices_).subspan(moment - forgotten_);
+        return true;
+    }
+
+    void note(std::span<const std::uint32_t> indices) {
+        if (!watched()) return;
+        if (indices_.size() > kMost) {
+            forgotten_ += indices_.size();
+            indices_.clear();
+        }
+        indices_.insert(indices_.end(), indices.begin(), indices.end());
+    }
+    void restart() {
+        static std::atomic<std::uint64_t> made{0};
+        id_ = ++made;
+        forgotten_ = 0;
+        indices_.clear();
+    }
+
+private:
+    static constexpr std::size_t kMost = std::size_t{1} << 16;
+    std::uint64_t id_ = 0;
+    std::size_t forgotten_ = 0;
+    std::vector<std::uint32_t> indices_;
+    mutable std::atomic<bool> watched_{false};
+};
+
 // Weights as learners keep them: true weight j is scale * stored[j]. A learner that is content with scores of single
 // precision hands them over rounded instead: half the memory to read.
 struct ScaledWeights {
     std::span<const double> stored;
     double scale = 1.0;
     std::span<const float> rounded = {};  // or empty; where it is not, `stored` is. Where Hints::rounded_layout() says
+    const ChangeLog* changes = nullptr;   // of these weights, or null: nobody notes them
 
     std::size_t size() const { return rounded.empty() ? stored.size() : rounded.size(); }
 };

@@ -381,8 +381,36 @@ void bind_training(nb::module_& m) {
              "that each was `seen` with.")
         .def("seen_transitions", seen_transitions, nb::arg("order"), nb::arg("n_labels"),
              "previous * n_labels + current of neighbouring labels that were seen.")
+        .def(
+            "tag_dictionary",
+            [](const Examples& examples, const Labels& order, std::size_t n_labels, const std::string& word,
+               std::size_t min_count) {
+                const Unlocked unlocked;
+                return std::make_unique<chain::MadeDictionary>(
+                    chain::tag_dictionary(examples, as_span(order), n_labels, word, min_count));
+            },
+            nb::arg("order"), nb::arg("n_labels"), nb::arg("word"), nb::arg("min_count"),
+            "The labels of the attributes whose names begin with `word` and that occur often enough.")
         .def("checksum", &Examples::checksum, nb::call_guard<Unlocked>(),
              "64 bits that change when sequences, attributes, labels or weights do.");
+    nb::class_<chain::MadeDictionary>(m, "TagDictionary", "Labels that words may take, as the examples have them.")
+        .def(
+            "tensors",
+            [](const chain::MadeDictionary& made) {
+                nb::dict out;
+                put<std::uint64_t>(out, "dictionary.keys", made.keys);
+                put<std::uint32_t>(out, "dictionary.offsets", made.starts);
+                put<std::uint16_t>(out, "dictionary.labels", made.labels);
+                return out;
+            },
+            "The tensors of a model that has it.")
+        .def_prop_ro("n_words", [](const chain::MadeDictionary& made) { return made.keys.size(); })
+        .def_prop_ro(
+            "n_limited", [](const chain::MadeDictionary& made) { return made.n_limited; },
+            "Tokens whose words are in it.")
+        .def_prop_ro(
+            "n_alone", [](const chain::MadeDictionary& made) { return made.n_alone; },
+            "Of these, tokens that alone have their word with their label.");
     nb::class_<DevSet>(m, "DevSet", "Sequences that are tagged while training goes on.")
         .def_prop_ro("n_tokens", &DevSet::n_tokens)
         .def("checksum", &DevSet::checksum, nb::call_guard<Unlocked>(),
@@ -435,6 +463,15 @@ void bind_training(nb::module_& m) {
             },
             nb::arg("weights"), nb::sig("def extent(self, weights: NDArray[numpy.float64]) -> tuple[int, float]"),
             "Of weights, one per attribute and label: how many are not 0, and their norm.")
+        .def(
+            "limit",
+            [](ChainOracle& oracle, const chain::MadeDictionary& dictionary) {
+                const std::shared_ptr<const chain::MadeDictionary> held = shared(dictionary);
+                const Unlocked unlocked;
+                oracle.limit(held);
+            },
+            nb::arg("dictionary"),
+            "Let words take only the labels that a dictionary made of the examples has for them.")
         .def("weights_from", weights_from, nb::arg("tensors"),
              "Weights that start from another model; attributes are matched by key.")
         .def(

@@ -16,6 +16,7 @@
 #include "beam.hpp"
 #include "best_first.hpp"
 #include "program.hpp"
+#include "pruned_search.hpp"
 
 namespace tw::chain {
 namespace {
@@ -27,6 +28,11 @@ constexpr hypergraph::OwnScores kScores;
 
 // Below this many multiply-adds a second thread costs more than it brings.
 constexpr double kWorthAThread = 3e5;
+
+// Searches that leave out too few labels before the recursion over all of them, which takes sequences side by side, is
+// left to do the rest.
+constexpr std::size_t kTriesInVain = 4;
+constexpr double kShareThatPays = 0.4;
 
 std::size_t padded_size(std::size_t n_labels) {
     const std::size_t w = std::max<std::size_t>(kernels().width, 4);
@@ -461,8 +467,39 @@ void max_marginals(const Batch& batch, std::span<double* const> out) {
     });
 }
 
-void argmax(const Batch& batch, std::span<std::int32_t* const> labels, double* best) {
-    std::fill_n(best, batch.sequences.size(), 0.0);
+namespace {
+
+// Of many labels, the best labellings that a search finds which leaves labels out. Returns the sequences for which it
+// does not pay, or has no answer, with all others empty.
+Batch argmax_pruned(const Batch& batch, std::span<std::int32_t* const> labels, double* best) {
+    const Potentials& p = batch.potentials;
+    if (!leaves_labels_out(p.n_labels) || p.per_step) return batch;
+    BoundedTransitions moves;
+    moves.set(p.n_labels, p.transitions);
+    Batch rest = batch;
+    const std::size_t n = batch.sequences.size(), n_workers = workers(batch, n);
+    std::vector<PrunedSearch> searches(n_workers);
+    std::vector<std::size_t> in_vain(n_workers, 0);  // one after the other
+    parallel_for(n, n_workers, [&](std::size_t i, std::size_t worker) {
+        PrunedSearch& search = searches[worker];
+        const Sequence& s = batch.sequences[i];
+        if (s.length == 0 || in_vain[worker] >= kTriesInVain) return;
+        const bool found = search.search(moves, p.start, p.end, s, nullptr, 0, kShareThatPays);
+        in_vain[worker] = search.share_left() > kShareThatPays ? in_vain[worker] + 1 : 0;
+        if (!found) return;
+        std::copy_n(search.labels(), s.length, labels[i]);
+        best[i] = search.score();
+        rest.sequences[i].length = 0;
+    });
+    return rest;
+}
+
+}  // namespace
+
+void argmax(const Batch& all, std::span<std::int32_t* const> labels, double* best) {
+    std::fill_n(best, all.sequences.size(), 0.0);
+    const Batch batch = argmax_pruned(all, labels, best);
+    if (std::ranges::all_of(batch.sequences, [](const Sequence& s) { return s.length == 0; })) return;
     run_max(
         batch,
         [&](std::size_t i, PackedTransitions& transitions, std::size_t padded, Buffer& buffer) {

@@ -15,6 +15,7 @@
 #include "../base/semiring.hpp"
 #include "beam.hpp"
 #include "one_chain.hpp"
+#include "pruned_search.hpp"
 #include "rounded_best.hpp"
 
 namespace tw::chain {
@@ -46,6 +47,14 @@ struct BestLabellings::Scratch {
     std::vector<std::byte> moves_from;  // what the moves that are the same at all positions were made from
     double moves_scale = 0.0, lowered = 0.0;
     bool same = false;  // whether the moves are those of the last search
+    // Of many labels: moves with their bounds, and of which weights they were made.
+    BoundedTransitions bounded;
+    PrunedSearch pruned;
+    std::uint64_t changes_id = 0;
+    std::size_t changes_seen = 0;
+    double bounded_scale = 0.0;
+    bool bounded_are_moves = false;  // whether they were made of `moves` as these are
+    bool searched = false;           // whether `pruned` has what was asked for last, and not `best`
     std::optional<RoundedBest> rounded;
 };
 
@@ -89,6 +98,21 @@ void BestLabellings::list_units() const {
 
 BestLabellings::~BestLabellings() = default;
 
+void BestLabellings::limit(const Candidates& candidates) {
+    if (set_.partly_labelled()) throw std::invalid_argument("candidates need one label for every token");
+    candidates.check(K_, set_.starts.back());
+    candidates_ = candidates;
+    std::size_t from = 0;
+    for (const std::uint32_t s : set_.sequence) {
+        if (s == kNoAttribute) continue;
+        for (std::size_t t = set_.starts[s]; t < set_.starts[s + 1]; ++t, ++from) {
+            candidates_.of_token[t] = candidates.of_token[from];
+            if (!candidates_.all(t) && !std::ranges::binary_search(candidates_.of(t), set_.gold[t]))
+                throw std::invalid_argument("the label of a token is not among its candidates");
+        }
+    }
+}
+
 void BestLabellings::require_size(const ScaledWeights& weights) const {
     if (in_rows(weights) ? weights.rounded.size() != rows_->size() : weights.size() < index_->n_weights())
         throw std::invalid_argument("weights has the wrong size");
@@ -109,6 +133,12 @@ void BestLabellings::fetch_lists(std::size_t s) const {
 
 void BestLabellings::fetch_weights(const ScaledWeights& weights, std::size_t s) const {
     const std::size_t first = set_.starts[s], last = set_.starts[s + 1];
+    if (!candidates_.empty() && !in_rows(weights)) {
+        const Sites here = sites(s);
+        for (std::size_t t = first; t < std::min(last, first + kFetched); ++t)
+            if (!candidates_.all(t)) listed().fetch_weights(weights, here, t, candidates_.of(t));
+        return;
+    }
     if (!in_rows(weights)) return listed().fetch_weights(weights, sites(s), first, last);
     const Occurrences& o = set_.occurrences;
     rows_->fetch(weights.rounded,
@@ -146,7 +176,17 @@ void BestLabellings::put_unit_scores(const ScaledWeights& weights, std::size_t s
         for (std::size_t t = 0; t < length; ++t) std::copy_n(rows.data() + t * padded, K_, unary + t * K_);
     } else {
         if (set_.storage) set_.storage->touch(kLabelsTouched);
-        listed().scores(weights, sites(s), set_.starts[s], set_.starts[s + 1], unary);
+        const Sites here = sites(s);
+        if (candidates_.empty()) listed().scores(weights, here, set_.starts[s], set_.starts[s + 1], unary);
+        for (std::size_t t = set_.starts[s]; t < set_.starts[s + 1] && !candidates_.empty(); ++t) {
+            double* row = unary + (t - set_.starts[s]) * K_;
+            if (candidates_.all(t)) {
+                listed().scores(weights, here, t, t + 1, row);
+                continue;
+            }
+            for (const std::uint16_t y : candidates_.of(t)) row[y] = 0.0;
+            listed().add_scores(weights, here, t, candidates_.of(t), row);
+        }
     }
     if (weights.scale == 1.0) return;
     for (std::size_t i = 0; i < set_.length(s) * K_; ++i) unary[i] *= weights.scale;
@@ -235,7 +275,7 @@ void BestLabellings::add_costs(std::size_t s, double nu, double* unary) const {
 
 // Scores of labels with nu times their cost, and of transitions. Where all wrong labels cost the same, that of gold is
 // lowered instead, and `lowered` says by how much in all.
-void BestLabellings::put_scores(Scratch& space, const ScaledWeights& weights, std::size_t s, double nu) const {
+void BestLabellings::put_label_scores(Scratch& space, const ScaledWeights& weights, std::size_t s, double nu) const {
     require_size(weights);
     const std::size_t room = set_.length(s) * K_ + kRoom;
     if (space.unary.size() < room) space.unary.resize(room);  // never smaller: more again would be filled
@@ -251,6 +291,30 @@ void BestLabellings::put_scores(Scratch& space, const ScaledWeights& weights, st
     } else {
         add_costs(s, nu, space.unary.data());
     }
+}
+
+// Labels that are no candidates have any score until now.
+void BestLabellings::forbid_others(std::size_t s, double* unary) const {
+    if (candidates_.empty()) return;
+    for (std::size_t t = set_.starts[s]; t < set_.starts[s + 1]; ++t, unary += K_) {
+        if (candidates_.all(t)) continue;
+        std::size_t y = 0;
+        for (const std::uint16_t candidate : candidates_.of(t)) {
+            std::fill(unary + y, unary + candidate, kLogZero);
+            y = candidate + std::size_t{1};
+        }
+        std::fill(unary + y, unary + K_, kLogZero);
+    }
+}
+
+void BestLabellings::put_scores(Scratch& space, const ScaledWeights& weights, std::size_t s, double nu) const {
+    put_label_scores(space, weights, s, nu);
+    forbid_others(s, space.unary.data());
+    put_moves(space, weights, s);
+    space.searched = false;
+}
+
+void BestLabellings::put_moves(Scratch& space, const ScaledWeights& weights, std::size_t s) const {
     if (set_.has_pair_attributes()) {
         const std::size_t size = std::max<std::size_t>(n_steps(s), 1) * K_ * K_;
         if (space.moves.size() < size) space.moves.resize(size);  // never smaller: more again would be filled
@@ -265,7 +329,35 @@ void BestLabellings::put_scores(Scratch& space, const ScaledWeights& weights, st
     forbid(space.moves.data(), 1);
     space.moves_from.assign(stored.begin(), stored.end());
     space.moves_scale = weights.scale;
-    space.same = false;
+    space.same = space.bounded_are_moves = false;
+}
+
+// Only the transitions that have changed since the last time, where that is known.
+void BestLabellings::bound_moves(Scratch& space, const ScaledWeights& weights) const {
+    std::span<const std::uint32_t> changed;
+    const ChangeLog* log = weights.changes;
+    const bool known = log && log->watched() && !space.bounded.empty() && space.changes_id == log->id() &&
+                       space.bounded_scale == weights.scale && log->since(space.changes_seen, changed);
+    if (known) {
+        const std::size_t first = set_.first_transition(), n = set_.transition_pairs.size();
+        with_values(weights, [&](auto values) {
+            for (const std::uint32_t w : changed) {
+                if (w - first >= n) continue;
+                const std::uint32_t pair = set_.transition_pairs[w - first];
+                if (set_.constrained() && !set_.settings.constraints.transitions[pair]) continue;
+                space.bounded.change(pair / K_, pair % K_, weights.scale * double{values[w]});
+            }
+        });
+        space.bounded_are_moves &= changed.empty();
+    } else {
+        put_moves(space, weights, 0);
+        if (!space.bounded_are_moves) space.bounded.set(K_, space.moves.data());
+        space.bounded_are_moves = true;
+        if (log) log->watch();
+    }
+    space.changes_id = log ? log->id() : 0;
+    space.changes_seen = log ? log->end() : 0;
+    space.bounded_scale = weights.scale;
 }
 
 double BestLabellings::gold_score(const Scratch& space, std::size_t s) const {
@@ -274,7 +366,9 @@ double BestLabellings::gold_score(const Scratch& space, std::size_t s) const {
     for (std::size_t t = 0; t < set_.length(s); ++t) {
         total += space.unary[t * K_ + gold[t]];
         const std::size_t step = set_.has_pair_attributes() && t > 0 ? t - 1 : 0;
-        if (t > 0) total += space.moves[step * K_ * K_ + gold[t - 1] * K_ + gold[t]];
+        if (t > 0)
+            total += space.searched ? space.bounded(gold[t - 1], gold[t])
+                                    : space.moves[step * K_ * K_ + gold[t - 1] * K_ + gold[t]];
     }
     return total;
 }
@@ -340,8 +434,9 @@ bool BestLabellings::slack_argmax(const ScaledWeights& weights, std::size_t exam
 
 // Whether the best labelling is looked for in single precision.
 bool BestLabellings::rounds(const ScaledWeights& weights, std::size_t s, std::size_t k) const {
-    return k == 1 && !weights.rounded.empty() && weights.scale == 1.0 && RoundedBest::fits(K_, set_.length(s)) &&
-           set_.settings.cost.empty() && !set_.partly_labelled() && !set_.has_pair_attributes();
+    return k == 1 && candidates_.empty() && !weights.rounded.empty() && weights.scale == 1.0 &&
+           RoundedBest::fits(K_, set_.length(s)) && set_.settings.cost.empty() && !set_.partly_labelled() &&
+           !set_.has_pair_attributes();
 }
 
 // The search is in single precision, the margin that comes of it in double, over the same scores. False where the best
@@ -397,7 +492,7 @@ std::vector<Output> BestLabellings::kbest(const ScaledWeights& weights, std::siz
         if (best_rounded(space, weights, s, nu, out.front())) return out;
         out.clear();
     }
-    put_scores(space, weights, s, nu);
+    put_label_scores(space, weights, s, nu);
     const std::span<const std::uint16_t> gold = set_.partly_labelled()
                                                     ? std::span<const std::uint16_t>()
                                                     : std::span(set_.gold).subspan(set_.starts[s], length);
@@ -409,14 +504,33 @@ std::vector<Output> BestLabellings::kbest(const ScaledWeights& weights, std::siz
         if (!is_gold && std::isnan(of_gold)) of_gold = gold_score(space, s);
         out.back().margin = is_gold ? 0.0 : of_gold - out.back().score;
     };
-    const Sequence sequence{space.unary.data(), length};
-    const Potentials potentials{K_, space.moves.data(), set_.has_pair_attributes(), start_.data(), end_.data()};
-    space.best.search(potentials, sequence, k, std::exchange(space.same, !set_.has_pair_attributes()), gold);
+    search(space, weights, s, k, gold);
+    if (space.searched) {
+        take(space.pruned.labels(), space.pruned.score());
+        return out;
+    }
     out.reserve(space.best.size());
     if (space.best.size() == 0 && k > 0)
         throw std::invalid_argument("the constraints forbid every labelling of a sequence");
     for (std::size_t i = 0; i < space.best.size(); ++i) take(space.best.labels(i), space.best.score(i));
     return out;
+}
+
+// The k best of the scores of labels that are there, in `pruned` or in `best`.
+void BestLabellings::search(Scratch& space, const ScaledWeights& weights, std::size_t s, std::size_t k,
+                            std::span<const std::uint16_t> guess) const {
+    const Sequence sequence{space.unary.data(), set_.length(s)};
+    space.searched = false;
+    if (k == 1 && leaves_labels_out(K_) && !set_.has_pair_attributes() && !in_rows(weights)) {
+        bound_moves(space, weights);
+        space.searched = space.pruned.search(space.bounded, start_.data(), end_.data(), sequence,
+                                             candidates_.empty() ? nullptr : &candidates_, set_.starts[s]);
+        if (space.searched) return;
+    }
+    forbid_others(s, space.unary.data());
+    put_moves(space, weights, s);
+    const Potentials potentials{K_, space.moves.data(), set_.has_pair_attributes(), start_.data(), end_.data()};
+    space.best.search(potentials, sequence, k, std::exchange(space.same, !set_.has_pair_attributes()), guess);
 }
 
 Output BestLabellings::max_violation(const ScaledWeights& weights, std::size_t example, std::size_t width) const {
@@ -456,16 +570,15 @@ Output BestLabellings::best_allowed(const ScaledWeights& weights, std::size_t ex
     if (s == kNoAttribute) return {};
     const Pool<Scratch>::Borrowed borrowed(*spaces_);
     Scratch& space = *borrowed;
-    put_scores(space, weights, s, 0.0);
+    put_label_scores(space, weights, s, 0.0);
     for (std::size_t t = 0; t < set_.length(s); ++t) {
         const auto allowed = set_.allowed(set_.starts[s] + t);
         double* unary = space.unary.data() + t * K_;
         for (std::size_t y = 0; y < K_ && !allowed.empty(); ++y)
             if (std::ranges::find(allowed, y) == allowed.end()) unary[y] = kLogZero;
     }
-    const Sequence sequence{space.unary.data(), set_.length(s)};
-    const Potentials potentials{K_, space.moves.data(), set_.has_pair_attributes(), start_.data(), end_.data()};
-    space.best.search(potentials, sequence, 1, std::exchange(space.same, !set_.has_pair_attributes()));
+    search(space, weights, s, 1, {});
+    if (space.searched) return found(s, space.pruned.labels(), space.pruned.score(), 0.0);
     return found(s, space.best.labels(0), space.best.score(0), 0.0);
 }
 

@@ -17,6 +17,7 @@
 #include "../linear/unit_rows.hpp"
 #include "../oracle.hpp"
 #include "batch.hpp"
+#include "candidates.hpp"
 #include "training_set.hpp"
 
 namespace tw::chain {
@@ -26,6 +27,10 @@ public:
     // `in_rows`: rounded weights are wanted in rows, where there are few. The set must keep the occurrences of units.
     BestLabellings(const TrainingSet& set, std::shared_ptr<WeightIndex> index, bool in_rows = false);
     ~BestLabellings();
+
+    // Only these labels of each token are looked at from now on, gold among them. Tokens are in the order of the
+    // examples.
+    void limit(const Candidates& candidates);
 
     RoundedLayout rounded_layout() const {
         return rows_ ? RoundedLayout{rows_->places(), rows_->size()} : RoundedLayout{};
@@ -93,6 +98,7 @@ private:
     void put_transitions(const ScaledWeights& weights, double* moves) const;
     void forbid(double* moves, std::size_t n_steps) const;
     void add_costs(std::size_t sequence, double nu, double* unary) const;
+    void forbid_others(std::size_t sequence, double* unary) const;  // but the candidates
     void put_rows(const ScaledWeights& weights, std::size_t sequence, float* unary) const;
     // add(weight, x, count) for the units of a token with the right label, add(weight, -x, count) with the wrong one.
     template <class Add>
@@ -101,10 +107,15 @@ private:
     double token_cost(std::size_t token, std::size_t label) const;
     std::size_t n_steps(std::size_t sequence) const;  // matrices of transitions
     std::size_t part_count(std::size_t sequence) const;
+    void put_label_scores(Scratch& space, const ScaledWeights& weights, std::size_t sequence, double nu) const;
+    void put_moves(Scratch& space, const ScaledWeights& weights, std::size_t sequence) const;
     void put_scores(Scratch& space, const ScaledWeights& weights, std::size_t sequence, double nu) const;
+    void bound_moves(Scratch& space, const ScaledWeights& weights) const;
     double gold_score(const Scratch& space, std::size_t sequence) const;
     template <class Real>
     double margin_of(const Real* weights, std::size_t sequence, std::span<const std::uint32_t> labels) const;
+    void search(Scratch& space, const ScaledWeights& weights, std::size_t sequence, std::size_t k,
+                std::span<const std::uint16_t> guess) const;
     bool rounds(const ScaledWeights& weights, std::size_t sequence, std::size_t k) const;
     bool best_rounded(Scratch& space, const ScaledWeights& weights, std::size_t sequence, double nu, Output& out) const;
     double margin_in_rows(std::span<const float> rounded, std::size_t sequence,
@@ -120,7 +131,8 @@ private:
     mutable linear::ListedUnits units_;       // of tokens
     mutable std::once_flag once_listed_;
     SparseSum sum_;
-    std::size_t foreseen_;  // weights for which there is room
+    Candidates candidates_;  // or empty: all labels of all tokens
+    std::size_t foreseen_;   // weights for which there is room
     std::unique_ptr<Pool<Scratch>> spaces_;
 };
 

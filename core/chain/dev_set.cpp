@@ -59,9 +59,9 @@ std::vector<Key> table_of(const std::vector<Key>& keys, std::vector<std::uint32_
 
 }  // namespace
 
-DevSet::DevSet(std::shared_ptr<const TrainingSet> set, std::shared_ptr<const WeightIndex> index, const Source& source,
-               std::size_t n_jobs)
-    : set_(std::move(set)), index_(std::move(index)) {
+DevSet::DevSet(std::shared_ptr<const TrainingSet> set, std::shared_ptr<const WeightIndex> index,
+               std::shared_ptr<const MadeDictionary> dictionary, const Source& source, std::size_t n_jobs)
+    : set_(std::move(set)), index_(std::move(index)), dictionary_(std::move(dictionary)) {
     for (std::size_t i = 0; i < source.n_sequences(); ++i) starts_.push_back(starts_.back() + source.length(i));
     std::vector<std::uint32_t> slots, pair_slots;
     const std::vector<Key> keys = table_of(set_->keys, slots), pair_keys = table_of(set_->pair_keys, pair_slots);
@@ -95,6 +95,15 @@ Key DevSet::checksum() const {
 void DevSet::add(const AttributeList& list, bool pairs, std::span<const Key> keys, std::span<const std::uint32_t> slots,
                  std::size_t n_tokens) {
     Terms& terms = pairs ? pair_terms_ : terms_;
+    if (dictionary_ && !pairs) {
+        std::size_t place = 0;
+        for (std::size_t t = 0; t < n_tokens; ++t)
+            words_.push_back(
+                list.keys.empty()
+                    ? TagDictionary::kNone
+                    : dictionary_->view().find(
+                          std::span(list.keys).subspan(list.starts[t], list.starts[t + 1] - list.starts[t]), place));
+    }
     const Units& units = pairs ? set_->pair_units : set_->units;
     if (list.keys.empty() || units.size() == 0) {
         terms.starts.resize(terms.starts.size() + n_tokens, terms.starts.back());
@@ -153,6 +162,9 @@ void DevSet::argmax_block(std::span<const double> weights, std::size_t first, st
     };
     for (std::size_t t = 0; t < tokens; ++t)
         add_terms(terms_, set_->unit_weights, index_->added(TrainingSet::kUnits), 0, begin + t, unary.data() + t * K);
+    for (std::size_t t = 0; t < tokens && dictionary_; ++t)
+        if (const std::uint32_t word = words_[begin + t]; word != TagDictionary::kNone)
+            dictionary_->view().limit(word, K, unary.data() + t * K);
     for (std::size_t i = 0; i < set_->transition_pairs.size(); ++i)
         moves[set_->transition_pairs[i]] = weights[set_->first_transition() + i];
     if (set_->constrained()) {

@@ -8,14 +8,16 @@
 #include <vector>
 
 #include "../text/attributes.hpp"
+#include "tag_dictionary.hpp"
 #include "training_set.hpp"
 
 namespace tw::chain {
 
 class DevSet {
 public:
-    DevSet(std::shared_ptr<const TrainingSet> set, std::shared_ptr<const WeightIndex> index, const Source& source,
-           std::size_t n_jobs);
+    // `dictionary`: which labels words take, or null.
+    DevSet(std::shared_ptr<const TrainingSet> set, std::shared_ptr<const WeightIndex> index,
+           std::shared_ptr<const MadeDictionary> dictionary, const Source& source, std::size_t n_jobs);
 
     std::size_t n_tokens() const { return starts_.back(); }
     std::size_t n_weights() const { return index_->n_weights(); }
@@ -37,6 +39,8 @@ private:
 
     std::shared_ptr<const TrainingSet> set_;
     std::shared_ptr<const WeightIndex> index_;
+    std::shared_ptr<const MadeDictionary> dictionary_;
+    std::vector<std::uint32_t> words_;  // of each token in the dictionary, or TagDictionary::kNone
     std::vector<std::uint64_t> starts_{0};
     Terms terms_, pair_terms_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "../base/semiring.hpp"
+#include "pruned_search.hpp"
 
 namespace tw::chain {
 namespace {
@@ -60,7 +61,7 @@ double BestOfChain::viterbi(const Potentials& potentials, const Sequence& sequen
     if (rows_.size() < (length_ + 1) * padded_) rows_.resize((length_ + 1) * padded_);
     const Rows rows{rows_.data(), kKeepAll};
     std::int32_t* labels = labels_.data();
-    if (!all_scores && !potentials.per_step && length_ > 1) {
+    if (!all_scores && !potentials.per_step && length_ > 1 && !many_labels(potentials.n_labels)) {
         const double total = kernels().max_meet(potentials, *transitions_, padded_, sequence, rows.data, labels);
         if (total == kLogZero || labels[0] != kTied) return total;
     }

@@ -68,6 +68,12 @@ double ChainOracle::example_weight(std::size_t example) const {
     return s == kNoAttribute ? 0.0 : set_->weight(s);
 }
 
+void ChainOracle::limit(std::shared_ptr<const MadeDictionary> dictionary) {
+    if (!best_ || fast_) throw std::invalid_argument("a tag dictionary is for learners that look for the best outputs");
+    best_->limit(dictionary->candidates);
+    dictionary_ = std::move(dictionary);
+}
+
 void ChainOracle::grow_again(std::span<const double> list) {
     index_->set_to(list);
     if (best_) best_->see_all_added();

@@ -32,8 +32,8 @@ public:
     std::size_t n_labels() const { return set_->n_labels(); }
     BestOutputs* best() override { return best_.get(); }
     BeamOutputs* beam() override { return set_->partly_labelled() ? nullptr : best_.get(); }
-    Sums* sums() override { return path_.get(); }
-    PartMarginals* parts() override { return set_->partly_labelled() ? nullptr : best_.get(); }
+    Sums* sums() override { return dictionary_ ? nullptr : path_.get(); }
+    PartMarginals* parts() override { return set_->partly_labelled() || dictionary_ ? nullptr : best_.get(); }
     PartialGold* partial() override { return set_->partly_labelled() ? best_.get() : nullptr; }
     Hints* hints() override { return this; }
     GrowingWeights* growth() override { return this; }
@@ -47,10 +47,15 @@ public:
     void prefetch_update(const PrefetchTarget& touched) override;
     void read_ahead(std::span<const std::uint32_t> examples) const override;
     bool decides() const override {
-        return best_ && !set_->partly_labelled() && variables_ != Variables::kByMember && !set_->storage;
+        return best_ && !dictionary_ && !set_->partly_labelled() && variables_ != Variables::kByMember &&
+               !set_->storage;
     }
     std::unique_ptr<Oracle> local() const override;  // null where gold or attributes are not at hand
     std::span<const std::uint32_t> similar_order() const override { return set_->example; }
+
+    // From now on words take the labels that a dictionary made of these examples has for them, here and in development
+    // sets. Sums are then no longer answered.
+    void limit(std::shared_ptr<const MadeDictionary> dictionary);
 
     // The same examples for the oracle of any structure.
     std::unique_ptr<linear::LinearOracle> linear() const;
@@ -69,7 +74,9 @@ public:
     };
     Extent extent(std::span<const double> weights) const;
     std::vector<double> weights_from(const ModelView& model);
-    DevSet dev(const Source& source, std::size_t n_jobs) const { return DevSet(set_, index_, source, n_jobs); }
+    DevSet dev(const Source& source, std::size_t n_jobs) const {
+        return DevSet(set_, index_, dictionary_, source, n_jobs);
+    }
 
 private:
     std::shared_ptr<const TrainingSet> set_;
@@ -78,6 +85,7 @@ private:
     std::unique_ptr<Path> path_;
     std::unique_ptr<BestLabellings> best_;  // or null
     Variables variables_;
+    std::shared_ptr<const MadeDictionary> dictionary_;  // or null
 };
 
 }  // namespace tw::chain

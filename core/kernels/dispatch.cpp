@@ -5,6 +5,7 @@
 #include "elimination.hpp"
 #include "kernels.hpp"
 #include "many_labels.hpp"
+#include "pruned_chain.hpp"
 #include "rounded.hpp"
 #include "rows.hpp"
 #include "runs.hpp"
@@ -24,6 +25,7 @@ namespace tw {
     extern const RunLoops run_loops_##isa;                     \
     extern const SpanLoops span_loops_##isa;                   \
     extern const EliminationLoops elimination_loops_##isa;     \
+    extern const PrunedChainLoops pruned_chain_loops_##isa;    \
     extern const BothPrecisions<RowLoops> row_loops_##isa;     \
     extern const BothPrecisions<GroupLoops> group_loops_##isa; \
     extern const BothPrecisions<BlockLoops> block_loops_##isa; \
@@ -44,6 +46,7 @@ struct Copy {
     RunLoops runs;
     SpanLoops spans;
     EliminationLoops elimination;
+    PrunedChainLoops pruned_chain;
     TrainingLoops<float> float32;
     TrainingLoops<double> float64;
     ManyLabelLoops<float> many32;
@@ -55,7 +58,8 @@ struct Copy {
     Copy {                                                                                                   \
         {array_loops_##isa, chain_sum_loops_##isa, chain_best_loops_##isa, unit_score_loops_##isa, #isa},    \
             row_sum_loops_##isa, {rounded_best_loops_##isa, rounded_score_loops_##isa}, run_loops_##isa,     \
-            span_loops_##isa, elimination_loops_##isa, {row_loops_##isa.float32, group_loops_##isa.float32}, \
+            span_loops_##isa, elimination_loops_##isa, pruned_chain_loops_##isa,                             \
+            {row_loops_##isa.float32, group_loops_##isa.float32},                                            \
             {row_loops_##isa.float64, group_loops_##isa.float64},                                            \
             {block_loops_##isa.float32, sparse_loops_##isa.float32},                                         \
             {block_loops_##isa.float64, sparse_loops_##isa.float64}, runs_here                               \
@@ -95,6 +99,7 @@ const RoundedLoops& rounded_loops() noexcept { return chosen().rounded; }
 const RunLoops& run_loops() noexcept { return chosen().runs; }
 const SpanLoops& span_loops() noexcept { return chosen().spans; }
 const EliminationLoops& elimination_loops() noexcept { return chosen().elimination; }
+const PrunedChainLoops& pruned_chain_loops() noexcept { return chosen().pruned_chain; }
 
 template <>
 const TrainingLoops<float>& training_loops<float>() noexcept {

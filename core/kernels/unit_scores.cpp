@@ -7,6 +7,8 @@ namespace {
 
 using std::size_t;
 
+TW_INLINE size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
 TW_INLINE void store_doubles(double* to, Pack v) { store(to, v); }
 TW_INLINE void store_doubles(double* to, FloatPack v) {
     float lane[kFloats];
@@ -130,16 +132,38 @@ void add_rows(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t begin
     each_sum<Real, Out, B, kHalf>(tokens, begin, end, K, out, row, part);
 }
 
+// Labels k .. k + n - 1 of the rows of one token, at most B vectors of them: their sums stay in registers, too.
+template <class Real, size_t B, class Out>
+TW_INLINE void add_tile(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t t, size_t k, size_t n, Out* out) {
+    using L = Lanes<Real>;
+    typename L::V sum[B];
+    unrolled<B>([&](auto b) TW_INLINE_LAMBDA { sum[b.value] = L::fill(0); });
+    for (size_t i = tokens.row_starts[t]; i < tokens.row_starts[t + 1]; ++i) {
+        const Real* from = w.weights + tokens.rows[i] + k;
+        const size_t left = w.n_weights - tokens.rows[i] - k;
+        const auto x = L::fill(tokens.row_factors ? (Real)tokens.row_factors[i] : Real{1});
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+            constexpr size_t first = b.value * L::width;
+            if (left >= B * L::width)
+                sum[b.value] = sum[b.value] + x * load(from + first);
+            else if (left > first)
+                sum[b.value] = sum[b.value] + x * load_partial(from + first, least(left - first, L::width), Real{0});
+        });
+    }
+    Real lanes[B * L::width];
+    unrolled<B>([&](auto b) TW_INLINE_LAMBDA { store(lanes + b.value * L::width, sum[b.value]); });
+    for (size_t y = 0; y < n; ++y) out[k + y] = (Out)lanes[y];
+}
+
 template <class Real, class Out>
 void add_rows_any(const UnitWeights<Real>& w, const TokenUnits& tokens, size_t begin, size_t end, size_t K, Out* out) {
+    constexpr size_t V = Lanes<Real>::width, B = W == 8 ? 8 : 4;
     const size_t length = row_length<Out, Real>(K);
     for (size_t t = begin; t < end; ++t, out += length) {
-        for (size_t y = 0; y < K; ++y) out[y] = 0;
-        for (size_t i = tokens.row_starts[t]; i < tokens.row_starts[t + 1]; ++i) {
-            const double x = tokens.row_factors ? tokens.row_factors[i] : 1.0;
-            const Real* from = w.weights + tokens.rows[i];
-            for (size_t y = 0; y < K; ++y) out[y] += (Out)(x * (double)from[y]);
-        }
+        size_t k = 0;
+        for (; k + B * V <= K; k += B * V) add_tile<Real, B>(w, tokens, t, k, B * V, out);
+        for (; k + 2 * V < K; k += 2 * V) add_tile<Real, 2>(w, tokens, t, k, 2 * V, out);
+        if (k < K) add_tile<Real, 2>(w, tokens, t, k, K - k, out);
         for (size_t i = tokens.part_starts[t]; i < tokens.part_starts[t + 1]; ++i) {
             const double x = tokens.part_values ? tokens.part_values[i] : 1.0;
             const Real* from = w.weights + tokens.parts[i].begin;

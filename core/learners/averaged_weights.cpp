@@ -40,6 +40,7 @@ void AveragedWeights::multiply_out() {
     for (std::size_t j = 0; j < stored_.size(); j += stride_) stored_[j] *= scale_;
     scale_ = 1.0;
     round();
+    changes_.restart();
 }
 
 std::vector<double> AveragedWeights::state() const {

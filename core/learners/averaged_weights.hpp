@@ -24,8 +24,8 @@ public:
 
     std::size_t size() const { return stored_.size() / stride_; }
     ScaledWeights view() const {
-        if (rounds()) return {{}, scale_, rounded_};
-        return {stored_, scale_, {}};
+        if (rounds()) return {{}, scale_, rounded_, &changes_};
+        return {stored_, scale_, {}, &changes_};
     }
     double scale() const { return scale_; }
 
@@ -55,6 +55,7 @@ public:
     // w += step * x
     void add(const SparseVector& x, double step) {
         const double factor = step / scale_, late = factor * counted_;
+        changes_.note(x.indices);
         if (rounds()) {
             for (std::size_t i = 0; i < x.size(); ++i) {
                 double* both = &stored_[x.indices[i] * 2];
@@ -88,6 +89,7 @@ public:
             passed_[j] -= v * counted_;
         }
         v = 0.0;
+        changes_.note({&j, 1});
         return was;
     }
 
@@ -141,6 +143,7 @@ private:
     LargeArray<float> rounded_;           // v as the layout has it, or empty
     RoundedLayout layout_;
     double scale_ = 1.0, counted_ = 0.0, total_ = 0.0;
+    ChangeLog changes_;  // of v
 };
 
 }  // namespace tw::learners

@@ -203,6 +203,56 @@ void ListedUnits::scores(const ScaledWeights& weights, const Sites& sites, std::
     rounded_loops().gather(with(weights.rounded), sites, first, last, n_codes_, out);
 }
 
+void ListedUnits::add_scores(const ScaledWeights& weights, const Sites& sites, std::size_t site,
+                             std::span<const std::uint16_t> some, double* row) const {
+    const auto add = [&](const auto* v, std::size_t n_weights) {
+        const auto add_row = [&](std::uint32_t begin, double x) {
+            for (const std::uint16_t y : some) row[y] += x * double{v[begin + y]};
+        };
+        sites.each_row(site, add_row);
+        sites.each_part(site, [&](const Part& part, double x) {
+            std::uint32_t w = part.begin;
+            for (std::uint64_t left = part.codes; left; left &= left - 1, ++w)
+                row[std::countr_zero(left)] += x * double{v[w]};
+        });
+        sites.each_rare(site, [&](const RareUnit& rare, double x) {
+            x *= factors_[rare.factor];
+            if (rare.size == RareUnit::kRow) return add_row(rare.begin, x);
+            for (std::uint32_t w = rare.begin; w < rare.begin + rare.size; ++w) row[code(w)] += x * double{v[w]};
+            if (!(has_added_[rare.unit / 64] >> rare.unit % 64 & 1)) return;
+            index_->added(channel_).each(rare.unit, [&](std::uint32_t y, std::uint32_t w) {
+                if (w < n_weights) row[y] += x * double{v[w]};
+            });
+        });
+    };
+    if (weights.rounded.empty())
+        add(weights.stored.data(), weights.size());
+    else
+        add(weights.rounded.data(), weights.size());
+}
+
+void ListedUnits::fetch_weights(const ScaledWeights& weights, const Sites& sites, std::size_t site,
+                                std::span<const std::uint16_t> some) const {
+    const auto fetch = [&](const auto* v) {
+        sites.each_row(site, [&](std::uint32_t begin, double) {
+            for (const std::uint16_t y : some) fetch_to_read(v + begin + y);
+        });
+        sites.each_part(site, [&](const Part& part, double) { fetch_to_read(v + part.begin); });
+        sites.each_rare(site, [&](const RareUnit& rare, double) {
+            if (rare.size != RareUnit::kRow) {
+                fetch_to_read(v + rare.begin);
+                if (rare.size > 1) fetch_to_read(&codes_[rare.begin - first_weight_]);
+            } else {
+                for (const std::uint16_t y : some) fetch_to_read(v + rare.begin + y);
+            }
+        });
+    };
+    if (weights.rounded.empty())
+        fetch(weights.stored.data());
+    else
+        fetch(weights.rounded.data());
+}
+
 void ListedUnits::fetch_lists(std::size_t run, std::size_t first, std::size_t last) const {
     if (runs_.mapped()) return;
     if (in_runs_) {

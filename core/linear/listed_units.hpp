@@ -91,6 +91,12 @@ public:
     void scores(const ScaledWeights& weights, const Sites& sites, std::size_t first, std::size_t last,
                 float* out) const;
 
+    // Adds to a row of scores, [n_codes], those of some codes of one site; what it makes of all others means nothing.
+    void add_scores(const ScaledWeights& weights, const Sites& sites, std::size_t site,
+                    std::span<const std::uint16_t> some, double* row) const;
+    void fetch_weights(const ScaledWeights& weights, const Sites& sites, std::size_t site,
+                       std::span<const std::uint16_t> some) const;
+
     // Bring near what scores() will read: from memory, and from a file.
     void fetch_lists(std::size_t run, std::size_t first, std::size_t last) const;
     void fetch_weights(const ScaledWeights& weights, const Sites& sites, std::size_t first, std::size_t last) const;

@@ -194,6 +194,7 @@ Model::Model(const Tensors& tensors, std::size_t n_labels, unsigned hash_bits, E
     if (find_tensor(tensors, "channel.pair.starts"))
         pairs_ = std::make_unique<WeightRows>(tensors, "channel.pair", n_labels * n_labels, hash_bits);
     check_transitions(tensors);
+    check_dictionary(tensors);
     if (expand == Expand::kNow) expect(kWorthExpanding);
 }
 
@@ -213,6 +214,18 @@ void Model::check_transitions(const Tensors& tensors) {
     forbid("allowed.transitions", transitions_);
     forbid("allowed.start", start_);
     forbid("allowed.end", end_);
+}
+
+void Model::check_dictionary(const Tensors& tensors) {
+    const auto get = [&]<class T>(const std::string& name, Type type, std::span<const T>& out) {
+        const Tensor& tensor = need_tensor(tensors, name);
+        out = view<T>(tensor, type, name);
+    };
+    if (!find_tensor(tensors, "dictionary.keys")) return;
+    get("dictionary.keys", Type::kUint64, dictionary_.keys);
+    get("dictionary.offsets", Type::kUint32, dictionary_.starts);
+    get("dictionary.labels", Type::kUint16, dictionary_.labels);
+    dictionary_.check(n_labels_);
 }
 
 std::vector<double> tied_weights(const Tensors& tensors, const std::string& prefix, std::size_t n_codes) {
@@ -259,7 +272,7 @@ void Model::expect(std::size_t n_tokens) const {
 Model::~Model() = default;
 
 Model::HeldRunRows Model::run_rows(const std::shared_ptr<const Extractor>& extractor) const {
-    if (!RunRows::covers(*extractor, n_labels_)) return {};
+    if (!dictionary_.empty() || !RunRows::covers(*extractor, n_labels_)) return {};
     {
         const std::lock_guard guard(idle_lock_);
         const auto found = std::ranges::find_if(
@@ -296,6 +309,7 @@ void Model::unary(const AttributeList& attributes, FoundRows& scratch, double* o
         expanded_labels_->sum(attributes, scratch, out);
     else
         labels_.sum(attributes, out);
+    if (!dictionary_.empty()) dictionary_.limit(attributes, n_labels_, out);
 }
 
 void Model::per_step(const AttributeList& attributes, FoundRows& scratch, double* out) const {

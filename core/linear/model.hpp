@@ -19,6 +19,7 @@
 #include "../text/attributes.hpp"
 #include "expanded.hpp"
 #include "key_table.hpp"
+#include "tag_dictionary.hpp"
 
 namespace tw {
 
@@ -143,7 +144,8 @@ public:
 
     // Entries that must be writable after the rows that `unary` writes.
     static constexpr std::size_t kSlack = 16;
-    // Scores of tokens by label, [n_tokens][n_labels]; and of label pairs, [n_tokens][n_labels][n_labels].
+    // Scores of tokens by label, [n_tokens][n_labels], -inf where the model has a tag dictionary and a token's word
+    // does not take a label; and of label pairs, [n_tokens][n_labels][n_labels].
     void unary(const AttributeList& attributes, FoundRows& scratch, double* out) const;
     void per_step(const AttributeList& attributes, FoundRows& scratch, double* out) const;
 
@@ -158,12 +160,14 @@ public:
 
 private:
     void check_transitions(const Tensors& tensors);
+    void check_dictionary(const Tensors& tensors);
     void give_back(std::unique_ptr<RunRows> rows) const noexcept;
 
     std::size_t n_labels_;
     WeightRows labels_;
     std::unique_ptr<WeightRows> pairs_;
     std::vector<double> transitions_, start_, end_;
+    TagDictionary dictionary_;  // or empty
 
     Expand expand_;
     mutable std::atomic<std::size_t> n_scored_{0};

@@ -684,8 +684,30 @@ class Examples(SiteExamples):
     def seen_transitions(self, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_labels: int) -> NDArray[numpy.uint32]:
         """previous * n_labels + current of neighbouring labels that were seen."""
 
+    def tag_dictionary(self, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_labels: int, word: str, min_count: int) -> TagDictionary:
+        """
+        The labels of the attributes whose names begin with `word` and that occur often enough.
+        """
+
     def checksum(self) -> int:
         """64 bits that change when sequences, attributes, labels or weights do."""
+
+class TagDictionary:
+    """Labels that words may take, as the examples have them."""
+
+    def tensors(self) -> dict:
+        """The tensors of a model that has it."""
+
+    @property
+    def n_words(self) -> int: ...
+
+    @property
+    def n_limited(self) -> int:
+        """Tokens whose words are in it."""
+
+    @property
+    def n_alone(self) -> int:
+        """Of these, tokens that alone have their word with their label."""
 
 class DevSet:
     """Sequences that are tagged while training goes on."""
@@ -720,6 +742,11 @@ class ChainOracle(Oracle):
     def extent(self, weights: NDArray[numpy.float64]) -> tuple[int, float]:
         """
         Of weights, one per attribute and label: how many are not 0, and their norm.
+        """
+
+    def limit(self, dictionary: TagDictionary) -> None:
+        """
+        Let words take only the labels that a dictionary made of the examples has for them.
         """
 
     def weights_from(self, tensors: dict) -> NDArray[numpy.float64]:

@@ -123,6 +123,12 @@ class _TrainCommand(click.Command):
     help="With --order 2 or more: which label histories are told apart.",
 )
 @click.option(
+    "--tag-dictionary",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Words seen so often take only labels that they were seen with: faster where there are many labels.",
+)
+@click.option(
     "--projective/--non-projective",
     default=None,
     help="With --task dependency: whether arcs may not cross.  [projective]",
@@ -199,6 +205,7 @@ def train(
     longest: int | None = None,
     order: int = 1,
     histories: str = "seen",
+    tag_dictionary: int | None = None,
     projective: bool | None = None,
     single_root: bool | None = None,
     labels: str | None = None,
@@ -241,7 +248,7 @@ def train(
         As for `trelliswork.DependencyParser`, ``"none"`` for None; None is its default.
     partial : bool
         Whether dependency trees may be known in part.
-    min_count, hash_bits, combinations, order, histories, patience
+    min_count, hash_bits, combinations, order, histories, tag_dictionary, patience
         As for `trelliswork.SequenceLabeler`.
     jobs, seed : int
         Threads, and the seed of what is random.
@@ -275,9 +282,9 @@ def train(
         "random_state": seed,
     }
     of_chains = {"order": order, "histories": histories, "constraints": scheme}
-    limits = {"memory": memory, "scratch_folder": scratch}
+    limits = {"memory": memory, "scratch_folder": scratch, "tag_dictionary": tag_dictionary}
     if task != "labels" and any(limits.values()):
-        raise InvalidInput("--memory and --scratch are for --task labels.")
+        raise InvalidInput("--memory, --scratch and --tag-dictionary are for --task labels.")
     of_trees = {"projective": projective, "single_root": single_root, "labels": labels, "heads": heads}
     labeler = _labeler(task, common, longest, of_chains, of_trees)
     if task == "labels":
@@ -486,7 +493,7 @@ def _fit(
         raise InvalidInput(f"{placed} {advice}") from error
 
 
-MORE_OPTIONS = ("order", "histories", "longest", "projective", "single_root", "labels", "heads")
+MORE_OPTIONS = ("order", "histories", "tag_dictionary", "longest", "projective", "single_root", "labels", "heads")
 
 
 def _run_of(labeler: Any, source: str, dev: str | None) -> dict[str, Any]:

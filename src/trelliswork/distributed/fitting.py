@@ -142,6 +142,8 @@ def _refuse(labeler: Any) -> None:
     refuse_learner(checked_learner(labeler.learner))
     if not labeler._is_chain:
         raise InvalidInput("order > 1, automaton, at_most and at_least are not known to work on shards.")
+    if labeler.tag_dictionary is not None:
+        raise InvalidInput("a tag_dictionary looks at all words at once, which no process holds. Leave it out.")
     if labeler.class_weight is not None:
         raise InvalidInput("class_weight looks at all labels at once, which no process holds. Leave it out.")
     if labeler.warm_start:

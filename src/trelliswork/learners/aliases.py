@@ -82,6 +82,8 @@ OF_THE_LABELER = [
     "constraints",
     "at_most",
     "at_least",
+    "tag_dictionary",
+    "dictionary_attribute",
     "class_weight",
     "cost",
     "decoder",

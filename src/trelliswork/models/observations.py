@@ -515,6 +515,7 @@ def _what_is_lacking(program: str, tensors: Mapping[str, Any], settings: Mapping
         "models that are normalised step by step": settings.get("normalised") and program != "wapiti",
         "hashed attributes": settings.get("hash_bits"),
         "constraints": "allowed.transitions" in tensors,
+        "tag dictionaries": "dictionary.keys" in tensors,
         "attributes that do not come from templates": not groups,
         f"templates but its own: train with Templates(..., format={program!r})": any(
             group["format"] != program for group in groups

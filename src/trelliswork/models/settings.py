@@ -97,6 +97,7 @@ _RULES = {
     "training.converged": _FLAG,
     "training.message": _TEXT,
     "training.known_share": _NUMBER,
+    "training.dictionary_loss": _NUMBER,
     "training.objective": _NUMBER_OR_NULL,
     "training.history": _Rule("a list of objects", _are_objects),
     "added": _OBJECT,

@@ -93,7 +93,10 @@ class SequenceExamples(Examples):
             self._read(X, examples)
         self._checksum = examples.checksum()
         with scratch_errors():
+            self._dictionary = self._tag_dictionary(examples, order)
             self.oracle = self._made(examples, order)
+        if self._dictionary is not None:
+            self.oracle.limit(self._dictionary)
 
     def _taken_over(self, earlier: TrainedModel) -> dict[str, Any]:
         """Return the tensors of a model to start from, for the labels that there are now."""
@@ -109,6 +112,10 @@ class SequenceExamples(Examples):
             tensors = merged(self._earlier, tensors, self._hash_bits)
             if self._longest < 2:  # no labels in a row: what is known of them stays
                 tensors["channel.transitions.weights"] = self._earlier["channel.transitions.weights"]
+        if self._dictionary is not None:
+            tensors |= self._dictionary.tensors()
+            loss = self._dictionary.n_alone / self.n_tokens
+            settings = settings | {"training": settings["training"] | {"dictionary_loss": loss}}
         return TrainedModel(tensors, settings | described_chain(tensors, len(self.classes)))
 
     def _dev_score(self, X_dev: Any, y_dev: Any) -> DevScore:
@@ -125,6 +132,8 @@ class SequenceExamples(Examples):
         return super()._run_settings() | {
             "order": int(labeler.order),
             "histories": labeler.histories,
+            "tag_dictionary": labeler.tag_dictionary,
+            "dictionary_attribute": labeler.dictionary_attribute,
             "scoring": labeler.scoring if isinstance(labeler.scoring, str) else "a function",
             "cost": checksum_of_array(checks.as_cost(labeler.cost, len(self.classes))),
         }
@@ -150,6 +159,35 @@ class SequenceExamples(Examples):
         self.n_sequences, self.n_tokens = examples.n_sequences, examples.n_tokens
         if not self.n_tokens:
             raise InvalidInput("X has no tokens to learn from: pass at least one sequence that is not empty.")
+
+    def _tag_dictionary(self, examples: _core.Examples, order: npt.NDArray[np.int32]) -> Any:
+        """Return which labels words take, or None where they take all."""
+        labeler, templates = self._estimator, self.inputs.templates
+        if labeler.tag_dictionary is None:
+            return None
+        if self.learner.sums:
+            raise InvalidInput(
+                f"{self.learner!r} sums over all labellings, which a tag_dictionary does not limit. Choose a learner "
+                "that looks for the best outputs, such as Perceptron."
+            )
+        word = labeler.dictionary_attribute
+        if word is None:
+            if templates is None:
+                raise InvalidInput(
+                    "tag_dictionary does not know which attribute of a token is its word: say how the names of such "
+                    "attributes begin, dictionary_attribute='word:' for example."
+                )
+            word = f"{templates.columns[0]}[0]="
+        try:
+            found = examples.tag_dictionary(order, len(self.classes), word, int(labeler.tag_dictionary))
+        except ValueError as error:
+            raise InvalidInput(str(error)) from None
+        if not found.n_words:
+            raise InvalidInput(
+                f"no attribute whose name begins with {word!r} occurs {labeler.tag_dictionary} times: there is no word "
+                "for the tag_dictionary. See dictionary_attribute."
+            )
+        return found
 
     def _made(self, examples: _core.Examples, order: npt.NDArray[np.int32]) -> Any:
         """Return the oracle of the examples."""

@@ -35,7 +35,7 @@ def relabelled(tensors: Mapping[str, Any], old: Sequence[str], new: Sequence[str
     if "channel.pair.codes" in out:
         before, after = np.divmod(out["channel.pair.codes"].astype(np.int64), len(old))
         out["channel.pair.codes"] = narrowed(order[before] * K + order[after], K * K, least=2)
-    return {name: part for name, part in out.items() if not name.startswith("allowed.")}
+    return {name: part for name, part in out.items() if not name.startswith(("allowed.", "dictionary."))}
 
 
 def merged(old: Tensors, new: Tensors, hash_bits: int) -> Tensors:

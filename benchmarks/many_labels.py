@@ -1,0 +1,241 @@
+"""Many labels: the Brown corpus with its 472 tags, and chains of up to 2,000 labels.
+
+A perceptron epoch by the recursion over all pairs of labels, by the search that leaves labels out, and with a tag
+dictionary, with the accuracy on a tenth of the texts (every tenth by name); growth in the number of labels; memory; and
+whether the search finds what the recursion finds, on random chains and on those of Brown. Each way is a process of its
+own: ``TRELLISWORK_SEARCH=dense`` turns the search off. ``python many_labels.py exact`` does one part only.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+import trelliswork as tw
+from timing import print_load, print_table
+
+EPOCHS = 5
+EVERY_TENTH = 10
+FEW = 5  # words seen as often are in the dictionary
+SIZES = (10, 30, 100, 300, 1000, 2000)
+LENGTH = 50
+RANDOM_CHAINS = 100_000
+WAYS = {  # the way: (environment, tag dictionary, epochs)
+    "all pairs": ({"TRELLISWORK_SEARCH": "dense"}, None, 1),
+    "labels left out": ({}, None, EPOCHS),
+    f"tag dictionary, words seen {FEW} times": ({}, FEW, EPOCHS),
+    "tag dictionary, words seen twice": ({}, 2, EPOCHS),
+}
+
+
+def main(parts: list[str]) -> None:
+    """Print the tables."""
+    print_load()
+    if brown_folder() is None:
+        print("many_labels: TRELLISWORK_DATA names no folder with brown/, so only random chains are measured")
+    for name, part in (("epochs", print_epochs), ("growth", print_growth), ("exact", print_exact)):
+        if not parts or name in parts:
+            part()
+
+
+def brown_folder() -> Path | None:
+    """Return the folder of the corpus, if it is there."""
+    root = os.environ.get("TRELLISWORK_DATA")
+    return Path(root) / "brown" if root and (Path(root) / "brown").is_dir() else None
+
+
+def brown() -> tuple[list[Any], list[Any], list[Any], list[Any]]:
+    """Return words and tags to learn from, and those of every tenth text."""
+    folder = brown_folder()
+    assert folder is not None
+    with gzip.open(folder / "sentence_files.txt.gz", "rt", encoding="utf-8") as file:
+        texts = [line.split("\t")[1] for line in file]
+    held_out = set(sorted(set(texts))[EVERY_TENTH - 1 :: EVERY_TENTH])
+    with gzip.open(folder / "brown.txt.gz", "rt", encoding="utf-8") as file:
+        sentences = [
+            [tuple(line.split("\t")) for line in block.split("\n")] for block in file.read().strip().split("\n\n")
+        ]
+    parts: list[list[Any]] = [[], [], [], []]
+    for text, sentence in zip(texts, sentences, strict=True):
+        words, tags = map(list, zip(*sentence, strict=True))
+        at = 2 if text in held_out else 0
+        parts[at].append(words)
+        parts[at + 1].append(tags)
+    return parts[0], parts[1], parts[2], parts[3]
+
+
+def asked(question: str, *arguments: object, environment: dict[str, str]) -> Any:
+    """Return the answer of a process of its own to one of the questions below."""
+    command = [sys.executable, __file__, "ask", question, *map(str, arguments)]
+    answer = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=True)
+    return json.loads(answer.stdout)
+
+
+# ---- epochs ------------------------------------------------------------------------------------------------------
+
+
+def print_epochs() -> None:
+    """Seconds of an epoch of each way, and what it learns."""
+    if brown_folder() is None:
+        return
+    rows = []
+    for name, (environment, dictionary, epochs) in WAYS.items():
+        found = asked("epochs", dictionary or 0, epochs, environment=environment)
+        first, *later = found["seconds"]
+        rows.append(
+            [
+                name,
+                first,
+                median(later) if later else "",
+                f"{100 * found['accuracy'][0]:.2f}",
+                f"{100 * found['accuracy'][-1]:.2f}" if later else "",
+                "" if found["loss"] is None else f"{100 * found['loss']:.2f} / {100 * found['lost']:.2f}",
+                f"{found['gigabytes']:.2f}",
+            ]
+        )
+    head = ["search", "first epoch, s", "later ones, s", "accuracy after 1", f"after {EPOCHS}"]
+    print_table(
+        "Brown, perceptron: processor seconds of an epoch, and accuracy on every tenth text",
+        [*head, "labels lost, expected / held out, %", "peak memory, GB"],
+        rows,
+    )
+
+
+def ask_epochs(dictionary: str, epochs: str) -> dict[str, Any]:
+    """Return the seconds of each epoch, and the accuracy of the averaged weights after it."""
+    X, y, X_test, y_test = brown()
+    moments, accuracy = [], []
+
+    def note(_: Any) -> None:
+        moments.append(time.process_time())
+
+    for n in sorted({1, int(epochs)}):
+        moments.clear()
+        labeler = tw.SequenceLabeler(tw.Perceptron(n), tag_dictionary=int(dictionary) or None, n_jobs=1)
+        examples = labeler._examples(X, y)
+        began = time.process_time()
+        labeler._learn(examples, callback=note)
+        accuracy.append(labeler.score(X_test, y_test))
+    gigabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    seconds = np.diff([began, *moments]).tolist()
+    lost = share_lost(X, y, X_test, y_test, int(dictionary)) if int(dictionary) else None
+    loss = labeler.dictionary_loss_
+    return {"seconds": seconds, "accuracy": accuracy, "gigabytes": gigabytes, "loss": loss, "lost": lost}
+
+
+def share_lost(X: list[Any], y: list[Any], X_test: list[Any], y_test: list[Any], least: int) -> float:
+    """Return the share of held-out labels that their words never had in training."""
+    seen: dict[str, set[str]] = {}
+    counts: dict[str, int] = {}
+    for words, tags in zip(X, y, strict=True):
+        for word, tag in zip(words, tags, strict=True):
+            seen.setdefault(word, set()).add(tag)
+            counts[word] = counts.get(word, 0) + 1
+    pairs = [(w, t) for words, tags in zip(X_test, y_test, strict=True) for w, t in zip(words, tags, strict=True)]
+    return sum(counts.get(w, 0) >= least and t not in seen[w] for w, t in pairs) / len(pairs)
+
+
+# ---- growth ------------------------------------------------------------------------------------------------------
+
+
+def print_growth() -> None:
+    """Microseconds of a position by the number of labels."""
+    dense = asked("growth", environment={"TRELLISWORK_SEARCH": "dense"})
+    left_out = asked("growth", environment={})
+    rows = [
+        [K, *(f"{found[kind][i]:.2f}" for kind in ("random", "peaked") for found in (dense, left_out))]
+        for i, K in enumerate(SIZES)
+    ]
+    print_table(
+        f"The best labelling of chains of {LENGTH} positions: microseconds a position, one thread",
+        ["labels", "random, all pairs", "left out", "like Brown, all pairs", "left out"],
+        rows,
+    )
+
+
+def random_scores(rng: np.random.Generator, T: int, K: int) -> tuple[Any, Any]:
+    """Return scores of which little can be left out."""
+    return rng.normal(size=(T, K)), rng.normal(size=(K, K))
+
+
+def peaked_scores(rng: np.random.Generator, T: int, K: int) -> tuple[Any, Any]:
+    """Return scores as a perceptron has them: whole numbers, a few labels of each position far above the others."""
+    unary = rng.integers(-20, 1, (T, K)).astype(np.float64)
+    for _ in range(3):
+        unary[np.arange(T), rng.integers(0, K, T)] += rng.integers(10, 60, T)
+    moves = np.where(rng.random((K, K)) < 0.05, rng.integers(-12, 13, (K, K)), 0).astype(np.float64)
+    return unary, moves
+
+
+def ask_growth() -> dict[str, list[float]]:
+    """Return microseconds a position for each number of labels."""
+    out: dict[str, list[float]] = {}
+    for name, scores in (("random", random_scores), ("peaked", peaked_scores)):
+        for K in SIZES:
+            rng = np.random.default_rng(K)
+            moves = scores(rng, 1, K)[1]
+            batch = tw.ChainBatch([scores(rng, LENGTH, K)[0] for _ in range(16)], moves, n_jobs=1)
+            best = float("inf")
+            for _ in range(5 if K < 1000 else 2):
+                began = time.process_time()
+                batch.argmax()
+                best = min(best, time.process_time() - began)
+            out.setdefault(name, []).append(1e6 * best / (16 * LENGTH))
+    return out
+
+
+# ---- exactness ---------------------------------------------------------------------------------------------------
+
+
+def print_exact() -> None:
+    """Whether both ways give the same labels and scores, to the last bit."""
+    dense, left_out = (asked("exact", environment=way) for way in ({"TRELLISWORK_SEARCH": "dense"}, {}))
+    rows = [
+        [name, dense[name][0], "the same" if dense[name] == left_out[name] else "DIFFERENT", dense[name][1][:16]]
+        for name in dense
+    ]
+    print_table("Labels and scores by both ways", ["chains", "how many", "answers", "checksum"], rows)
+
+
+def ask_exact() -> dict[str, tuple[int, str]]:
+    """Return how many chains of each kind there were, and a checksum of their answers."""
+    rng, digests = np.random.default_rng(0), {}
+    for name, scores in (("random", random_scores), ("whole numbers, with ties", peaked_scores)):
+        digest = hashlib.sha256()
+        for _ in range(RANDOM_CHAINS // 200):
+            K = int(rng.integers(48, 120))
+            moves = np.round(scores(rng, 1, K)[1], 1)
+            rows = [np.round(scores(rng, int(T), K)[0], 1) for T in rng.integers(1, 13, 100)]
+            for best in tw.ChainBatch(rows, moves, n_jobs=1).argmax():
+                digest.update(best.labels.tobytes() + np.float64(best.score).tobytes())
+        digests[name] = (RANDOM_CHAINS // 2, digest.hexdigest())
+    if brown_folder() is not None:
+        X, y, X_test, _ = brown()
+        labeler = tw.SequenceLabeler(tw.Perceptron(1), n_jobs=1).fit(X[::20], y[::20])
+        labels = json.dumps(labeler.predict(X_test)).encode()
+        weights = labeler._model.tensors["channel.token.weights"]
+        digests["Brown, held-out texts"] = (len(X_test), hashlib.sha256(labels).hexdigest())
+        digests["Brown, weights after an epoch on every 20th sentence"] = (
+            len(X[::20]),
+            hashlib.sha256(bytes(weights)).hexdigest(),
+        )
+    return digests
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["ask"]:
+        questions: dict[str, Any] = {"epochs": ask_epochs, "growth": ask_growth, "exact": ask_exact}
+        print(json.dumps(questions[sys.argv[2]](*sys.argv[3:])))
+    else:
+        main(sys.argv[1:])
