@@ -54,15 +54,15 @@ struct Copy {
     bool runs_here;
 };
 
-#define TW_COPY(isa, runs_here)                                                                              \
-    Copy {                                                                                                   \
-        {array_loops_##isa, chain_sum_loops_##isa, chain_best_loops_##isa, unit_score_loops_##isa, #isa},    \
-            row_sum_loops_##isa, {rounded_best_loops_##isa, rounded_score_loops_##isa}, run_loops_##isa,     \
-            span_loops_##isa, elimination_loops_##isa, pruned_chain_loops_##isa,                             \
-            {row_loops_##isa.float32, group_loops_##isa.float32},                                            \
-            {row_loops_##isa.float64, group_loops_##isa.float64},                                            \
-            {block_loops_##isa.float32, sparse_loops_##isa.float32},                                         \
-            {block_loops_##isa.float64, sparse_loops_##isa.float64}, runs_here                               \
+#define TW_COPY(isa, runs_here)                                                                           \
+    Copy {                                                                                                \
+        {array_loops_##isa, chain_sum_loops_##isa, chain_best_loops_##isa, unit_score_loops_##isa, #isa}, \
+            row_sum_loops_##isa, {rounded_best_loops_##isa, rounded_score_loops_##isa}, run_loops_##isa,  \
+            span_loops_##isa, elimination_loops_##isa, pruned_chain_loops_##isa,                          \
+            {row_loops_##isa.float32, group_loops_##isa.float32},                                         \
+            {row_loops_##isa.float64, group_loops_##isa.float64},                                         \
+            {block_loops_##isa.float32, sparse_loops_##isa.float32},                                      \
+            {block_loops_##isa.float64, sparse_loops_##isa.float64}, runs_here                            \
     }
 
 Copy choose() noexcept {
