@@ -200,7 +200,7 @@ def test_help_tells_of_every_learner_and_of_the_parameters_of_one(run, monkeypat
     for name in learners.names():
         assert re.search(rf"^  {name} +{re.escape(learners.summary(name)[:20])}", out, re.MULTILINE)
     assert "--learner crf, parameters for --set:" in out
-    assert "times" not in out
+    assert "times: int" not in out
     assert "The parameters of another: trelliswork train --learner NAME --help" in out
     for asked in (("--learner", "rote", "--help"), ("--help", "--learner=rote")):
         code, out, _ = run("train", *asked)
