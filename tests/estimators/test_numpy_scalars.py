@@ -40,7 +40,9 @@ KINDS = {
 # Parameters whose default is None, and one more value of those that have few.
 GIVEN = {"hash_bits": 12, "patience": 2, "n_jobs": 2, "random_state": 7, "n_states": 3, "min_count": 2, "verbose": 0}
 GIVEN |= {"folds": 3, "learner": "pa", "decoder": "mbr", "combinations": "all", "constraints": "BIO", "memory": "8GB"}
+GIVEN |= {"tag_dictionary": 2, "dictionary_attribute": "word[0]"}
 NO_SCALARS = {"structure", "first", "second", "intervals", "hierarchy", "expansion", "class_weight", "constraints"}
+WITH = {"dictionary_attribute": {"tag_dictionary": 2}}  # without which it has no meaning
 NO_SCALARS |= {"automaton", "at_most", "at_least", "scratch_folder"}
 
 
@@ -75,9 +77,10 @@ def test_numpy_scalars_give_the_same_bits(kind):
     for name, value in values_of(kind):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", tw.UncalibratedScores)
-            expected = seen(MAKE[kind](**{name: value}))
+            more = WITH.get(name, {})
+            expected = seen(MAKE[kind](**{name: value}, **more))
             for scalar in as_numpy(value):
-                fitted = MAKE[kind](**{name: scalar})
+                fitted = MAKE[kind](**{name: scalar}, **more)
                 assert seen(fitted) == expected, (name, scalar)
                 assert clone(fitted).get_params(deep=False)[name] == value
                 looked_at.add(name)

@@ -112,7 +112,7 @@ def test_a_stochastic_step_moves_against_the_gradient():
     for make in (oracle_of, sparse_oracle_of):
         oracle = make(rng.normal(size=(9, 3)), rng.integers(0, 3, 9), 3, rng.exponential(size=9))
         start = rng.normal(size=oracle.n_weights)
-        sgd = _core.Sgd(oracle, start, l2=0.0, nu=1.0, batch=9, shards=1, decay=1.0, step=0.01, tol=0.0, seed=0)
+        sgd = _core.Sgd(oracle, start, l2=0.0, l1=0.0, nu=1.0, batch=9, shards=1, decay=1.0, step=0.01, tol=0.0, seed=0)
         sgd.step()
         loss, gradient = loss_and_gradient(oracle, start, nu=1.0)
         np.testing.assert_allclose(sgd.weights(), start - 0.01 * gradient, rtol=1e-12)

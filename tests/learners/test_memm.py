@@ -104,7 +104,7 @@ def test_a_stochastic_pass_moves_against_the_gradient():
     local = oracle(random_problem(4, {"pairs", "valued", "token_weight"}), best=True).local()
     start = np.random.default_rng(0).normal(size=local.n_weights)
     sgd = _core.Sgd(
-        local, start, l2=0.0, nu=0.0, batch=local.n_examples, shards=1, decay=1.0, step=0.01, tol=0.0, seed=0
+        local, start, l2=0.0, l1=0.0, nu=0.0, batch=local.n_examples, shards=1, decay=1.0, step=0.01, tol=0.0, seed=0
     )
     sgd.step()
     loss, gradient = loss_and_gradient(local, start)

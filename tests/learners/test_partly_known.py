@@ -246,7 +246,7 @@ def chains(seed, flags=(), **settings):
 def test_chains_answer_as_the_oracle_of_any_structure(seed, flags, nu):
     made = oracle(chains(seed, flags), best=True)
     linear = made.linear()
-    assert made.answers == linear.answers
+    assert [question for question in made.answers if question != "beam"] == list(linear.answers)
     w = np.random.default_rng(seed).normal(size=made.n_weights)
     for i in range(made.n_examples):
         ours, theirs = (o.kbest(w, i, 4, nu) for o in (made, linear))

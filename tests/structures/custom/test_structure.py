@@ -172,7 +172,7 @@ def test_a_stochastic_step_moves_against_the_gradient(made):
     Y = [tuple(rng.integers(0, 2, 3).tolist()) for _ in range(5)]
     oracle = made(2, 2).oracle(X, Y, rng.exponential(size=5))
     start = rng.normal(size=oracle.n_weights)
-    sgd = _core.Sgd(oracle, start, l2=0.0, nu=0.0, batch=5, shards=1, decay=1.0, step=0.01, tol=0.0, seed=0)
+    sgd = _core.Sgd(oracle, start, l2=0.0, l1=0.0, nu=0.0, batch=5, shards=1, decay=1.0, step=0.01, tol=0.0, seed=0)
     sgd.step()
     loss, gradient = loss_and_gradient(oracle, start)
     np.testing.assert_allclose(sgd.weights(), start - 0.01 * gradient, rtol=1e-13)
