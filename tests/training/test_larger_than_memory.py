@@ -180,7 +180,8 @@ def test_a_corpus_that_fits_stays_in_memory(storages):
 
 def test_generators_and_files_are_read_in_blocks(tmp_path, storages):
     rng = np.random.default_rng(3)
-    X = [[(f"w{word}", f"t{word % 7}") for word in rng.integers(0, 99, length)] for length in rng.integers(1, 20, 6000)]
+    lengths = rng.integers(1, 20, 14_000)
+    X = [[(f"w{word}", f"t{word % 7}") for word in rng.integers(0, 99, length)] for length in lengths]
     y = [[f"L{(len(word) + int(word[1:])) % 3}" for word, _ in x] for x in X]
     path = tmp_path / "train.txt"
     tw.corpora.write_columns(path, zip(X, y, strict=True))
@@ -188,7 +189,7 @@ def test_generators_and_files_are_read_in_blocks(tmp_path, storages):
     learner = tw.Perceptron(epochs=1)
     free = tw.SequenceLabeler(learner, templates).fit(X, y)
     generated = tw.SequenceLabeler(learner, templates, memory=little()).fit((x for x in X), (labels for labels in y))
-    limit = little() + 6 * MB  # its file is read once for the labels before training begins
+    limit = little() + 20 * MB  # its file is read once for the labels before training begins
     streamed = tw.SequenceLabeler(learner, templates, memory=limit).fit(*tw.corpora.open_table(path))
     assert same_bits(free, generated)
     assert same_bits(free, streamed)
