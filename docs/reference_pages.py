@@ -54,8 +54,12 @@ HEAD = """# {}
 def write_pages(folder: Path) -> None:
     """Write every page, and one that lists them."""
     folder.mkdir(exist_ok=True)
+    seen: set[object] = set()  # what two packages have is described once
     for page, (title, about, package, folders) in PAGES.items():
-        names = "".join(f"   {name}\n" for name in public_names(package, folders))
+        module = importlib.import_module(package)
+        found = {name: getattr(module, name) for name in public_names(package, folders)}
+        names = "".join(f"   {name}\n" for name, what in found.items() if what not in seen)
+        seen.update(found.values())
         (folder / f"{page}.md").write_text(f"{HEAD.format(title, about, package)}{names}```\n")
     rows = "\n".join(PAGES)
     (folder / "index.md").write_text(
