@@ -91,6 +91,9 @@ def supervise(arguments: argparse.Namespace) -> int:
     from targets import TARGETS
 
     names = arguments.target or list(TARGETS)
+    for unknown in set(names) - TARGETS.keys():
+        print(f"there is no target {unknown!r}: choose from {', '.join(TARGETS)}", file=sys.stderr)
+        return 2
     seed = random.SystemRandom().randrange(10**9) if arguments.seed is None else arguments.seed
     print(f"fuzzing {', '.join(names)} for {arguments.minutes:g} minutes, seeds from {seed}", flush=True)
     end = time.monotonic() + 60 * arguments.minutes
