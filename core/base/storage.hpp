@@ -9,7 +9,8 @@
 // claimed before they are written to, so that a full disk is an error and not a signal. Pages that were read or written
 // stay with the process only until most of a window has gathered: whoever goes over an array says how much it has
 // touched, and then all pages are given back to the system, which keeps what it has room for. That changes nothing but
-// time, so one thread may do it while others read, and these wait for it only where they would fill the rest.
+// time, so one thread may do it while others read, and these wait for it only where they would fill the rest. Who does
+// not go on where the last read ended says so too: the system makes the pages around each such place resident.
 //
 //     memory   |  what cannot move  |  what is to come  |  arrays in memory  |  window: pages of files  |
 //                 as the system        `require`           up to the limit      released at three fourths
@@ -47,6 +48,8 @@ public:
 };
 
 class StoredBytes;
+
+constexpr std::size_t kAround = std::size_t{1} << 16;  // bytes that become resident around a place, 16 pages on Linux
 
 class Storage {
 public:
@@ -117,6 +120,8 @@ public:
     void operator()(std::size_t bytes) {
         if ((bytes_ += bytes) >= kOften) pass_on();
     }
+    // The same for bytes in so many places, none of which is behind the last ones.
+    void elsewhere(std::size_t bytes, std::size_t places) { (*this)(bytes + places * kAround); }
 
 private:
     static constexpr std::size_t kOften = std::size_t{1} << 15;

@@ -25,7 +25,6 @@ constexpr std::size_t kMostCounted = std::size_t{1} << 22;  // places in a table
 constexpr std::size_t kPairsAhead = 8;                      // attributes of pairs of labels fetched before
 constexpr std::size_t kRoom = linear::ListedUnits::kRoom;
 constexpr std::size_t kFetched = 64, kLine = 64;  // tokens whose units are fetched ahead; bytes
-constexpr std::size_t kLabelsTouched = 1024;  // bytes that the labels of a sequence make resident; its units are copied
 
 bool same(std::span<const std::byte> a, std::span<const std::byte> b) {
     return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0);
@@ -160,7 +159,7 @@ auto BestLabellings::with_transitions(const ScaledWeights& weights, Visit visit)
 // Overwrites [length][padded].
 void BestLabellings::put_rows(const ScaledWeights& weights, std::size_t s, float* unary) const {
     const std::size_t first = set_.starts[s], last = set_.starts[s + 1];
-    if (set_.storage) set_.storage->touch(kLabelsTouched);
+    if (set_.storage) set_.storage->touch(kAround);
     if (rows_)
         rows_->scores(weights.rounded, set_.occurrences.starts.data(), set_.occurrences.numbers.data(), first, last,
                       unary);
@@ -175,7 +174,7 @@ void BestLabellings::put_unit_scores(const ScaledWeights& weights, std::size_t s
         put_rows(weights, s, rows.data());
         for (std::size_t t = 0; t < length; ++t) std::copy_n(rows.data() + t * padded, K_, unary + t * K_);
     } else {
-        if (set_.storage) set_.storage->touch(kLabelsTouched);
+        if (set_.storage) set_.storage->touch(kAround);
         const Sites here = sites(s);
         if (candidates_.empty()) listed().scores(weights, here, set_.starts[s], set_.starts[s + 1], unary);
         for (std::size_t t = set_.starts[s]; t < set_.starts[s + 1] && !candidates_.empty(); ++t) {

@@ -15,6 +15,8 @@ namespace tw::chain {
 
 class FlatLayout {
 public:
+    static constexpr std::size_t kLists = 6;  // in which the tokens of a sequence have their places
+
     // `cells`: whether members() will be asked which cells of the rows are weights.
     FlatLayout(const TrainingSet& set, const RowLayout& layout, std::size_t n_jobs, bool cells = true);
 

@@ -131,7 +131,8 @@ void RowWeights::gather(Part& part) const {
     std::size_t tokens = 0;
     for (const std::uint32_t s : part.sequences) {
         tokens += set_.length(s);
-        if (set_.storage) set_.storage->touch(flat_->bytes(set_.starts[s], set_.starts[s + 1]));
+        if (set_.storage)
+            set_.storage->touch(FlatLayout::kLists * kAround + flat_->bytes(set_.starts[s], set_.starts[s + 1]));
     }
     part.probabilities.resize(tokens * stride_);
     float* scores = part.probabilities.data();

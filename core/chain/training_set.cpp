@@ -154,11 +154,14 @@ void TrainingSet::take_labels(const Examples& examples) {
     for (const std::int32_t label : settings.order)
         if (label < 0 || static_cast<std::size_t>(label) >= n_labels()) refuse("order holds a label out of range");
     bool partial = false;
-    for (std::size_t t = 0; t < examples.n_tokens() && !partial; ++t) partial = examples.allowed(t).size() != 1;
+    for (std::size_t t = 0; t < examples.n_tokens() && examples.partly_labelled() && !partial; ++t) {
+        touched(sizeof examples.code_starts[0]);
+        partial = examples.allowed(t).size() != 1;
+    }
     if (partial) allowed_starts.push_back(0);
     if (!storage) gold.reserve(examples.codes.size());
     for (const std::uint32_t i : example) {
-        touched(4 * (examples.sequence_starts[i + 1] - examples.sequence_starts[i]));
+        touched.elsewhere(4 * (examples.sequence_starts[i + 1] - examples.sequence_starts[i]), 2);
         for (std::uint64_t t = examples.sequence_starts[i]; t < examples.sequence_starts[i + 1]; ++t) {
             for (const std::int32_t code : examples.allowed(t))
                 gold.push_back(static_cast<std::uint16_t>(settings.order[static_cast<std::size_t>(code)]));

@@ -181,7 +181,8 @@ Occurrences unit_occurrences(const Occurrences& attributes, Units& units,
     bool ahead = false;
     for (std::size_t s = 0; s < sequences.size(); ++s) {
         const std::uint32_t sequence = sequences[s];
-        touched(attributes.bytes(sequence_starts[sequence], sequence_starts[sequence + 1]));
+        touched.elsewhere(attributes.bytes(sequence_starts[sequence], sequence_starts[sequence + 1]),
+                          attributes.values.empty() ? 2 : 3);
         if (s % kSequencesAhead == 0) ahead = attributes.numbers.mapped() && attributes.numbers.storage()->reads_disk();
         if (ahead && s + kSequencesAhead < sequences.size()) {
             const std::uint32_t later = sequences[s + kSequencesAhead];
