@@ -47,9 +47,14 @@ def tagger():
 @pytest.mark.parametrize("name", learners.names())
 def test_the_first_pass_of_every_learner_can_be_interrupted(request, name):
     sentences = request.getfixturevalue("longer_pass" if name in LOOK_FOR_ONE else "long_pass")
-    labeler = tw.SequenceLabeler(name, n_jobs=len(name) % 2 + 1)
-    assert_interruptible(lambda: labeler.fit(*sentences), after=0.7)
-    assert not hasattr(labeler, "classes_")
+    labelers = []
+
+    def fit():
+        labelers.append(tw.SequenceLabeler(name, n_jobs=len(name) % 2 + 1))
+        labelers[-1].fit(*sentences)
+
+    assert_interruptible(fit, after=0.7)
+    assert not hasattr(labelers[-1], "classes_")
 
 
 @pytest.mark.parametrize("name", ["crf", "perceptron", "sdm", "frank-wolfe", "eg", "memm", "cutting-plane"])
@@ -79,9 +84,14 @@ def _endless(name):
 
 
 def test_a_fit_that_is_interrupted_leaves_the_estimator_as_it_was(longer_pass):
-    labeler = tw.SequenceLabeler("perceptron").fit([["a", "b"]], [["A", "B"]])
-    before = dict(vars(labeler))
-    assert_interruptible(lambda: labeler.fit(*longer_pass), after=0.7)
+    labeler, before = tw.SequenceLabeler("perceptron"), {}
+
+    def fit():
+        labeler.fit([["a", "b"]], [["A", "B"]])
+        before.update(vars(labeler))
+        labeler.fit(*longer_pass)
+
+    assert_interruptible(fit, after=0.7)
     assert vars(labeler) == before
     assert labeler.predict([["a", "b"]]) == [["A", "B"]]
 
@@ -116,9 +126,14 @@ def test_development_data_can_be_interrupted(monkeypatch):
 
 def test_baum_welch_can_be_interrupted():
     X, _ = many_labels(2000, length=20)
-    model = tw.HMM(n_states=150, n_iter=1000, tol=0, random_state=0)
-    assert_interruptible(lambda: model.fit(X), after=0.7)
-    assert not hasattr(model, "classes_")
+    models = []
+
+    def fit():
+        models.append(tw.HMM(n_states=150, n_iter=1000, tol=0, random_state=0))
+        models[-1].fit(X)
+
+    assert_interruptible(fit, after=0.7)
+    assert not hasattr(models[-1], "classes_")
 
 
 def test_a_thread_that_gets_no_signals_goes_on():
