@@ -23,6 +23,7 @@ test-all: $(VENV)/.extras
 	TRELLISWORK_KERNELS=avx2 $(BIN)/python -m pytest -q -m "not slow" $(SIDE_BY_SIDE) tests/structures
 	TRELLISWORK_KERNELS=baseline $(BIN)/python -m pytest -q -m "not slow" $(SIDE_BY_SIDE) tests/structures
 	$(BIN)/python tests/compat/run_original_suites.py || [ $$? = 77 ]
+	$(BIN)/python tests/compat/run_real_models.py || [ $$? = 77 ]
 
 # Half a gigabyte, and Java 17 has to be there: not a part of test-all, which leaves these tests out.
 test-spark: $(VENV)/.spark
