@@ -5,16 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <memory>
-#include <new>
 #include <span>
 #include <vector>
 
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-
-#include "../base/interrupt.hpp"
+#include "../base/huge_pages.hpp"
 #include "../base/semiring.hpp"
 #include "../kernels/kernels.hpp"
 #include "../kernels/training.hpp"
@@ -22,47 +16,6 @@
 #include "training_set.hpp"
 
 namespace tw::chain {
-
-// Uninitialised numbers on a cache line boundary; many of them on huge pages where the system has them, since rows are
-// visited in no order.
-template <class Real>
-class Buffer {
-public:
-    Real* get(std::size_t size) {
-        if (size > size_) {
-            constexpr std::size_t kLine = 64, kHuge = std::size_t{1} << 21;
-            const std::size_t bytes = size * sizeof(Real), alignment = bytes >= kHuge ? kHuge : kLine;
-            data_.reset();
-            size_ = 0;
-            data_ = {static_cast<Real*>(::operator new[](bytes, std::align_val_t{alignment})), Free{alignment}};
-            size_ = size;
-#ifdef MADV_HUGEPAGE
-            if (alignment == kHuge) (void)madvise(data_.get(), bytes, MADV_HUGEPAGE);
-#endif
-        }
-        return data_.get();
-    }
-    Real* data() const { return data_.get(); }
-    std::size_t memory_bytes() const { return size_ * sizeof(Real); }
-
-private:
-    struct Free {
-        std::size_t alignment = 64;
-        void operator()(Real* p) const { ::operator delete[](p, std::align_val_t{alignment}); }
-    };
-    std::unique_ptr<Real[], Free> data_;
-    std::size_t size_ = 0;
-};
-
-// In pieces that take some milliseconds, also where the memory is fresh.
-template <class Real>
-void fill_zeros(Real* data, std::size_t size) {
-    constexpr std::size_t kPiece = std::size_t{1} << 21;
-    for (std::size_t begin = 0; begin < size; begin += kPiece) {
-        check_interrupt();
-        std::fill_n(data + begin, std::min(kPiece, size - begin), Real{0});
-    }
-}
 
 // Scores that do not depend on weights, and transition scores as the recursions want them. One per precision.
 template <class Real>
