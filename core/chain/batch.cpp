@@ -1,15 +1,10 @@
 #include "batch.hpp"
 
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-
 #include <algorithm>
 #include <cmath>
-#include <memory>
-#include <new>
 #include <numeric>
 
+#include "../base/huge_pages.hpp"
 #include "../base/parallel.hpp"
 #include "../hypergraph/kbest.hpp"
 #include "../hypergraph/recursions.hpp"
@@ -39,37 +34,6 @@ std::size_t padded_size(std::size_t n_labels) {
     return (n_labels + w - 1) / w * w;
 }
 
-// Uninitialised doubles on a cache line boundary; large ones on huge pages where the system has them, since making
-// small pages costs more than filling them.
-class Buffer {
-public:
-    double* get(std::size_t size) {
-        if (size > size_) {
-            data_.reset();
-            data_.reset(static_cast<double*>(::operator new[](size * sizeof(double), std::align_val_t{64})));
-            size_ = size;
-            ask_for_huge_pages();
-        }
-        return data_.get();
-    }
-
-private:
-    void ask_for_huge_pages() {
-#ifdef MADV_HUGEPAGE
-        constexpr std::uintptr_t kPage = 4096, kHuge = std::uintptr_t{1} << 22;
-        const auto begin = (reinterpret_cast<std::uintptr_t>(data_.get()) + kPage - 1) / kPage * kPage;
-        const auto end = reinterpret_cast<std::uintptr_t>(data_.get() + size_) / kPage * kPage;
-        if (end >= begin + kHuge) (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
-#endif
-    }
-
-    struct Free {
-        void operator()(double* p) const { ::operator delete[](p, std::align_val_t{64}); }
-    };
-    std::unique_ptr<double[], Free> data_;
-    std::size_t size_ = 0;
-};
-
 // Transition matrices packed for one worker (per-step ones are packed again at every step).
 class Packed {
 public:
@@ -86,7 +50,7 @@ public:
     PackedTransitions transitions;
 
 private:
-    Buffer buffer_;
+    Buffer<double> buffer_;
 };
 
 // A sequence whose rows would not stay in cache: they are made again block by block, which costs one more forward pass
@@ -224,7 +188,7 @@ void run_sums(const Batch& batch, bool backward, Outputs outputs, Finish finish)
     const std::size_t padded = padded_size(p.n_labels);
     const auto all = groups(batch);
     const std::size_t n_workers = workers(batch, all.size());
-    std::vector<Buffer> buffers(n_workers);
+    std::vector<Buffer<double>> buffers(n_workers);
     const Packed shared(p, padded, kernels().pack_sum);
     parallel_for(all.size(), n_workers, [&](std::size_t g, std::size_t worker) {
         const auto& group = all[g];
@@ -306,7 +270,7 @@ struct Viterbi {
 // The best labelling of a long sequence: scores once for the row at the end of every block, then block by block from
 // the last, scores again and the labels read off.
 double trace_in_blocks(const Potentials& p, PackedTransitions& transitions, std::size_t padded, const Sequence& s,
-                       Buffer& buffer, std::int32_t* labels) {
+                       Buffer<double>& buffer, std::int32_t* labels) {
     const Rows scores{buffer.get(2 * kBlockRows * padded), 2 * kBlockRows - 1};
     Checkpoints checkpoints(s.length, padded);
     each_block(s.length, [&](std::size_t begin, std::size_t end) {
@@ -334,7 +298,7 @@ void run_max(const Batch& batch, InBlocks in_blocks, Finish finish) {
     const std::size_t padded = padded_size(p.n_labels);
     const auto all = groups(batch);
     const std::size_t n_workers = workers(batch, all.size());
-    std::vector<Buffer> buffers(n_workers);
+    std::vector<Buffer<double>> buffers(n_workers);
     const Packed shared(p, padded, kernels().pack_max);
     parallel_for(all.size(), n_workers, [&](std::size_t g, std::size_t worker) {
         const auto& group = all[g];
@@ -363,7 +327,7 @@ double trace(const Potentials& p, const Sequence& s, const Viterbi& v, std::int3
 }
 
 // For questions that need all scores at once.
-constexpr auto kNotInBlocks = [](std::size_t, PackedTransitions&, std::size_t, Buffer&) { return false; };
+constexpr auto kNotInBlocks = [](std::size_t, PackedTransitions&, std::size_t, Buffer<double>&) { return false; };
 
 }  // namespace
 
@@ -502,7 +466,7 @@ void argmax(const Batch& all, std::span<std::int32_t* const> labels, double* bes
     if (std::ranges::all_of(batch.sequences, [](const Sequence& s) { return s.length == 0; })) return;
     run_max(
         batch,
-        [&](std::size_t i, PackedTransitions& transitions, std::size_t padded, Buffer& buffer) {
+        [&](std::size_t i, PackedTransitions& transitions, std::size_t padded, Buffer<double>& buffer) {
             best[i] = trace_in_blocks(batch.potentials, transitions, padded, batch.sequences[i], buffer, labels[i]);
             return true;
         },

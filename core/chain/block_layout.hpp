@@ -18,15 +18,20 @@ class BlockLayout {
 public:
     BlockLayout(const TrainingSet& set, std::size_t n_jobs);
 
+    std::size_t gold_at(std::size_t token) const { return gold[token]; }
+    std::uint32_t edge_to(std::size_t token) const { return gold_pairs[token]; }  // or kNoAttribute
+    std::size_t n_edges() const { return set_.transition_pairs.size(); }
+    std::size_t edge_of(std::size_t transition) const { return transition; }
+
     TokenLists token_lists() const;
     BlockRows block_rows() const { return {starts.data(), columns.data()}; }
     std::size_t n_values() const { return std::size_t{starts.back()} * kBlockLabels; }
     std::size_t n_unit_values() const { return std::size_t{starts[rows.n_unit_rows]} * kBlockLabels; }
     std::size_t memory_bytes() const;
-    // What the lists of tokens begin .. end - 1 take.
     std::size_t bytes(std::size_t begin, std::size_t end) const {
         return rows.bytes(begin, end) + (end - begin) * sizeof(std::uint16_t);
     }
+    void read_ahead(std::size_t begin, std::size_t end) const { rows.read_ahead(begin, end); }
 
     // Calls visit(value of the part, value of the composite) for the blocks of a row that is part of a composite, by
     // the number of their first values.

@@ -1,8 +1,13 @@
 // A pass over all groups of a training set with many labels: weights laid out in rows with gaps, probabilities added up
-// in such rows.
+// in such rows. See group_pass.hpp for its steps and kernels/many_labels.hpp for the rows.
 //
-// Every thread has one array of sums, for the shard it is at. The shards' sums are added to the total in the order of
-// the shards, so that the result does not depend on the number of threads, and memory not on the number of shards.
+//     weights_     rows of units | composites      blocks of eight numbers
+//     worker.sums  likewise: of the rows that the shard it is at has met
+//     total_       likewise
+//     once_        a number for each token, and once_sums_
+//
+// Every thread has one array of sums. The shards' sums are added to the total in the order of the shards, so that the
+// result does not depend on the number of threads, and memory not on the number of shards.
 #pragma once
 
 #include <algorithm>
@@ -15,9 +20,10 @@
 #include <span>
 #include <vector>
 
+#include "../base/huge_pages.hpp"
 #include "../base/parallel.hpp"
 #include "block_layout.hpp"
-#include "row_pass.hpp"
+#include "group_pass.hpp"
 #include "sparse_runner.hpp"
 
 namespace tw::chain {
@@ -58,55 +64,48 @@ template <class Real>
 class BlockPass {
 public:
     BlockPass(const TrainingSet& set, const BlockLayout& layout)
-        : set_(set), layout_(layout), factors_(set, layout), once_(set.storage), once_sums_(set.storage) {
-        // Chunks of equal work: weights, and composites that are added up for them.
-        const auto work = [&](std::size_t u) {
-            const std::size_t n = set.unit_weights.starts[u + 1] - set.unit_weights.starts[u];
-            if (layout.rows.place[u] != Place::kRow) return 1 + n;
-            const std::uint32_t* of_row = layout.rows.row_composites.starts.data() + layout.rows.index[u];
-            return 8 + n + 8 * (of_row[1] - of_row[0]);
-        };
-        std::size_t total = 0, done = 0;
-        for (std::size_t u = 0; u < set.units.size(); ++u) total += work(u);
-        for (std::size_t u = 0; u < set.units.size(); ++u) {
-            while (chunks_.size() * total <= done * kChunks) chunks_.push_back(u);
-            done += work(u);
-        }
-        chunks_.resize(kChunks, set.units.size());
-        chunks_.push_back(set.units.size());
-    }
+        : set_(set),
+          layout_(layout),
+          factors_(set, layout),
+          chunks_(equal_chunks(set.units.size(),
+                               [&](std::size_t u) {  // weights, and composites that are added up for them
+                                   const std::size_t n = set.unit_weights.starts[u + 1] - set.unit_weights.starts[u];
+                                   if (layout.rows.place[u] != Place::kRow) return 1 + n;
+                                   const Lists& composites = layout.rows.row_composites;
+                                   const std::uint32_t* of_row = composites.starts.data() + layout.rows.index[u];
+                                   return 8 + n + 8 * (of_row[1] - of_row[0]);
+                               })),
+          once_(set.storage),
+          once_sums_(set.storage) {}
 
-    // What the tokens of each weight add up to, times its factor, squared for the curvature; and what else the shards
-    // found.
-    PairSums run(std::span<const double> weights, WholeFactors& whole, double nu, std::size_t n_jobs, Wanted wanted,
-                 std::span<double> out) {
+    // As RowPass::run; the sums of the shards are already added up.
+    std::vector<GroupSums> run(std::span<const double> weights, WholeFactors& whole, double nu, std::size_t n_jobs,
+                               Wanted wanted, std::span<const double> observed, std::span<double> out) {
         factors_.set_transitions(weights.subspan(set_.first_transition()));
         factors_.set_cost_scale(nu);
         lay_out(weights, n_jobs);
         const std::size_t n_shards = set_.shards.size() - 1, n_workers = std::clamp<std::size_t>(n_jobs, 1, n_shards);
         while (workers_.size() < n_workers)
-            workers_.push_back(std::make_unique<Worker>(set_, layout_, factors_, whole, layout_.rows.n_rows()));
+            workers_.push_back(std::make_unique<Worker>(set_, layout_, factors_, whole));
         fill_zeros(total_.get(layout_.n_values()), layout_.n_values());
-        std::vector<PairSums> shards(n_shards);
+        std::vector<GroupSums> all(1);
+        all[0].begin(layout_.n_edges(), wanted == Wanted::kCurvature);
         Turns turns;
         parallel_for(n_shards, n_workers, [&](std::size_t shard, std::size_t worker) {
             try {
-                run_shard(shard, *workers_[worker], wanted, shards[shard]);
+                GroupSums found;
+                found.begin(layout_.n_edges(), wanted == Wanted::kCurvature);
+                go_over(shard, *workers_[worker], found);
                 if (!turns.wait(shard)) return;
                 take(*workers_[worker]);
+                all[0].add(found);
                 turns.done();
             } catch (...) {
                 turns.fail();
                 throw;
             }
         });
-        collect(out, n_jobs, wanted);
-        PairSums all = std::move(shards[0]);
-        for (std::size_t shard = 1; shard < n_shards; ++shard) {
-            all.loss += shards[shard].loss;
-            for (std::size_t i = 0; i < all.edges.size(); ++i) all.edges[i] += shards[shard].edges[i];
-            for (std::size_t i = 0; i < all.squares.size(); ++i) all.squares[i] += shards[shard].squares[i];
-        }
+        collect(out, observed, n_jobs, wanted);
         return all;
     }
 
@@ -133,8 +132,8 @@ public:
 private:
     struct Worker {
         Worker(const TrainingSet& set, const BlockLayout& layout, const SparseFactors<Real>& factors,
-               WholeFactors& whole, std::size_t n_rows)
-            : runner(set, layout, factors, whole), met(n_rows, 0), list(n_rows) {}
+               WholeFactors& whole)
+            : runner(set, layout, factors, whole), met(layout.rows.n_rows(), 0), list(met.size()) {}
         SparseRunner<Real> runner;
         Buffer<Real> sums;
         std::vector<std::uint8_t> met;
@@ -177,10 +176,7 @@ private:
         });
     }
 
-    void run_shard(std::size_t shard, Worker& worker, Wanted wanted, PairSums& out) {
-        out.edges.assign(set_.transition_pairs.size(), 0.0);
-        out.want_squares = wanted == Wanted::kCurvature;
-        if (out.want_squares) out.squares.assign(set_.transition_pairs.size(), 0.0);
+    void go_over(std::size_t shard, Worker& worker, GroupSums& out) {
         // What an interrupted pass has left behind is forgotten.
         for (std::size_t i = 0; i < worker.n_met; ++i) worker.met[worker.list[i]] = 0;
         BlockSums<Real> sums{worker.sums.get(layout_.n_values()), once_sums_.data(), worker.met.data(),
@@ -189,41 +185,16 @@ private:
         const BlockRows rows = layout_.block_rows();
         const ManyLabelLoops<Real>& loops = many_label_loops<Real>();
         const std::size_t stride = factors_.stride();
-        std::uint32_t sequences[kSideBySide];
-        InterruptCheck check;
-        Touches touched(set_.storage);
-        std::size_t ahead = set_.first_token(set_.shards[shard]);
-        const std::size_t last = set_.first_token(set_.shards[shard + 1]);
-        for (std::size_t g = set_.shards[shard]; g < set_.shards[shard + 1]; ++g) {
-            check();
-            if (set_.storage && set_.first_token(g) + kTokensAhead > ahead && ahead < last) {
-                const std::size_t end = std::min(ahead + kTokensAhead, last);
-                layout_.rows.read_ahead(ahead, end);
-                ahead = end;
-            }
-            const Group group = set_.groups[g];
-            for (std::uint32_t n = 0; n < group.size; ++n) sequences[n] = group.first + n;
-            const std::span<const std::uint32_t> members(sequences, group.size);
-            const std::size_t begin = set_.starts[group.first];
-            const std::size_t tokens = set_.starts[group.first + group.size] - begin;
-            if (set_.storage) touched(layout_.bytes(begin, begin + tokens) + 2 * tokens * sizeof(Real));
-            Real* const local = worker.runner.local(tokens);
-            const auto gather = [&] {
-                loops.gather(lists, rows, weights_.data(), once_.data(), factors_.base(), stride, begin, tokens, local);
-            };
-            gather();
-            if (!worker.runner.run(members, local, out)) {
-                gather();
-                worker.runner.run_carefully(members, local, out);
-            }
-            if (out.want_squares)
-                for (std::uint32_t n = 0; n < group.size; ++n)
-                    training_loops<Real>().variances(local + (set_.starts[group.first + n] - begin) * stride,
-                                                     set_.length(group.first + n) * stride,
-                                                     set_.weight(group.first + n));
-            loops.scatter(lists, rows, sums, stride, begin, tokens, local, out.want_squares);
-            worker.n_met = sums.size;
-        }
+        run_shard(
+            set_, layout_, shard, worker.runner, out,
+            [&](std::size_t begin, std::size_t tokens, Real* scores) {
+                loops.gather(lists, rows, weights_.data(), once_.data(), factors_.base(), stride, begin, tokens,
+                             scores);
+            },
+            [&](std::size_t begin, std::size_t tokens, const Real* probabilities) {
+                loops.scatter(lists, rows, sums, stride, begin, tokens, probabilities, out.want_squares);
+                worker.n_met = sums.size;
+            });
     }
 
     void take(Worker& worker) {
@@ -238,7 +209,7 @@ private:
         }
     }
 
-    void collect(std::span<double> out, std::size_t n_jobs, Wanted wanted) {
+    void collect(std::span<double> out, std::span<const double> observed, std::size_t n_jobs, Wanted wanted) {
         const WeightTable& table = set_.unit_weights;
         const Lists& composites = layout_.rows.row_composites;
         const Real* total = total_.data();
@@ -246,12 +217,13 @@ private:
             std::vector<double> sums;
             Touches touched(set_.storage);
             for (std::size_t u = chunks_[chunk]; u < chunks_[chunk + 1]; ++u) {
-                const double factor =
-                    wanted == Wanted::kGradient ? set_.factor(u) : static_cast<double>(set_.units.n_members[u]);
+                const auto set = [&](std::uint32_t w, double sum) {
+                    out[w] = collected(set_, u, sum, observed[w], wanted);
+                };
                 const std::uint32_t begin = table.starts[u], end = table.starts[u + 1], row = layout_.rows.index[u];
                 if (layout_.rows.place[u] == Place::kOnce) {
                     touched(sizeof(Real));
-                    out[begin] = factor * static_cast<double>(once_sums_[row]);
+                    set(begin, static_cast<double>(once_sums_[row]));
                     continue;
                 }
                 if (begin == end) continue;
@@ -262,7 +234,7 @@ private:
                         for (std::size_t k = 0; k < kBlockLabels; ++k)
                             sums[part - first + k] += static_cast<double>(total[whole + k]);
                     });
-                for (std::uint32_t w = begin; w < end; ++w) out[w] = factor * sums[layout_.slots[w] - first];
+                for (std::uint32_t w = begin; w < end; ++w) set(w, sums[layout_.slots[w] - first]);
             }
         });
     }

@@ -1,34 +1,59 @@
-// Loss and gradient in the common case: gold labels, label attributes and plain transitions. See row_layout.hpp for how
-// the weights lie, and kernels/training.hpp for the loops.
+// Loss and gradient in the common case: gold labels, label attributes and plain transitions. Weights lie in one of two
+// ways, and with each go its transitions, its passes and its stochastic steps:
 //
-// A pass lays the weights out, adds up composites, goes over the groups of every shard (gather scores, forward and
-// backward, scatter probabilities), and collects the sums of the shards in their order. A group for which a precision
-// does not suffice is done again in the next one: single, double, log space.
+//                few labels                          many labels
+//     layout     row_layout.hpp: whole rows          block_layout.hpp: rows with gaps
+//     pass       row_pass.hpp, group_runner.hpp      block_pass.hpp, sparse_runner.hpp      both: group_pass.hpp
+//     steps      row_steps.hpp                       block_steps.hpp                        both: step_weights.hpp
+//     loops      kernels/training.hpp                kernels/many_labels.hpp
+//
+// A group for which a precision does not suffice is done again in the next one: single, double, log space.
 #include <algorithm>
 #include <limits>
-#include <stdexcept>
+#include <memory>
 
-#include "../base/parallel.hpp"
+#include "block_pass.hpp"
+#include "block_steps.hpp"
 #include "observed.hpp"
 #include "path.hpp"
 #include "row_pass.hpp"
-#include "row_weights.hpp"
+#include "row_steps.hpp"
+#include "step_weights.hpp"
 
 namespace tw::chain {
 namespace {
 
+constexpr std::size_t kManyLabels = 100;  // as measured: with fewer, whole rows and the whole matrix are faster
+
+// `kSums`: in how many sums side by side the score of gold is added up. One would wait for itself, which many labels do
+// not notice; another number gives other last bits.
+struct FewLabels {
+    using Layout = RowLayout;
+    using Steps = RowSteps;
+    template <class Real>
+    using Pass = RowPass<Real>;
+    static constexpr std::size_t kSums = 4;
+};
+
+struct ManyLabels {
+    using Layout = BlockLayout;
+    using Steps = BlockSteps;
+    template <class Real>
+    using Pass = BlockPass<Real>;
+    static constexpr std::size_t kSums = 1;
+};
+
+template <class Way>
 class FastPath : public Path {
 public:
     FastPath(const TrainingSet& set, std::size_t n_jobs)
         : Path(set),
           set_(set),
           n_jobs_(n_jobs),
-          precise_jobs_(std::numeric_limits<std::size_t>::max()),
           layout_(set, n_jobs),
-          single_(set),
-          twice_(set),
-          single_pass_(set, layout_),
-          twice_pass_(set, layout_) {
+          whole_(set),
+          single_(set, layout_),
+          double_(set, layout_) {
         if (set.storage) require_memory();
         observed_ = observed_counts(set, n_jobs);
     }
@@ -36,11 +61,10 @@ public:
     double loss(std::span<const double> weights, std::span<double> gradient, double nu, std::size_t n_jobs,
                 bool precise) override {
         const auto shards = run(weights, gradient, nu, n_jobs, precise, Wanted::kGradient);
-        double total = 0.0, score[4] = {};  // side by side: one sum would wait for itself
+        double total = 0.0;
         for (const GroupSums& shard : shards) total += shard.loss;
-        for (std::size_t w = 0; w < weights.size(); ++w) score[w % 4] += weights[w] * observed_[w];
         for (std::size_t w = set_.first_transition(); w < weights.size(); ++w) gradient[w] -= observed_[w];
-        return total - ((score[0] + score[1]) + (score[2] + score[3]));
+        return total - gold_score(weights);
     }
 
     void curvature(std::span<const double> weights, std::span<double> diagonal, double nu,
@@ -49,88 +73,86 @@ public:
     }
 
     std::unique_ptr<WorkingWeights> working_weights() const override {
-        std::shared_ptr<const FlatLayout> flat = flat_.lock();
-        if (!flat) flat_ = flat = std::make_shared<FlatLayout>(set_, layout_, n_jobs_);
-        return std::make_unique<RowWeights>(set_, layout_, std::move(flat));
+        std::shared_ptr<const Flat> flat = flat_.lock();
+        if (!flat) flat_ = flat = std::make_shared<Flat>(set_, layout_, n_jobs_);
+        return std::make_unique<Weights>(set_, layout_, std::move(flat));
     }
     double descend(WorkingWeights& weights, std::span<const std::uint32_t> examples, double step,
                    double nu) const override {
         require_scale(nu);
         const std::vector<std::uint32_t> sequences = sequences_of(set_, examples);
-        return sequences.empty() ? 0.0 : dynamic_cast<RowWeights&>(weights).descend(sequences, step, nu);
+        return sequences.empty() ? 0.0 : dynamic_cast<Weights&>(weights).descend(sequences, step, nu);
     }
     void read_ahead(std::span<const std::uint32_t> sequences) const override {
-        const std::shared_ptr<const FlatLayout> flat = flat_.lock();
+        const std::shared_ptr<const Flat> flat = flat_.lock();
         if (!flat) return;
         for (const std::uint32_t s : sequences) flat->read_ahead(set_.starts[s], set_.starts[s + 1]);
     }
     void rest() override {
-        single_pass_.forget();
-        twice_pass_.forget();
+        single_.forget();
+        double_.forget();
     }
     std::size_t memory_bytes() const override {
         return Path::memory_bytes() + layout_.memory_bytes() + observed_.capacity() * sizeof(double) +
-               single_pass_.memory_bytes() + twice_pass_.memory_bytes();
+               single_.memory_bytes() + double_.memory_bytes();
     }
 
 private:
+    using Weights = StepWeights<typename Way::Steps>;
+    using Flat = typename Way::Steps::Flat;
+
+    // Only one precision keeps its rows.
     std::vector<GroupSums> run(std::span<const double> weights, std::span<double> out, double nu, std::size_t n_jobs,
                                bool precise, Wanted wanted) {
         require_scale(nu);
-        set_transitions(weights);
-        single_.set_transitions(transitions_);
-        twice_.set_transitions(transitions_);
-        single_.set_cost_scale(nu);
-        twice_.set_cost_scale(nu);
+        const std::size_t first = set_.first_transition();
+        whole_.set_transitions(weights.subspan(first));
+        whole_.set_cost_scale(nu);
         std::vector<GroupSums> shards;
         if (precise) {
-            if (set_.storage) single_pass_.forget();
-            shards = twice_pass_.run(weights, transitions_, twice_, twice_, std::min(n_jobs, precise_jobs_), wanted);
-            twice_pass_.collect(out, observed_, n_jobs, wanted);
+            single_.forget();
+            shards = double_.run(weights, whole_, nu, std::min(n_jobs, precise_jobs_), wanted, observed_, out);
         } else {
-            if (set_.storage) twice_pass_.forget();
-            shards = single_pass_.run(weights, transitions_, single_, twice_, n_jobs, wanted);
-            single_pass_.collect(out, observed_, n_jobs, wanted);
+            double_.forget();
+            shards = single_.run(weights, whole_, nu, n_jobs, wanted, observed_, out);
         }
         for (std::size_t i = 0; i < set_.transition_pairs.size(); ++i) {
-            double& sum = out[set_.first_transition() + i] = 0.0;
+            double& sum = out[first + i] = 0.0;
             for (const GroupSums& shard : shards) {
-                sum += shard.edges[set_.transition_pairs[i]];
-                if (wanted == Wanted::kCurvature) sum -= shard.squares[set_.transition_pairs[i]];
+                sum += shard.edges[layout_.edge_of(i)];
+                if (wanted == Wanted::kCurvature) sum -= shard.squares[layout_.edge_of(i)];
             }
         }
         return shards;
     }
 
+    double gold_score(std::span<const double> weights) const {
+        double sums[Way::kSums] = {};
+        for (std::size_t w = 0; w < weights.size(); ++w) sums[w % Way::kSums] += weights[w] * observed_[w];
+        if constexpr (Way::kSums == 1)
+            return sums[0];
+        else
+            return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    }
+
     // Passes in double precision, the last few, have fewer threads if that saves memory.
     void require_memory() {
-        const std::size_t rows = std::max(single_pass_.bytes(n_jobs_), twice_pass_.bytes(1));
+        const std::size_t rows = std::max(single_.bytes(n_jobs_), double_.bytes(1));
         precise_jobs_ = n_jobs_;
-        while (precise_jobs_ > 1 && twice_pass_.bytes(precise_jobs_) > rows) --precise_jobs_;
+        while (precise_jobs_ > 1 && double_.bytes(precise_jobs_) > rows) --precise_jobs_;
         set_.storage->settle();
         set_.storage->require_weights(set_.n_weights(), rows);
     }
 
-    void set_transitions(std::span<const double> weights) {
-        const std::size_t K = set_.n_labels();
-        transitions_.assign(K * K, 0.0);
-        for (std::size_t i = 0; i < set_.transition_pairs.size(); ++i)
-            transitions_[set_.transition_pairs[i]] = weights[set_.first_transition() + i];
-        if (set_.constrained())
-            for (std::size_t i = 0; i < K * K; ++i)
-                if (!set_.settings.constraints.transitions[i]) transitions_[i] = kLogZero;
-    }
-
     const TrainingSet& set_;
-    const std::size_t n_jobs_;  // for laying out; passes are told anew
-    std::size_t precise_jobs_;  // at most, in double precision
-    RowLayout layout_;
-    mutable std::weak_ptr<const FlatLayout> flat_;  // there as long as stochastic steps are made
-    Factors<float> single_;
-    Factors<double> twice_;
-    RowPass<float> single_pass_;
-    RowPass<double> twice_pass_;
-    std::vector<double> observed_, transitions_;
+    const std::size_t n_jobs_;                                            // for laying out; passes are told anew
+    std::size_t precise_jobs_ = std::numeric_limits<std::size_t>::max();  // at most, in double precision
+    typename Way::Layout layout_;
+    mutable std::weak_ptr<const Flat> flat_;  // there as long as stochastic steps are made
+    WholeFactors whole_;
+    typename Way::template Pass<float> single_;
+    typename Way::template Pass<double> double_;
+    std::vector<double> observed_;
 };
 
 }  // namespace
@@ -142,7 +164,15 @@ bool has_fast_path(const TrainingSet& set) {
 }
 
 std::unique_ptr<Path> fast_path(const TrainingSet& set, std::size_t n_jobs) {
-    return std::make_unique<FastPath>(set, n_jobs);
+    return std::make_unique<FastPath<FewLabels>>(set, n_jobs);
+}
+
+bool has_many_labels_path(const TrainingSet& set) { return is_plain(set); }
+
+bool has_many_labels(const TrainingSet& set) { return set.n_labels() >= kManyLabels; }
+
+std::unique_ptr<Path> many_labels_path(const TrainingSet& set, std::size_t n_jobs) {
+    return std::make_unique<FastPath<ManyLabels>>(set, n_jobs);
 }
 
 }  // namespace tw::chain

@@ -40,6 +40,15 @@ public:
     RowLayout(const TrainingSet& set, std::size_t n_jobs, std::size_t most_entries = kMostEntries);
     static constexpr std::size_t kMostEntries = 3;
 
+    // What any layout says: where the gold label of a token is in a row; which transition leads to a token; how many
+    // transitions sums are kept of, and which of these weight i is.
+    std::size_t gold_at(std::size_t token) const { return set_.gold[token]; }
+    std::uint32_t edge_to(std::size_t token) const {  // which is not the first of its sequence
+        return static_cast<std::uint32_t>(set_.gold[token - 1] * set_.n_labels() + set_.gold[token]);
+    }
+    std::size_t n_edges() const { return set_.n_labels() * set_.n_labels(); }
+    std::size_t edge_of(std::size_t transition) const { return set_.transition_pairs[transition]; }
+
     TokenLists token_lists() const;
     CompositeLists composite_lists() const;
 

@@ -1,89 +1,58 @@
-// A pass over all groups of a training set: weights laid out in rows, probabilities added up in rows.
+// A pass over all groups of a training set: weights laid out in whole rows, probabilities added up in such rows. See
+// group_pass.hpp for its steps and row_layout.hpp for the rows.
+//
+//     weights_     rows of units | composites | entries      stride_ numbers a row, one an entry
+//     sums_[s]     likewise, of shard s; what follows the rows of units is added up first, to total_
+//     once_        a number for each token, and once_sums_
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "../base/huge_pages.hpp"
 #include "../base/parallel.hpp"
-#include "group_runner.hpp"
+#include "group_pass.hpp"
 #include "row_layout.hpp"
 
 namespace tw::chain {
 
-inline constexpr std::size_t kTokensAhead = 4096;            // whose lists are read from a file before they are needed
-inline constexpr std::size_t kPiece = std::size_t{1} << 14;  // numbers that are copied at a time
-inline constexpr std::size_t kChunks = 16;  // pieces of the work before and after a pass; fixed, so sums are too
-
-enum class Wanted { kGradient, kCurvature };
-
-// Rows of weights and of sums in one precision, and a pass over all groups.
+// Rows of weights and of sums in one precision.
 template <class Real>
 class RowPass {
 public:
     RowPass(const TrainingSet& set, const RowLayout& layout)
         : set_(set),
           layout_(layout),
-          stride_(Factors<Real>::padded(set.n_labels())),
+          factors_(set),
+          stride_(factors_.stride()),
+          chunks_(equal_chunks(layout.n_unit_rows,
+                               [&](std::size_t row) {  // weights, and rows of composites that are added up for them
+                                   return 8 + layout.row_composites.starts[row + 1] - layout.row_composites.starts[row];
+                               })),
           once_(set.storage),
-          once_sums_(set.storage),
-          rows_(set.shards.size() - 1) {
+          once_sums_(set.storage) {
         for (std::size_t shard = 0; shard + 1 < set.shards.size(); ++shard) sums_.emplace_back(set.storage);
-        // Chunks of equal work: weights, and rows of composites that are added up for them.
-        const auto work = [&](std::size_t row) {
-            return 8 + layout.row_composites.starts[row + 1] - layout.row_composites.starts[row];
-        };
-        std::size_t total = 0, done = 0;
-        for (std::size_t row = 0; row < layout.n_unit_rows; ++row) total += work(row);
-        for (std::size_t row = 0; row < layout.n_unit_rows; ++row) {
-            while (chunks_.size() * total <= done * kChunks) chunks_.push_back(row);
-            done += work(row);
-        }
-        chunks_.resize(kChunks, layout.n_unit_rows);
-        chunks_.push_back(layout.n_unit_rows);
     }
 
-    // Shard by shard; returns their sums.
-    std::vector<GroupSums> run(std::span<const double> weights, std::span<const double> transitions,
-                               const Factors<Real>& factors, const Factors<double>& twice, std::size_t n_jobs,
-                               Wanted wanted) {
+    // The gradient of weights of units less `observed`, or the curvature; returns what else the shards found.
+    std::vector<GroupSums> run(std::span<const double> weights, WholeFactors& whole, double nu, std::size_t n_jobs,
+                               Wanted wanted, std::span<const double> observed, std::span<double> out) {
+        factors_.set_transitions(whole.scores());
+        factors_.set_cost_scale(nu);
         lay_out(weights, n_jobs);
         std::vector<GroupSums> shards(sums_.size());
-        spare_.resize(std::max(n_jobs, spare_.size()));
-        parallel_for(shards.size(), n_jobs, [&](std::size_t shard, std::size_t worker) {
-            run_shard(shard, worker, transitions, factors, twice, wanted, shards[shard]);
+        const std::size_t n_workers = std::clamp<std::size_t>(n_jobs, 1, shards.size());
+        while (workers_.size() < n_workers) workers_.push_back(std::make_unique<Worker>(set_, factors_, whole));
+        parallel_for(shards.size(), n_workers, [&](std::size_t shard, std::size_t worker) {
+            shards[shard].begin(layout_.n_edges(), wanted == Wanted::kCurvature);
+            go_over(shard, *workers_[worker], shards[shard]);
         });
+        collect(out, observed, n_jobs, wanted);
         return shards;
-    }
-
-    // out[w] = factor * (what the tokens of a weight's unit add up to) - less[w]; factor squared for the curvature, and
-    // nothing taken away.
-    void collect(std::span<double> out, std::span<const double> less, std::size_t n_jobs, Wanted wanted) {
-        add_up(n_jobs);
-        const WeightTable& table = set_.unit_weights;
-        const auto set = [&](std::uint32_t u, std::uint32_t w, double sum) {
-            out[w] = wanted == Wanted::kGradient ? set_.factor(u) * sum - less[w]
-                                                 : static_cast<double>(set_.units.n_members[u]) * sum;
-        };
-        parallel_for(kChunks, n_jobs, [&](std::size_t chunk, std::size_t) {
-            std::vector<double> sums(stride_);
-            Touches touched(set_.storage);
-            for (std::size_t row = chunks_[chunk]; row < chunks_[chunk + 1]; ++row) {
-                touched(sums_.size() * stride_ * sizeof(Real));
-                collect_row(row, sums.data());
-                const std::uint32_t u = layout_.row_units[row];
-                for (std::uint32_t w = table.starts[u]; w < table.starts[u + 1]; ++w) set(u, w, sums[table.labels[w]]);
-            }
-            each_in(layout_.entry_weights, chunk, [&](std::size_t entry, const RowLayout::Entry& at) {
-                set(at.unit, at.weight, entry_sum(entry, at.weight));
-            });
-            each_in(layout_.once_units, chunk, [&](std::size_t, std::uint32_t u) {
-                touched(sizeof(Real));
-                set(u, table.starts[u], static_cast<double>(once_sums_[layout_.index[u]]));
-            });
-        });
     }
 
     // What a pass of so many threads has in memory, with sums of shards in files.
@@ -97,7 +66,7 @@ public:
         once_ = Stored<Real>(set_.storage);
         once_sums_ = Stored<Real>(set_.storage);
         for (Stored<Real>& sums : sums_) sums = Stored<Real>(set_.storage);
-        spare_.clear();
+        workers_.clear();
         cleared_ = false;
     }
 
@@ -108,7 +77,15 @@ public:
     }
 
 private:
-    std::size_t n_tokens() const { return set_.starts.back(); }
+    static constexpr std::size_t kPiece = std::size_t{1} << 14;  // numbers that are copied at a time
+
+    struct Worker {
+        Worker(const TrainingSet& set, const Factors<Real>& factors, WholeFactors& whole)
+            : runner(set, factors, whole) {}
+        GroupRunner<Real> runner;
+        Buffer<Real> sums;  // of a shard, where those are in files
+    };
+
     std::size_t array_size() const { return layout_.n_rows() * stride_ + layout_.n_entries; }
     RowArrays<Real> arrays(Real* data, Real* once) const { return {data, data + layout_.n_rows() * stride_, once}; }
 
@@ -116,8 +93,8 @@ private:
         Real* const rows = weights_.get(array_size());
         if (!cleared_) {  // labels without a weight stay zero for good
             fill_zeros(rows, array_size());
-            once_.assign(n_tokens(), Real{0});
-            once_sums_.resize_anyhow(n_tokens());
+            once_.assign(set_.starts.back(), Real{0});
+            once_sums_.resize_anyhow(set_.starts.back());
             for (Stored<Real>& sums : sums_) sums.resize_anyhow(array_size());
             cleared_ = true;
         }
@@ -146,6 +123,29 @@ private:
         });
     }
 
+    void go_over(std::size_t shard, Worker& worker, GroupSums& out) {
+        const RowArrays<Real> weights = arrays(weights_.data(), once_.data());
+        Stored<Real>& own = sums_[shard];  // rows are visited in no order: those in a file only when they are done
+        const RowArrays<Real> sums =
+            arrays(own.mapped() ? worker.sums.get(array_size()) : own.data(), once_sums_.data());
+        fill_zeros(sums.rows, array_size());
+        const TokenLists lists = layout_.token_lists();
+        run_shard(
+            set_, layout_, shard, worker.runner, out,
+            [&](std::size_t begin, std::size_t tokens, Real* scores) {
+                training_loops<Real>().gather(lists, weights, stride_, factors_.base(), begin, tokens, scores);
+            },
+            [&](std::size_t begin, std::size_t tokens, const Real* probabilities) {
+                training_loops<Real>().scatter(lists, sums, stride_, begin, tokens, probabilities, out.want_squares);
+            });
+        if (!own.mapped()) return;
+        Touches touched(set_.storage);
+        for (std::size_t i = 0; i < array_size(); i += kPiece) {
+            touched(kPiece * sizeof(Real));
+            std::copy_n(sums.rows + i, std::min(kPiece, array_size() - i), own.data() + i);
+        }
+    }
+
     // Composites and entries, which lie one after the other, into those of the first shard.
     void add_up(std::size_t n_jobs) {
         const std::size_t first = layout_.n_unit_rows * stride_, size = array_size() - first;
@@ -172,56 +172,29 @@ private:
         });
     }
 
-    void run_shard(std::size_t shard, std::size_t worker, std::span<const double> transitions,
-                   const Factors<Real>& factors, const Factors<double>& twice, Wanted wanted, GroupSums& out) {
-        const std::size_t K = set_.n_labels();
-        out.edges.assign(K * K, 0.0);
-        out.want_squares = wanted == Wanted::kCurvature;
-        if (out.want_squares) out.squares.assign(K * K, 0.0);
-        const RowArrays<Real> weights = arrays(weights_.data(), once_.data());
-        Stored<Real>& own = sums_[shard];  // rows are visited in no order: those in a file only when they are done
-        const RowArrays<Real> sums =
-            arrays(own.mapped() ? spare_[worker].get(array_size()) : own.data(), once_sums_.data());
-        fill_zeros(sums.rows, array_size());
-        const TokenLists lists = layout_.token_lists();
-        GroupRunner runner(set_, transitions, twice);
-        GroupRows<Real>& rows = rows_[shard];
-        std::uint32_t sequences[kSideBySide];
-        InterruptCheck check;
-        Touches touched(set_.storage);
-        std::size_t ahead = set_.first_token(set_.shards[shard]);
-        const std::size_t last = set_.first_token(set_.shards[shard + 1]);
-        for (std::size_t g = set_.shards[shard]; g < set_.shards[shard + 1]; ++g) {
-            check();
-            if (set_.storage && set_.first_token(g) + kTokensAhead > ahead && ahead < last) {
-                const std::size_t end = std::min(ahead + kTokensAhead, last);
-                layout_.read_ahead(ahead, end);
-                ahead = end;
+    void collect(std::span<double> out, std::span<const double> observed, std::size_t n_jobs, Wanted wanted) {
+        add_up(n_jobs);
+        const WeightTable& table = set_.unit_weights;
+        const auto set = [&](std::uint32_t u, std::uint32_t w, double sum) {
+            out[w] = collected(set_, u, sum, observed[w], wanted);
+        };
+        parallel_for(kChunks, n_jobs, [&](std::size_t chunk, std::size_t) {
+            std::vector<double> sums(stride_);
+            Touches touched(set_.storage);
+            for (std::size_t row = chunks_[chunk]; row < chunks_[chunk + 1]; ++row) {
+                touched(sums_.size() * stride_ * sizeof(Real));
+                collect_row(row, sums.data());
+                const std::uint32_t u = layout_.row_units[row];
+                for (std::uint32_t w = table.starts[u]; w < table.starts[u + 1]; ++w) set(u, w, sums[table.labels[w]]);
             }
-            const Group group = set_.groups[g];
-            for (std::uint32_t n = 0; n < group.size; ++n) sequences[n] = group.first + n;
-            const std::span<const std::uint32_t> members(sequences, group.size);
-            const std::size_t begin = set_.starts[group.first];
-            const std::size_t tokens = set_.starts[group.first + group.size] - begin;
-            if (set_.storage) touched(layout_.bytes(begin, begin + tokens) + 2 * tokens * sizeof(Real));
-            Real* local = rows.local.get(tokens * stride_);
-            training_loops<Real>().gather(lists, weights, stride_, factors.base(), begin, tokens, local);
-            if (!runner.run(factors, members, rows, local, out)) {
-                training_loops<Real>().gather(lists, weights, stride_, factors.base(), begin, tokens, local);
-                runner.run_carefully(members, local, stride_, out);
-            }
-            if (wanted == Wanted::kCurvature)
-                for (std::uint32_t n = 0; n < group.size; ++n)
-                    training_loops<Real>().variances(local + (set_.starts[group.first + n] - begin) * stride_,
-                                                     set_.length(group.first + n) * stride_,
-                                                     set_.weight(group.first + n));
-            training_loops<Real>().scatter(lists, sums, stride_, begin, tokens, local, wanted == Wanted::kCurvature);
-        }
-        if (!own.mapped()) return;
-        for (std::size_t i = 0; i < array_size(); i += kPiece) {
-            touched(kPiece * sizeof(Real));
-            std::copy_n(sums.rows + i, std::min(kPiece, array_size() - i), own.data() + i);
-        }
+            each_in(layout_.entry_weights, chunk, [&](std::size_t entry, const RowLayout::Entry& at) {
+                set(at.unit, at.weight, entry_sum(entry, at.weight));
+            });
+            each_in(layout_.once_units, chunk, [&](std::size_t, std::uint32_t u) {
+                touched(sizeof(Real));
+                set(u, table.starts[u], static_cast<double>(once_sums_[layout_.index[u]]));
+            });
+        });
     }
 
     // Calls visit(i, items[i]) for the items of a chunk.
@@ -251,16 +224,16 @@ private:
 
     const TrainingSet& set_;
     const RowLayout& layout_;
+    Factors<Real> factors_;
     std::size_t stride_;               // of rows
     std::vector<std::size_t> chunks_;  // of rows of units
     Buffer<Real> weights_;
     Stored<Real> once_, once_sums_;
-    bool cleared_ = false;               // these have their sizes
-    std::vector<Stored<Real>> sums_;     // of each shard
-    std::vector<Buffer<Real>> spare_;    // of each thread, where those are in files
-    Buffer<Real> tail_;                  // likewise: composites and entries, added up
-    Real* total_ = nullptr;              // where these are
-    std::vector<GroupRows<Real>> rows_;  // of each shard
+    bool cleared_ = false;                          // these have their sizes
+    std::vector<Stored<Real>> sums_;                // of each shard
+    Buffer<Real> tail_;                             // composites and entries, added up, where those are in files
+    Real* total_ = nullptr;                         // where these are
+    std::vector<std::unique_ptr<Worker>> workers_;  // of each thread
 };
 
 }  // namespace tw::chain

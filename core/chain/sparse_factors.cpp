@@ -9,27 +9,17 @@ namespace {
 // A pack of labels to which so large a part of all labels leads that the others may as well be listed, too.
 constexpr std::size_t kWholeOf = 4, kWholeFrom = 3;
 
-std::size_t up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
-
 }  // namespace
 
 template <class Real>
 SparseFactors<Real>::SparseFactors(const TrainingSet& set, const BlockLayout& layout)
-    : set_(set),
+    : FixedScores<Real>(set, padded_to(set.n_labels(), std::max(many_label_loops<Real>().width, kBlockLabels)),
+                        layout.position, layout.gold),
+      set_(set),
       layout_(layout),
       K_(set.n_labels()),
       width_(many_label_loops<Real>().width),
-      stride_(up(K_, std::max(width_, kBlockLabels))),
-      base_(stride_, -std::numeric_limits<Real>::infinity()),
-      rest_(stride_, Real{0}) {
-    std::fill_n(base_.begin(), K_, Real{0});
-    if (set.constrained())
-        for (const auto* allowed : {&set.settings.constraints.start, &set.settings.constraints.end}) {
-            const std::size_t first = ends_.size();
-            ends_.insert(ends_.end(), base_.begin(), base_.end());
-            for (std::size_t y = 0; y < K_; ++y)
-                if (!(*allowed)[y]) ends_[first + layout.position[y]] = -std::numeric_limits<Real>::infinity();
-        }
+      rest_(this->stride(), Real{0}) {
     list_pairs();
 }
 
@@ -56,7 +46,7 @@ void SparseFactors<Real>::list_pairs() {
         backward_.slots.push_back(slot(backward_, b, a));
         offset_.push_back(!whole_[b]);
     }
-    scores_.assign(up(set_.transition_pairs.size(), width_), Real{0});
+    scores_.assign(padded_to(set_.transition_pairs.size(), width_), Real{0});
     factors_.assign(scores_.size(), Real{0});
     moves_ = {forward_.view(), backward_.view(), rest_.data(), 0.0};
 }
@@ -84,7 +74,7 @@ void SparseFactors<Real>::find_whole_columns(const Kinds& kind) {
 template <class Real>
 template <class Kinds>
 void SparseFactors<Real>::lay_out(Matrix& matrix, bool turned, const Kinds& kind) {
-    for (std::size_t first = 0; first < stride_; first += width_) {
+    for (std::size_t first = 0; first < this->stride(); first += width_) {
         const std::size_t last = std::min(first + width_, K_);
         for (std::size_t from = 0; from < K_; ++from) {
             bool listed = false;
@@ -131,30 +121,6 @@ void SparseFactors<Real>::set_transitions(std::span<const double> scores) {
         forward_.values[forward_.slots[i]] = value;
         backward_.values[backward_.slots[i]] = value;
     }
-}
-
-template <class Real>
-void SparseFactors<Real>::set_cost_scale(double scale) {
-    costs_.clear();
-    if (scale == 0.0) return;
-    costs_.assign(K_ * stride_, Real{0});
-    for (std::size_t gold = 0; gold < K_; ++gold)
-        for (std::size_t y = 0; y < K_; ++y)
-            costs_[layout_.position[gold] * stride_ + layout_.position[y]] =
-                static_cast<Real>(scale * set_.cost(gold, y));
-}
-
-template <class Real>
-void SparseFactors<Real>::adjust(Real* scores, std::size_t sequence) const {
-    const std::size_t begin = set_.starts[sequence], length = set_.length(sequence);
-    const auto add = [&](std::size_t t, const Real* row) {
-        for (std::size_t y = 0; y < stride_; ++y) scores[t * stride_ + y] += row[y];
-    };
-    if (!costs_.empty())
-        for (std::size_t t = 0; t < length; ++t) add(t, costs_.data() + layout_.gold[begin + t] * stride_);
-    if (ends_.empty()) return;
-    add(0, ends_.data());
-    add(length - 1, ends_.data() + stride_);
 }
 
 template <class Real>

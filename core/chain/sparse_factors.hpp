@@ -1,35 +1,29 @@
-// Scores that do not depend on weights, and transitions as kernels/many_labels.hpp wants them: the pairs of labels that
+// What factors.hpp has for few labels, with transitions as kernels/many_labels.hpp wants them: the pairs of labels that
 // have a weight, and one factor for all others.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <vector>
 
-#include "../base/semiring.hpp"
 #include "../kernels/many_labels.hpp"
 #include "block_layout.hpp"
+#include "factors.hpp"
 #include "training_set.hpp"
 
 namespace tw::chain {
 
 template <class Real>
-class SparseFactors {
+class SparseFactors : public FixedScores<Real> {
 public:
     SparseFactors(const TrainingSet& set, const BlockLayout& layout);
 
-    std::size_t stride() const { return stride_; }
     std::size_t n_edges() const { return forward_.from.size() * width_; }  // numbers that a group has for transitions
-    const Real* base() const { return base_.data(); }
     SparseMoves<Real> moves() const { return moves_; }
     bool usable() const { return usable_; }  // else this precision does not suffice for any sequence
 
     void set_transitions(std::span<const double> scores);  // of each pair that has a weight
-    void set_cost_scale(double scale);
-    // Adds costs and constraints to the scores of a sequence.
-    void adjust(Real* scores, std::size_t sequence) const;
 
     // The expected transitions of each pair, from what a group has; and how much of them went over raised factors.
     void add(const Real* edges, std::span<double> out) const;
@@ -53,8 +47,7 @@ private:
 
     const TrainingSet& set_;
     const BlockLayout& layout_;
-    std::size_t K_, width_, stride_;
-    std::vector<Real> base_, ends_, costs_;
+    std::size_t K_, width_;
     Matrix forward_, backward_;
     std::vector<std::uint8_t> whole_;   // of each label: all that may come before it is listed
     std::vector<std::uint8_t> offset_;  // of each pair: whether `rest` is added to what is listed

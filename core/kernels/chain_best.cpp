@@ -1,6 +1,6 @@
 // The best labellings of a chain: Viterbi scores, paths, what is lost by leaving them. See copy.hpp.
+#include "chain_meet.hpp"
 #include "chain_steps.hpp"
-#include "guess.hpp"
 
 namespace tw {
 namespace {
@@ -87,34 +87,6 @@ double max_last(const Potentials& p, size_t padded, const Sequence& s, const Row
     return best;
 }
 
-// The first label whose score, plus `moves`, plus `local`, rounded as the recursion rounded it, is `wanted`.
-TW_INLINE size_t max_origin(const double* scores, const double* moves, double local, double wanted, size_t padded) {
-    for (size_t block = 0; block < padded; block += 64) {  // no branch per pack: it could not be predicted
-        const size_t stop = least(padded, block + 64);
-        std::uint64_t found = 0;
-        for (size_t k = block; k < stop; k += W)
-            found |= equal_bits((load(scores + k) + load(moves + k)) + fill(local), fill(wanted)) << (k - block);
-        if (found) return block + lowest_bit(found);
-    }
-    return 0;
-}
-
-// The same, and whether there is another such label.
-TW_INLINE size_t only_max_origin(const double* scores, const double* moves, double local, double wanted, size_t padded,
-                                 bool& tied) {
-    size_t first = padded;
-    for (size_t block = 0; block < padded; block += 64) {
-        const size_t stop = least(padded, block + 64);
-        std::uint64_t found = 0;
-        for (size_t k = block; k < stop; k += W)
-            found |= equal_bits((load(scores + k) + load(moves + k)) + fill(local), fill(wanted)) << (k - block);
-        if (!found) continue;
-        tied |= first < padded || (found & (found - 1)) != 0;
-        if (first == padded) first = block + lowest_bit(found);
-    }
-    return first == padded ? 0 : first;
-}
-
 void max_trace(const Potentials& p, PackedTransitions& moves, size_t padded, const Sequence& s, const Rows& scores,
                std::int32_t* labels, size_t begin, size_t end) {
     const size_t K = p.n_labels;
@@ -126,120 +98,26 @@ void max_trace(const Potentials& p, PackedTransitions& moves, size_t padded, con
             for (size_t k = 0; k < K; k += 8) prefetch(s.unary + ahead * K + k);
             for (size_t k = 0; k < padded; k += 8) prefetch(row_of(scores, ahead, padded) + k);
         }
-        y = max_origin(row_of(scores, t - 1, padded), max_arriving(p, moves, t - 1, padded, y), s.unary[t * K + y],
-                       row_of(scores, t, padded)[y], padded);
+        y = first_found<double>(padded, origins(row_of(scores, t - 1, padded), max_arriving(p, moves, t - 1, padded, y),
+                                                s.unary[t * K + y], row_of(scores, t, padded)[y]));
         labels[t - 1] = (std::int32_t)y;
     }
 }
 
-// One step of two recursions at once: neither waits for the other.
-template <size_t B, class Finish>
-TW_INLINE void advance_two_block(const double* const* from, const double* const* moves, size_t padded, size_t n_labels,
-                                 Finish finish) {
-    constexpr size_t kChains = 2;
-    Pack best[2 * kChains * B];
-    unrolled<2 * kChains * B>([&](auto i) TW_INLINE_LAMBDA { best[i.value] = fill(-kInfinity); });
-    for (size_t a = 0; a < n_labels; a += kChains)
-        unrolled<2 * kChains>([&](auto c) TW_INLINE_LAMBDA {
-            constexpr size_t n = c.value % 2, chain = c.value / 2;
-            const double* row = moves[n] + (a + chain) * padded;
-            const Pack value = fill(from[n][a + chain]);
-            unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
-                Pack& top = best[c.value * B + b.value];
-                top = maximum(top, value + load(row + b.value * W));
-            });
-        });
-    unrolled<2 * B>([&](auto i) TW_INLINE_LAMBDA {
-        finish(i.value / B, i.value % B * W, maximum(best[i.value], best[2 * B + i.value]));
-    });
-}
-
-template <class Finish>
-TW_INLINE void advance_two(const double* const* from, const double* const* moves, size_t padded, size_t n_labels,
-                           Finish finish) {
-    constexpr size_t kBlock = W == 8 ? 4 : 2;
-    for (size_t k = 0; k < padded;) {
-        const size_t left = (padded - k) / W, offset = k;
-        const double* const here[2] = {moves[0] + offset, moves[1] + offset};
-        const auto run = [&]<size_t B>() TW_INLINE_LAMBDA {
-            advance_two_block<B>(from, here, padded, n_labels, [&](size_t n, size_t at, Pack best) TW_INLINE_LAMBDA {
-                finish(n, offset + at, best);
-            });
-            k += B * W;
-        };
-        if (left >= kBlock)
-            run.template operator()<kBlock>();
-        else if (left == 3)
-            run.template operator()<3>();
-        else if (left == 2)
-            run.template operator()<2>();
-        else
-            run.template operator()<1>();
-    }
-}
+struct View {  // of a chain, for `meet`
+    size_t n_labels, length;
+    const double *forward, *backward;
+    const Potentials& potentials;
+    const Sequence& sequence;
+    TW_INLINE const double* local(size_t t) const { return sequence.unary + t * n_labels; }
+    TW_INLINE Pack local(size_t t, size_t k) const { return local_scores(potentials, sequence, t, k); }
+    TW_INLINE Pack first(size_t k) const { return local(0, k); }
+    TW_INLINE Pack last(size_t k) const { return local(length - 1, k) + load_row(potentials.end, k, n_labels, 0.0); }
+};
 
 double max_meet(const Potentials& p, const PackedTransitions& moves, size_t padded, const Sequence& s, double* scores,
                 std::int32_t* labels) {
-    const size_t K = p.n_labels, middle = s.length / 2;
-    const auto row = [&](size_t t) TW_INLINE_LAMBDA { return scores + t * padded; };
-    const size_t last = s.length - 1;
-    for (size_t k = 0; k < padded; k += W) {
-        store(row(0) + k, local_scores(p, s, 0, k));
-        store(row(last) + k, local_scores(p, s, last, k) + load_row(p.end, k, K, 0.0));
-    }
-    const double* const both[2] = {moves.forward, moves.backward};
-    for (size_t i = 1; i < middle; ++i) {
-        at_position(i, K);
-        const double* const from[2] = {row(i - 1), row(last - i + 1)};
-        const size_t at[2] = {i, last - i};
-        advance_two(from, both, padded, K, [&](size_t n, size_t k, Pack best) TW_INLINE_LAMBDA {
-            store(row(at[n]) + k, best + local_scores(p, s, at[n], k));
-        });
-    }
-    if (last - middle >= middle) {  // an odd number of positions
-        const double* const from[1] = {row(middle + 1)};
-        advance<MaxPlus, 1>(from, moves.backward, padded, K, [&](size_t, size_t k, Pack best) TW_INLINE_LAMBDA {
-            store(row(middle) + k, best + local_scores(p, s, middle, k));
-        });
-    }
-    // Rows up to middle - 1 have the best of what goes before, rows from there on the best of what follows.
-    double* meeting = row(s.length);
-    const double* const from[1] = {row(middle - 1)};
-    Pack top = fill(-kInfinity);
-    advance<MaxPlus, 1>(from, moves.forward, padded, K, [&](size_t, size_t k, Pack best) TW_INLINE_LAMBDA {
-        const Pack v = best + load(row(middle) + k);
-        top = maximum(top, v);
-        store(meeting + k, v);
-    });
-    const double total = reduce_max(top);
-    if (total == -kInfinity) return total;
-    size_t right = 0;
-    while (right + 1 < K && meeting[right] != total) ++right;  // none is, where a score overflowed
-    // Of equal labellings the first is the smallest read from its end. Towards the start that is the lowest label at
-    // each step, but towards the end a tie means that the whole rest has to be compared: the caller starts again.
-    bool tied = false;
-    for (size_t k = right + 1; k < K; ++k) tied |= meeting[k] == total;
-    size_t left = max_origin(row(middle - 1), moves.backward + right * padded, row(middle)[right], total, padded);
-    labels[middle - 1] = (std::int32_t)left;
-    labels[middle] = (std::int32_t)right;
-    const auto before = [&](size_t t) TW_INLINE_LAMBDA {
-        left = max_origin(row(t - 1), moves.backward + left * padded, s.unary[t * K + left], row(t)[left], padded);
-        left = as_guessed(left, labels[t - 1]);
-        labels[t - 1] = (std::int32_t)left;
-    };
-    const auto behind = [&](size_t t) TW_INLINE_LAMBDA {
-        right = only_max_origin(row(t + 1), moves.forward + right * padded, s.unary[t * K + right], row(t)[right],
-                                padded, tied);
-        right = as_guessed(right, labels[t + 1]);
-        labels[t + 1] = (std::int32_t)right;
-    };
-    for (size_t i = 0; i + 1 < middle; ++i) {
-        before(middle - 1 - i);
-        behind(middle + i);
-    }
-    for (size_t t = 2 * middle - 1; t < last; ++t) behind(t);
-    if (tied) labels[0] = kTied;
-    return total;
+    return meet(View{p.n_labels, s.length, moves.forward, moves.backward, p, s}, padded, scores, labels);
 }
 
 double max_losses(const Potentials& p, const PackedTransitions& moves, size_t padded, const Sequence& s,

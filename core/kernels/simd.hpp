@@ -347,6 +347,20 @@ TW_INLINE std::uint64_t equal_bits(Pack a, Pack b) {
     return found;
 #endif
 }
+TW_INLINE std::uint64_t equal_bits(FloatPack a, FloatPack b) {
+#if defined(__AVX512F__)
+    return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_EQ_OQ);
+#elif defined(__AVX2__)
+    return (std::uint64_t)(unsigned)_mm256_movemask_ps(_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_EQ_OQ));
+#else
+    std::int32_t lane[kFloats];
+    const FloatMask equal = a == b;
+    std::memcpy(lane, &equal, sizeof lane);
+    std::uint64_t found = 0;
+    for (std::size_t i = 0; i < kFloats; ++i) found |= (std::uint64_t)(lane[i] & 1) << i;
+    return found;
+#endif
+}
 
 // e^x for x <= 0 (up to 700 is also right), within 4 units in the last place; 0 where x `vanishes`, which must include
 // all x below -708. Range reduction by multiples of log 2 / 2^k in two parts (Cody and Waite), a polynomial on what is

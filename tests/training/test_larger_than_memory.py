@@ -36,7 +36,8 @@ def resident():
 def little():
     """Hardly more memory than the process has now: arrays of some megabytes do not fit.
 
-    What earlier tests left free on the heap goes back to the system first, or it would be room that nobody counts.
+    Tests that ask for it are marked `alone`. What was left free on the heap goes back to the system first: it would be
+    room that nobody counts.
     """
     gc.collect()
     with contextlib.suppress(OSError, AttributeError):  # glibc's
@@ -105,6 +106,7 @@ LEARNERS = [
 ]
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_the_model_is_the_same_to_the_last_bit(learner, n_jobs, storages):
@@ -116,6 +118,7 @@ def test_the_model_is_the_same_to_the_last_bit(learner, n_jobs, storages):
     assert [entry["objective"] for entry in free.history_] == [entry["objective"] for entry in limited.history_]
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("learner", [tw.CRF(solver="lbfgs", max_iter=4), tw.Perceptron(epochs=2)], ids=repr)
 @pytest.mark.parametrize(
     "options",
@@ -136,6 +139,7 @@ def test_so_it_is_with_every_option(learner, options, storages):
     assert same_bits(free, limited)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("values", [False, True])
 def test_so_it_is_with_more_labels_than_a_half_word_has_bits(values, storages):
     X, y = corpus(1500, values=values)
@@ -146,6 +150,7 @@ def test_so_it_is_with_more_labels_than_a_half_word_has_bits(values, storages):
     assert same_bits(free, limited)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("learner", [tw.CRF(max_iter=8), tw.CRF(solver="lbfgs", tol=1e-7, max_iter=5)], ids=repr)
 def test_so_it_is_with_so_many_labels_that_rows_have_gaps(learner, storages):
     X, y = corpus(2000)
@@ -159,6 +164,7 @@ def test_so_it_is_with_so_many_labels_that_rows_have_gaps(learner, storages):
     assert same_bits(free, limited)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("learner", [tw.Perceptron(epochs=2), tw.PassiveAggressive(epochs=2)], ids=repr)
 def test_so_it_is_where_labels_are_known_in_part_and_attributes_meet_pairs(learner, storages):
     X, y = corpus(3500)
@@ -178,6 +184,7 @@ def test_a_corpus_that_fits_stays_in_memory(storages):
     assert storages[-1].most_in_files == 0
 
 
+@pytest.mark.alone
 def test_generators_and_files_are_read_in_blocks(tmp_path, storages):
     rng = np.random.default_rng(3)
     lengths = rng.integers(1, 20, 14_000)
@@ -214,6 +221,7 @@ def test_too_little_memory_is_refused_with_what_would_do():
         fitted("crf", X, y, memory="1MB")
 
 
+@pytest.mark.alone
 def test_weights_that_do_not_fit_are_refused_with_how_many_would():
     X = [[[f"w{i}"]] for i in range(70_000)]
     y = [[f"L{i % 40}"] for i in range(70_000)]
@@ -221,6 +229,7 @@ def test_weights_that_do_not_fit_are_refused_with_how_many_would():
         fitted(tw.CRF(), X, y, combinations="all", memory=resident() + 100 * MB)
 
 
+@pytest.mark.alone
 def test_an_index_that_does_not_fit_is_refused_and_hashing_does_it():
     X = [[[f"{i}-{j}" for j in range(25)]] for i in range(12_000)]
     y = [[f"L{i % 2}"] for i in range(12_000)]
@@ -244,6 +253,7 @@ def test_a_folder_that_is_not_there_is_refused(tmp_path):
     assert caught.value.errno == errno.ENOENT
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("most", [100_000, 1_000_000, 3_000_000])
 def test_a_full_disk_is_an_error_that_says_so_and_leaves_nothing(tmp_path, most):
     X, y = corpus(4000)
@@ -273,6 +283,7 @@ def scratch_files(folder):
     return [link for link in links if link.startswith(str(folder))]
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("learner", [tw.CRF(solver="lbfgs"), tw.Perceptron(epochs=50)], ids=repr)
 def test_an_interrupt_keeps_a_model_and_removes_the_files(learner, tmp_path):
     X, y = corpus(2500)
@@ -316,6 +327,7 @@ def test_a_process_that_is_killed_leaves_nothing(tmp_path):
     assert not os.listdir(tmp_path)
 
 
+@pytest.mark.alone
 def test_a_run_within_a_limit_goes_on_from_one_without(storages):
     X, y = corpus(2500)
     states = []
