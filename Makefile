@@ -127,7 +127,7 @@ $(VENV)/.spark: $(VENV)/.built
 
 $(VENV)/.bench: $(VENV)/.built
 	$(PIP) install "torch==2.13.0" || $(PIP) install torch
-	$(PIP) install pytorch-crf torch-struct hmmlearn python-crfsuite sklearn-crfsuite chaine
+	$(PIP) install pytorch-crf torch-struct hmmlearn python-crfsuite sklearn-crfsuite chaine underthesea-core crfs
 	touch $@
 
 .venv-asan/.built: $(CORE)

@@ -1,8 +1,9 @@
 """Tagging CoNLL-2000's test set, raw file in and labels out, with the same attributes for everyone.
 
 This library reads, extracts, tags and writes in one call; python-crfsuite gets its attributes from Python, as its users
-write them; Wapiti does all by itself, if the environment variable WAPITI names its binary (its time is the process less
-the same process on an empty file, because loading its model takes seconds). Every way of asking must give the same F1.
+write them; underthesea-core and crfs read its model; Wapiti does all by itself, if the environment variable WAPITI
+names its binary (its time is the process less the same process on an empty file, because loading its model takes
+seconds). Every way of asking must give the same F1.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def main() -> None:
         return
     print_load()
     sentences = read_sentences(raw_file("test"))
-    rates = {**ours(sentences), **crfsuite(sentences), **wapiti(sentences)}
+    rates = {**ours(sentences), **crfsuite(sentences), **readers_of_its_models(sentences), **wapiti(sentences)}
     print_rates(rates)
     print_growth()
 
@@ -134,6 +135,27 @@ def crfsuite(sentences: list[chunking.Sentence]) -> dict[str, float]:
     }
 
 
+def readers_of_its_models(sentences: list[chunking.Sentence]) -> dict[str, float]:
+    """Return the tokens per second of underthesea-core and crfs, both in Rust, with the model of python-crfsuite."""
+    path = cache_folder() / f"chunking.{ITERATIONS}.crfsuite"
+    lists = [attribute_lists(sentence) for sentence in sentences]
+    n_tokens = sum(map(len, sentences))
+    ways: dict[str, Callable[[], object]] = {}
+    if path.exists() and installed("underthesea_core"):
+        from underthesea_core import CRFModel, CRFTagger
+
+        tagger = CRFTagger.from_model(CRFModel.load(str(path)))
+        ways["underthesea-core, attribute lists"] = lambda: [tagger.tag(x) for x in lists]
+    if path.exists() and installed("crfs"):
+        from crfs import Attribute, Model
+
+        model = Model.open(str(path))
+        ways["crfs, attribute lists"] = lambda: [
+            model.tag([[Attribute(a) for a in token] for token in x]) for x in lists
+        ]
+    return {name: n_tokens / best_seconds(way, 2.0, 3) for name, way in ways.items()}
+
+
 def wapiti(sentences: list[chunking.Sentence]) -> dict[str, float]:
     """Return Wapiti's tokens per second, from raw file to labels, and to labels with all scores."""
     program = os.environ.get("WAPITI")
@@ -184,6 +206,8 @@ def print_rates(rates: dict[str, float]) -> None:
         ("raw file to marginals, 1 thread", "python-crfsuite, all marginals of attribute lists"),
         ("raw file to marginals, 1 thread", "Wapiti, raw file to all posteriors"),
         ("attribute lists, 1 thread", "python-crfsuite, attribute lists"),
+        ("attribute lists, 1 thread", "underthesea-core, attribute lists"),
+        ("attribute lists, 1 thread", "crfs, attribute lists"),
         ("dicts, 1 thread", "python-crfsuite, dicts"),
     ]
     rows = [[us, them, f"{rates[us] / rates[them]:.1f}"] for us, them in pairs if them in rates]

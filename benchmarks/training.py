@@ -82,8 +82,10 @@ def print_evaluations(theirs: dict[str, Any]) -> None:
     single, double = list(seconds.values())[:2]
     if theirs:
         seconds["python-crfsuite, an iteration"] = theirs["seconds_per_iteration"]
-    if installed("chaine"):
-        seconds["chaine, an iteration"] = peer("chaine", raw_file("train"), 4)["seconds_per_iteration"]  # type: ignore[assignment]
+    for module, name in (("chaine", "chaine"), ("underthesea_core", "underthesea")):
+        if installed(module):
+            found = peer(name, raw_file("train"), 4)
+            seconds[f"{module.replace('_', '-')}, an iteration"] = found["seconds_per_iteration"]  # type: ignore[assignment]
     rows = [[name, 1e3 * found, f"{found / single:.1f}", f"{found / double:.1f}"] for name, found in seconds.items()]
     print_table(
         "One evaluation of loss and gradient",
