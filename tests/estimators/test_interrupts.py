@@ -81,7 +81,7 @@ def _endless(name):
 def test_a_fit_that_is_interrupted_leaves_the_estimator_as_it_was(longer_pass):
     labeler = tw.SequenceLabeler("perceptron").fit([["a", "b"]], [["A", "B"]])
     before = dict(vars(labeler))
-    assert_interruptible(lambda: labeler.fit(*longer_pass), after=0.7)
+    assert_interruptible(lambda: labeler.fit(*longer_pass), after=0.4)
     assert vars(labeler) == before
     assert labeler.predict([["a", "b"]]) == [["A", "B"]]
 
