@@ -2,10 +2,13 @@
 
 Time is that of the processor, of all threads of this process: on a machine that others use, a call that looks for
 signals as often as it should may still be answered late by the clock. What waits uses no processor, so the clock counts
-as well, a tenth of it.
+as well, a tenth of it. The signal comes from another process, which knows how far this one has got when it sends it.
 """
 
+import os
 import signal
+import subprocess
+import sys
 import time
 
 from trelliswork import ConvergenceWarning
@@ -14,24 +17,51 @@ ANSWERED = 1.0  # seconds: what the documentation promises
 BUSY = 10.0  # how many times slower a busy machine may be
 EARLIER = 4, 16  # times, for machines on which a call ends, or learns something, before the signal comes
 
+SENDER = """
+import os, sys, time
+pid, after = int(sys.argv[1]), float(sys.argv[2])
+clock = (~pid << 3) | 2 if sys.platform == "linux" else time.CLOCK_MONOTONIC  # Linux's: the processor time of a process
+print(flush=True)
+sys.stdin.readline()
+end = time.clock_gettime(clock) + after
+while time.clock_gettime(clock) < end:
+    time.sleep(0.002)
+sent = time.clock_gettime(clock), time.monotonic()
+os.kill(pid, int(sys.argv[3]))
+print(*sent, flush=True)
+"""
+
 
 def lateness(call, after):
     """Return how many seconds a call went on after a signal that came `after` seconds; None if it had ended by then."""
+    running = False
 
     def arrived(number, frame):
-        raise KeyboardInterrupt
+        if running:
+            raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGPROF, arrived)
-    clock, processor = time.monotonic(), time.process_time()
-    signal.setitimer(signal.ITIMER_PROF, after)
+    before = signal.signal(signal.SIGALRM, arrived)
+    command = [sys.executable, "-I", "-S", "-c", SENDER, str(os.getpid()), str(after), str(int(signal.SIGALRM))]
+    sender = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
+        sender.stdout.readline()
+        sender.stdin.write("\n")
+        sender.stdin.flush()
+        running = True
         call()
+        running = False
+        return None
     except KeyboardInterrupt:
-        return max(time.process_time() - processor - after, (time.monotonic() - clock) / BUSY - after)
+        running = False
+        ended = time.process_time(), time.monotonic()
+        processor, clock = map(float, sender.stdout.readline().split())
+        late = ended[1] - clock
+        return max(ended[0] - processor, late / BUSY) if sys.platform == "linux" else late
     finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
-    return None
+        running = False
+        sender.kill()
+        sender.communicate()
+        signal.signal(signal.SIGALRM, before)
 
 
 def assert_interruptible(call, after=0.2):

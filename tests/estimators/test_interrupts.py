@@ -91,7 +91,7 @@ def test_a_fit_that_is_interrupted_leaves_the_estimator_as_it_was(longer_pass):
         before.update(vars(labeler))
         labeler.fit(*longer_pass)
 
-    assert_interruptible(fit, after=0.7)
+    assert_interruptible(fit, after=0.4)
     assert vars(labeler) == before
     assert labeler.predict([["a", "b"]]) == [["A", "B"]]
 

@@ -56,7 +56,7 @@ def test_samples():
 
 def test_n_grams():
     rng = np.random.default_rng(0)
-    chain = tw.NGramChain(rng.normal(size=(6000, 40)), rng.normal(size=(40, 40, 40)))
+    chain = tw.NGramChain(rng.normal(size=(12000, 40)), rng.normal(size=(40, 40, 40)))
     assert_interruptible(chain.marginals)
 
 
