@@ -4,10 +4,11 @@
 
 Both serve single sentences of recipe lines on loopback, each from one process; wrk (of Debian) asks, from this machine,
 so client and server share its cores. Each side does what its users do: text in, labels out, with its own features.
-Servers take turns; medians of the rounds are printed, with the least and the greatest. Then what the page takes: bytes,
-and the time from connecting until its files, the model's description and the first answer are there. --soak asks so
-many times, and prints the server's VmRSS every five seconds. The peer needs fastapi and python-crfsuite in this
-environment. What hostile requests do: serving_abuse.py.
+Servers take turns; medians of the rounds are printed, with the least and the greatest. Microseconds of the processor
+are what the server spends on a request, which says more than the clock on a machine with other work. Then what the page
+takes: bytes, and the time from connecting until its files, the model's description and the first answer are there.
+--soak asks so many times, and prints the server's VmRSS every five seconds. The peer needs fastapi and python-crfsuite
+in this environment. What hostile requests do: serving_abuse.py.
 """
 
 from __future__ import annotations
@@ -90,11 +91,15 @@ def main() -> None:
             train_peer(peer_model)
         print_load()
         found: dict[str, list[float]] = {name: [] for name in servers}
+        spent: dict[str, list[float]] = {name: [] for name in servers}
         late: dict[str, list[list[float]]] = {name: [] for name in servers}
         for _ in range(arguments.rounds):
             for name, words in servers.items():
-                with running(words) as (port, _):
+                with running(words) as (port, pid):
+                    before = processor_seconds(pid)
                     found[name].append(throughput(port, script, arguments.seconds))
+                    n_requests = found[name][-1] * arguments.seconds
+                    spent[name].append(1e6 * (processor_seconds(pid) - before) / n_requests)
         rate = statistics.median(found["trelliswork serve"]) / 2
         for _ in range(arguments.rounds):
             for name, words in servers.items():
@@ -104,11 +109,12 @@ def main() -> None:
         rows = []
         for name in servers:
             rows.append([name, spread(found[name], ".0f"), ours / statistics.median(found[name])])
+            rows[-1].append(spread(spent[name], ".0f"))
             for share in (0.5, 0.99):
                 rows[-1].append(spread([1e3 * quantile(own, share) for own in late[name]], ".2f"))
         print_table(
             f"Single sentences, {arguments.rounds} rounds of {arguments.seconds} s; latency at {rate:.0f} requests/s",
-            ["", "requests/s", "ours is", "p50 ms", "p99 ms"],
+            ["", "requests/s", "ours is", "cpu us", "p50 ms", "p99 ms"],
             rows,
         )
         with running(servers["trelliswork serve"]) as (port, _):
@@ -117,6 +123,12 @@ def main() -> None:
         if arguments.soak:
             with running(servers["trelliswork serve"]) as (port, pid):
                 soak(port, pid, script, arguments.soak)
+
+
+def processor_seconds(pid: int) -> float:
+    """What a process has used so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def spread(values: list[float], form: str) -> str:

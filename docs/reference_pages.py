@@ -9,7 +9,7 @@ from pathlib import Path
 # Page -> its title, what it is about, the package, and the folders of its names ("" is all of them).
 PAGES = {
     "structures": ("Structures", "Bare scores in, answers out.", "trelliswork", ("structures",)),
-    "estimators": ("Estimators", "The classes that you work with: `fit`, `predict`, `save`.", "trelliswork", ("estimators",)),
+    "estimators": ("Estimators", "Classes to work with: `fit`, `predict`, `save`.", "trelliswork", ("estimators",)),
     "learners": (
         "Learners",
         "Training algorithms. Each is given to an estimator, as an object or by its name.",

@@ -199,8 +199,8 @@ def _lay_out(labeler: SequenceLabeler, read: Read, n_shards: int, group: Group) 
     if planned is None or places is None:
         return _LaidOut(examples, None)
     everywhere = [own for of_process in places for own in of_process]
-    own = checks.as_jobs(labeler.n_jobs)
-    threads = max(own, min(own * group.here, os.cpu_count() or 1))  # those of processes that wait for this one, too
+    jobs = checks.as_jobs(labeler.n_jobs)
+    threads = max(jobs, min(jobs * group.here, os.cpu_count() or 1))  # those of processes that wait for this one, too
     pool = Pool(group, examples, everywhere, planned.sizes, plan.n_weights, threads)
     return _LaidOut(examples, PooledExamples(labeler, examples[0], planned, pool))
 
