@@ -3,16 +3,19 @@
     python benchmarks/distributed.py [repeats] [iterations] [copies]
 
 The corpus is CoNLL-2000 chunking with the CRFsuite tutorial's templates, so many times over, cut into four shards; a
-CRF makes so many iterations of L-BFGS, of which the first is not counted. Seconds are of processors, and where there
-are several processes of the busiest one; by the clock as well, which says little on a machine with fewer free cores
-than processes. `fit` is `SequenceLabeler.fit`. Where the time of process 0 goes: sums over its own shards; what
-remains is the solver, numbers on their way from the whole to the shards and back, and what is sent and received.
+CRF makes so many iterations of L-BFGS, of which the first is not counted. Seconds are by the clock, the median of the
+repeats with the least and the greatest, which says little on a machine with fewer free cores than processes; and of
+processors, where there are several processes of the busiest one, the least of the repeats. `fit` is
+`SequenceLabeler.fit` with one thread. Where the time of process 0 goes: sums over its own shards; what remains is the
+solver, numbers on their way from the whole to the shards and back, and what is sent and received. All of a machine's
+processes wait for that, so process 0 takes a thread for each of them, and its processor seconds are those of all.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import statistics
 import subprocess
 import sys
 import time
@@ -43,27 +46,46 @@ def main(arguments: list[str]) -> None:
     for _ in range(repeats):
         for way, n_processes in WAYS.items():
             runs[way].append(measured(n_processes, iterations, copies))
-    alone = busiest(runs["1 process"], "train_cpu")
     rows = []
     for way, found in runs.items():
-        lead = found[-1][0]
-        busy = busiest(found, "train_cpu")
-        first = min(run[0]["train_cpu"] for run in found)
-        clock = min(run[0]["train_wall"] for run in found)
-        sums = min(run[0]["sums_cpu"] for run in found)
-        read = busiest(found, "lay_out_cpu")
-        rows.append([way, read, busy, alone / busy, first, sums, clock, f"{lead['objective']:.6f}", lead["weights"]])
+        rows.append(
+            [
+                way,
+                spread(clock(found)),
+                statistics.median(clock(runs["1 process"])) / statistics.median(clock(found)),
+                busiest(found, "train_cpu"),
+                busiest(runs["1 process"], "train_cpu") / busiest(found, "train_cpu"),
+                min(run[0]["train_cpu"] for run in found),
+                min(run[0]["sums_cpu"] for run in found),
+                busiest(found, "lay_out_cpu"),
+                repr(found[-1][0]["objective"]),
+                found[-1][0]["weights"],
+            ]
+        )
     head = [
         "",
-        "lay out, cpu s",
-        f"{iterations} iterations, cpu s",
+        f"{iterations} iterations, clock s",
+        "1 process is",
+        "cpu s",
         "1 process is",
         "process 0",
         "of it sums",
-        "clock s",
+        "lay out, cpu s",
+        "objective",
+        "weights",
     ]
-    print_table(f"CoNLL-2000, {copies} times over, the best of each in turns", [*head, "objective", "weights"], rows)
+    print_table(f"CoNLL-2000, {copies} times over, {repeats} rounds in turns", head, rows)
     print_load()
+
+
+def clock(runs: list[list[dict[str, Any]]]) -> list[float]:
+    """Seconds of each run by the clock."""
+    return [float(run[0]["train_wall"]) for run in runs]
+
+
+def spread(values: list[float]) -> str:
+    """The median, the least and the greatest."""
+    return f"{statistics.median(values):.3g} ({min(values):.3g} to {max(values):.3g})"
 
 
 def busiest(runs: list[list[dict[str, Any]]], what: str) -> float:

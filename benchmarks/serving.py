@@ -4,7 +4,11 @@
 
 Both serve single sentences of recipe lines on loopback, each from one process; wrk (of Debian) asks, from this machine,
 so client and server share its cores. Each side does what its users do: text in, labels out, with its own features.
-Servers take turns; medians are printed. The peer needs fastapi and python-crfsuite in this environment.
+Servers take turns; medians of the rounds are printed, with the least and the greatest. Microseconds of the processor
+are what the server spends on a request, which says more than the clock on a machine with other work. Then what the page
+takes: bytes, and the time from connecting until its files, the model's description and the first answer are there.
+--soak asks so many times, and prints the server's VmRSS every five seconds. The peer needs fastapi and python-crfsuite
+in this environment. What hostile requests do: serving_abuse.py.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import http.client
 import json
 import os
 import re
@@ -25,6 +30,9 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+
+import trelliswork as tw
+from timing import print_load, print_table
 
 PEER = """
 import sys, re, pycrfsuite
@@ -69,7 +77,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         model, peer_model, peer = (os.path.join(folder, name) for name in ("m.tw", "m.crfsuite", "peer.py"))
         Path(peer).write_text(PEER)
-        train(model, peer_model)
+        train(model)
         script = os.path.join(folder, "post.lua")
         Path(script).write_text(LUA)
         servers = {
@@ -79,45 +87,76 @@ def main() -> None:
         if not has_peer():
             print("FastAPI or python-crfsuite is not installed: no peer.")
             del servers["FastAPI + python-crfsuite"]
+        else:
+            train_peer(peer_model)
+        print_load()
         found: dict[str, list[float]] = {name: [] for name in servers}
+        spent: dict[str, list[float]] = {name: [] for name in servers}
         late: dict[str, list[list[float]]] = {name: [] for name in servers}
         for _ in range(arguments.rounds):
             for name, words in servers.items():
-                with running(words) as (port, _):
+                with running(words) as (port, pid):
+                    before = processor_seconds(pid)
                     found[name].append(throughput(port, script, arguments.seconds))
+                    n_requests = found[name][-1] * arguments.seconds
+                    spent[name].append(1e6 * (processor_seconds(pid) - before) / n_requests)
         rate = statistics.median(found["trelliswork serve"]) / 2
         for _ in range(arguments.rounds):
             for name, words in servers.items():
                 with running(words) as (port, _):
                     late[name].append(asyncio.run(latencies(port, rate, arguments.seconds)))
         ours = statistics.median(found["trelliswork serve"])
-        print(f"{'':28} {'requests/s':>11} {'times':>6}   at {rate:.0f} requests/s: {'p50 ms':>7} {'p99 ms':>7}")
+        rows = []
         for name in servers:
-            middle = statistics.median(found[name])
-            p50, p99 = (
-                1e3 * statistics.median(sorted(own)[int(share * (len(own) - 1))] for own in late[name])
-                for share in (0.5, 0.99)
-            )
-            print(f"{name:28} {middle:11.0f} {ours / middle:6.2f} {'':23} {p50:7.2f} {p99:7.2f}")
+            rows.append([name, spread(found[name], ".0f"), ours / statistics.median(found[name])])
+            rows[-1].append(spread(spent[name], ".0f"))
+            for share in (0.5, 0.99):
+                rows[-1].append(spread([1e3 * quantile(own, share) for own in late[name]], ".2f"))
+        print_table(
+            f"Single sentences, {arguments.rounds} rounds of {arguments.seconds} s; latency at {rate:.0f} requests/s",
+            ["", "requests/s", "ours is", "cpu us", "p50 ms", "p99 ms"],
+            rows,
+        )
+        with running(servers["trelliswork serve"]) as (port, _):
+            times, sizes = zip(*(page(port) for _ in range(20)), strict=True)
+        print(f"\nthe page: {sizes[0]} bytes; all of it and its first answer after {spread(list(times), '.1f')} ms")
         if arguments.soak:
             with running(servers["trelliswork serve"]) as (port, pid):
                 soak(port, pid, script, arguments.soak)
 
 
-def train(model: str, peer_model: str) -> None:
-    """Train both models on the recipe lines that ship with the library."""
-    import trelliswork as tw
+def processor_seconds(pid: int) -> float:
+    """What a process has used so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
+
+def spread(values: list[float], form: str) -> str:
+    """The median, the least and the greatest."""
+    middle, least, greatest = (format(own, form) for own in (statistics.median(values), min(values), max(values)))
+    return f"{middle} ({least} to {greatest})"
+
+
+def quantile(values: list[float], share: float) -> float:
+    """The value that this share of them does not exceed."""
+    return sorted(values)[int(share * (len(values) - 1))]
+
+
+def train(model: str) -> None:
+    """Train our model on the recipe lines that ship with the library."""
     corpus = tw.corpora.ingredients()
     tw.SequenceLabeler().fit(corpus.X_train, corpus.y_train).save(model)
-    if not has_peer():
-        return
+
+
+def train_peer(peer_model: str) -> None:
+    """Train the peer's on the same."""
     import pycrfsuite
 
     scope: dict[str, object] = {}
     begin, end = PEER.index("def features"), PEER.index("@app")
     exec(PEER[begin:end], scope)
     features = scope["features"]
+    corpus = tw.corpora.ingredients()
     trainer = pycrfsuite.Trainer(verbose=False, params={"max_iterations": 50})
     for words, labels in zip(corpus.X_train, corpus.y_train, strict=True):
         trainer.append([features(words, t) for t in range(len(words))], labels)  # type: ignore[operator]
@@ -194,6 +233,23 @@ async def latencies(port: int, rate: float, seconds: int) -> list[float]:
     for _, writer in idle:
         writer.close()
     return found
+
+
+def page(port: int) -> tuple[float, int]:
+    """Ask for what the page asks for; return the milliseconds until its first answer and the bytes of all answers."""
+    headers = {"Content-Type": "application/json"}
+    sentence = {"text": SENTENCES[0]}
+    began, size = time.perf_counter(), 0
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    for path, body in (("/", None), ("/page.css", None), ("/page.js", None), ("/model", None), ("/analyse", sentence)):
+        if body is None:
+            connection.request("GET", path)
+        else:
+            connection.request("POST", path, json.dumps(body), headers)
+        size += len(connection.getresponse().read())
+    took = 1e3 * (time.perf_counter() - began)
+    connection.close()
+    return took, size
 
 
 def soak(port: int, pid: int, script: str, n: int) -> None:

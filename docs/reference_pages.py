@@ -9,7 +9,7 @@ from pathlib import Path
 # Page -> its title, what it is about, the package, and the folders of its names ("" is all of them).
 PAGES = {
     "structures": ("Structures", "Bare scores in, answers out.", "trelliswork", ("structures",)),
-    "estimators": ("Estimators", "What a person uses: `fit`, `predict`, `save`.", "trelliswork", ("estimators",)),
+    "estimators": ("Estimators", "Classes to work with: `fit`, `predict`, `save`.", "trelliswork", ("estimators",)),
     "learners": (
         "Learners",
         "Training algorithms. Each is given to an estimator, as an object or by its name.",
@@ -18,7 +18,7 @@ PAGES = {
     ),
     "features": (
         "Features, labels and errors",
-        "From an input to attributes; what labels may follow each other; what can go wrong.",
+        "From an input to attributes, which labels may follow each other, and exceptions.",
         "trelliswork",
         ("features", "labels", "models", "errors"),
     ),

@@ -1007,6 +1007,21 @@ class SummedOracle(Oracle):
 
     def __init__(self, asked: object, n_examples: int, l1_factors: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
+class Places:
+    """Which weights of the whole a shard has, each of them once."""
+
+    def __init__(self, places: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_weights: int) -> None: ...
+
+    def __len__(self) -> int: ...
+
+    def to_shard(self, whole: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], shard: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], n_jobs: int) -> None:
+        """Fills `shard` with its weights."""
+
+    def add_to_whole(self, shard: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], whole: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], n_jobs: int) -> None:
+        """
+        Adds numbers of the shard to those of the whole; the same bits for any `n_jobs`.
+        """
+
 class PartExamples:
     """Channels whose units are the attributes of examples."""
 

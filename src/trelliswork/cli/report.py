@@ -21,7 +21,8 @@ STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 70rem; margin: 0 auto; padding: 1rem 1.2rem 3rem; }
 h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; } table { font-size: .875rem; }
 .labels { display: grid; grid-template-columns: repeat(auto-fill, minmax(24rem, 1fr)); gap: 1.2rem; }
-.scroll { overflow-x: auto; } caption { font-weight: 600; padding: 0 0 .3rem .4rem; } pre { white-space: pre-wrap; }
+.scroll { overflow-x: auto; } svg { max-width: 100%; height: auto; }
+caption { font-weight: 600; padding: 0 0 .3rem .4rem; } pre { white-space: pre-wrap; }
 @media (max-width: 30rem) { .labels { grid-template-columns: minmax(0, 1fr); } }
 """
 
@@ -66,7 +67,7 @@ def _summary(estimator: Any, facts: Mapping[str, Any]) -> str:
         ("size", f"{facts['bytes']:,} bytes"),
         ("labels", f"{len(facts['labels'])}: {', '.join(facts['labels'][:MOST_LABELS])}"),
         ("attributes", f"{facts['attributes']:,}" if "attributes" in facts else ""),
-        ("weights", f"{facts['weights']:,}, {facts['zero_weights']:,} of them 0" if "zero_weights" in facts else ""),
+        ("weights", f"{facts['weights']:,}, {facts['zero_weights']:,} of them zero" if "zero_weights" in facts else ""),
         ("learner", repr(learner_from(learner)) if learner else ""),
         ("training", str(getattr(estimator, "message_", "") or "")),
         *((f"metadata: {key}", str(value)) for key, value in settings.get("metadata", {}).items()),
@@ -83,13 +84,9 @@ def _transitions(estimator: Any) -> str:
         return ""
     if len(labels) > MOST_LABELS:
         return f"<h2>Transitions</h2><p>Of {len(labels)} labels; the heat map is for up to {MOST_LABELS}.</p>"
-    drawn = heat_map(
-        weights,
-        labels,
-        labels,
-        caption="from the label of the row to that of the column; forbidden ones are crossed out",
-    )
-    return f'<h2>Transitions</h2><div class="scroll">{drawn}</div>'
+    told = "Weights from the label of the row to the label of the column. Forbidden transitions are crossed out."
+    drawn = heat_map(weights, labels, labels)
+    return f'<h2>Transitions</h2><p>{told}</p><div class="scroll">{drawn}</div>'
 
 
 def _top(facts: Mapping[str, Any]) -> str:
@@ -127,10 +124,13 @@ def _calibration(estimator: Any, name: str, gold: str, layout: Layout) -> str:
     data = read_labelled(gold, layout)
     found: Calibration = calibration(estimator.predict_marginals(data.X), data.y, estimator.classes_)
     drawn = curves(
-        {"labels": (found.confidence.tolist(), found.accuracy.tolist())}, x="probability", y="share right", square=True
+        {"labels": (found.confidence.tolist(), found.accuracy.tolist())},
+        x="probability",
+        y="share correct",
+        square=True,
     )
     rows = [
-        ("file", gold),
+        ("file", os.path.basename(gold)),
         ("tokens", f"{found.n_tokens:,}"),
         ("expected calibration error", f"{found.expected_calibration_error:.4f}"),
         ("Brier score", f"{found.brier_score:.4f}"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
@@ -198,7 +199,9 @@ def _lay_out(labeler: SequenceLabeler, read: Read, n_shards: int, group: Group) 
     if planned is None or places is None:
         return _LaidOut(examples, None)
     everywhere = [own for of_process in places for own in of_process]
-    pool = Pool(group, examples, everywhere, planned.sizes, plan.n_weights)
+    jobs = checks.as_jobs(labeler.n_jobs)
+    threads = max(jobs, min(jobs * group.here, os.cpu_count() or 1))  # those of processes that wait for this one, too
+    pool = Pool(group, examples, everywhere, planned.sizes, plan.n_weights, threads)
     return _LaidOut(examples, PooledExamples(labeler, examples[0], planned, pool))
 
 

@@ -34,12 +34,15 @@ class Group:
     ----------
     rank, size : int
         The number of this process, and how many there are.
+    here : int
+        How many of them are on this machine.
     broken : bool
         Whether some are left waiting for others, so that nothing more can be said.
     """
 
     rank: int
     size: int
+    here: int = 1
     broken: bool = False
 
     def gather(self, thing: Any) -> list[Any] | None:
@@ -54,9 +57,13 @@ class Group:
         """Send a vector; it may go on its way later, so it must not be changed before the answer is there."""
         raise NotImplementedError
 
+    def expect(self, size: int, of: int) -> Callable[[], FloatArray]:
+        """Return how to wait for the vector that a process sends, of this size; it may arrive before."""
+        raise NotImplementedError
+
     def receive(self, size: int, of: int) -> FloatArray:
         """Return the vector that a process sends, of this size."""
-        raise NotImplementedError
+        return self.expect(size, of)()
 
     def finish(self) -> None:
         """Wait until all that was sent has gone."""
@@ -137,6 +144,7 @@ class TorchGroup(Group):
             )
         self._torch, self._distributed = torch, distributed
         self.rank, self.size = distributed.get_rank(), distributed.get_world_size()
+        self.here = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))  # torchrun and TorchDistributor say so
         self._calls: queue.SimpleQueue[tuple[Callable[[], Any], queue.SimpleQueue[Any]]] = queue.SimpleQueue()
         self._under_way: list[Any] = []
         threading.Thread(target=self._work, daemon=True).start()
@@ -155,12 +163,17 @@ class TorchGroup(Group):
         tensor = self._torch.from_numpy(vector)
         self._under_way.append((self._wait(lambda: self._distributed.isend(tensor, to)), tensor))
 
-    def receive(self, size: int, of: int) -> FloatArray:
+    def expect(self, size: int, of: int) -> Callable[[], FloatArray]:
         tensor = self._torch.empty(size, dtype=self._torch.float64)
-        self._wait(lambda: self._distributed.recv(tensor, of))
-        self.finish()  # an answer is there, so the question has gone
-        found: FloatArray = tensor.numpy()
-        return found
+        coming = self._wait(lambda: self._distributed.irecv(tensor, of))
+
+        def arrived() -> FloatArray:
+            self._wait(coming.wait)
+            self.finish()  # an answer is there, so the question has gone
+            found: FloatArray = tensor.numpy()
+            return found
+
+        return arrived
 
     def finish(self) -> None:
         for sent, _ in self._under_way:

@@ -54,7 +54,6 @@ class _Run(NamedTuple):
     oracle: Any
     weights: FloatArray | None
     state: State | None
-    n_jobs: int
     seed: int
     on_iteration: OnIteration | None
 
@@ -77,7 +76,7 @@ class _OnShards:
     ) -> Trained:
         """Train as the learner's own ``train`` does; ``oracle`` is the sum of the shards."""
         self._learner.check()
-        return self._run(_Run(oracle, weights, state, n_jobs, seed, on_iteration))
+        return self._run(_Run(oracle, weights, state, seed, on_iteration))
 
     def _run(self, run: _Run) -> Trained:
         raise NotImplementedError
@@ -89,7 +88,8 @@ class SummedCRF(_OnShards):
     def _run(self, run: _Run) -> Trained:
         learner: CRF = self._learner
         started = time.perf_counter()
-        oracle, weights, state, n_jobs, seed, on_iteration = run
+        oracle, weights, state, seed, on_iteration = run
+        n_jobs = self._pool.n_jobs
         n_passes = min(plan_of(learner, oracle, weights is not None).epochs, learner.max_iter)
         if n_passes == 0:
             return learner.train(
@@ -190,7 +190,7 @@ class MixedEpochs(_OnShards):
 
     def _run(self, run: _Run) -> Trained:
         learner, started = self._learner, time.perf_counter()
-        oracle, weights, state, _, seed, on_iteration = run
+        oracle, weights, state, seed, on_iteration = run
         checked_integer("epochs", learner.epochs, least=1)
         kept = {name: value for name, value in learner.get_params().items() if name != "epochs"}
         settings = _as_numbers(kept, seed)

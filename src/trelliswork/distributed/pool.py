@@ -6,12 +6,13 @@ taken up again is in process 0.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence, Sized
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from trelliswork import _core
 from trelliswork.distributed.groups import Group
 from trelliswork.distributed.shards import (
     CURVATURE,
@@ -28,6 +29,7 @@ __all__ = ["Epoch", "Pool", "serve"]
 
 FloatArray = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
+Head = tuple[float, float, float]  # of a question, after its kind
 
 
 class Epoch(NamedTuple):
@@ -53,6 +55,8 @@ class Pool:
         How many examples each shard has.
     n_weights : int
         Of the whole.
+    n_jobs : int
+        Threads for what this process does while the others wait: vectors go apart and are added up.
     """
 
     def __init__(
@@ -62,19 +66,21 @@ class Pool:
         places: Sequence[Places],
         sizes: Sequence[int],
         n_weights: int,
+        n_jobs: int,
     ) -> None:
-        self._group, self._own, self._places, self._n_weights = group, list(shards), list(places), n_weights
+        self._group, self._own, self._n_weights = group, list(shards), n_weights
+        self.n_jobs = n_jobs
+        self._places = [_core.Places(own, n_weights) for own in places]
         self._sizes = np.array(sizes, dtype=np.float64)
         self._asking = False  # whether answers are still to come; after Ctrl-C nobody waits for them
 
-    def loss(self, weights: FloatArray, nu: float, precise: bool) -> tuple[float, FloatArray]:
-        """Return the loss of all examples and its gradient."""
-        answers = self._ask(LOSS, weights, [(nu, float(precise), 0.0)] * len(self._places))
-        return float(sum(answer[0] for answer in answers)), self._added(answers)
+    def loss(self, weights: FloatArray, gradient: FloatArray, nu: float, precise: bool) -> float:
+        """Return the loss of all examples, and fill its gradient."""
+        return self._add(LOSS, weights, gradient, (nu, float(precise), 0.0))
 
-    def curvature(self, weights: FloatArray, nu: float) -> FloatArray:
-        """Return a diagonal estimate of the second derivative of the loss."""
-        return self._added(self._ask(CURVATURE, weights, [(nu, 0.0, 0.0)] * len(self._places)))
+    def curvature(self, weights: FloatArray, diagonal: FloatArray, nu: float) -> None:
+        """Fill a diagonal estimate of the second derivative of the loss."""
+        self._add(CURVATURE, weights, diagonal, (nu, 0.0, 0.0))
 
     def descend(
         self, weights: FloatArray, seeds: Sequence[int], steps: Sequence[float]
@@ -85,13 +91,14 @@ class Pool:
         start for other solvers, and what a single shard has seen should not wait for the others.
         """
         heads = [(float(seed), step, 0.0) for seed, step in zip(seeds, steps, strict=True)]
-        answers = self._ask(DESCENT, weights, heads)
         moved, there = np.zeros(self._n_weights), np.zeros(self._n_weights)
-        for answer, places, size in zip(answers, self._places, self._sizes, strict=True):
-            moved[places] += size * answer[HEAD:]
-            there[places] += size
-        after = weights + moved / np.maximum(there, 1.0)
-        return after, float(sum(answer[0] for answer in answers)), [float(answer[1]) for answer in answers]
+        loss, made = 0.0, []
+        for i, answer in enumerate(self._ask(DESCENT, weights, heads)):
+            loss += float(answer[0])
+            made.append(float(answer[1]))
+            self._add_shard(i, self._sizes[i] * answer[HEAD:], moved)
+            self._add_shard(i, np.full(len(self._places[i]), self._sizes[i]), there)
+        return weights + moved / np.maximum(there, 1.0), loss, made
 
     def epoch(self, weights: FloatArray, seeds: Sequence[int]) -> Epoch:
         """Return what an epoch of an online learner over each shard comes to: the mean of them all.
@@ -99,15 +106,15 @@ class Pool:
         This is iterative parameter mixing with a uniform mixture (McDonald, Hall & Mann 2010, fig. 3). In the mean of
         the weights on the way, shards count by their examples.
         """
-        answers = self._ask(EPOCH, weights, [(float(seed), 0.0, 0.0) for seed in seeds])
-        after, mean = weights.copy(), weights.copy()
+        after, mean, loss, updates = weights.copy(), weights.copy(), 0.0, 0
         shares = self._sizes / self._sizes.sum()
-        for answer, places, share in zip(answers, self._places, shares, strict=True):
-            n = len(places)
-            after[places] += answer[HEAD : HEAD + n] / len(self._places)
-            mean[places] += share * answer[HEAD + n :]
-        loss, updates = (float(sum(answer[i] for answer in answers)) for i in (0, 1))
-        return Epoch(after, mean, loss, int(updates))
+        for i, answer in enumerate(self._ask(EPOCH, weights, [(float(seed), 0.0, 0.0) for seed in seeds])):
+            n = len(self._places[i])
+            loss += float(answer[0])
+            updates += int(answer[1])
+            self._add_shard(i, answer[HEAD : HEAD + n] / len(self._places), after)
+            self._add_shard(i, shares[i] * answer[HEAD + n :], mean)
+        return Epoch(after, mean, loss, updates)
 
     def end(self) -> None:
         """Let the other processes go; those that still answer a question notice when this process ends."""
@@ -115,47 +122,58 @@ class Pool:
             self._group.broken = True
             return
         for rank in range(1, self._group.size):
-            self._group.send(np.array([float(END)]), rank)
+            self._group.send(np.full(self._question_size(self._held(rank)), float(END)), rank)
         for rank in range(1, self._group.size):  # a connection that closed too soon would look like a loss
             self._group.receive(1, rank)
 
-    def _added(self, answers: Sequence[FloatArray]) -> FloatArray:
-        total = np.zeros(self._n_weights)
-        for answer, places in zip(answers, self._places, strict=True):
-            total[places] += answer[HEAD:]
-        return total
+    def _add(self, kind: int, weights: FloatArray, total: FloatArray, head: Head) -> float:
+        """Fill a vector with the sum of the shards' own; return that of their first numbers."""
+        total[:] = 0.0
+        first = 0.0
+        for i, answer in enumerate(self._ask(kind, weights, [head] * len(self._places))):
+            first += float(answer[0])
+            self._add_shard(i, answer[HEAD:], total)
+        return first
 
-    def _ask(self, kind: int, weights: FloatArray, heads: Sequence[tuple[float, float, float]]) -> list[FloatArray]:
-        """Return the answers of all shards; the others work while this process does."""
+    def _ask(self, kind: int, weights: FloatArray, heads: Sequence[Head]) -> Iterator[FloatArray]:
+        """Yield the answers of all shards in their order; the others work while this process does."""
         group, self._asking = self._group, True
-        held = [group.shards(len(heads), rank) for rank in range(group.size)]
+        expected: list[Callable[[], FloatArray]] = []
         for rank in range(1, group.size):
-            group.send(np.array([float(kind)]), rank)
-            group.send(self._questions(kind, weights, [heads[i] for i in held[rank]], held[rank]), rank)
-        own = self._questions(kind, weights, heads[: len(self._own)], held[0])
-        answers = [shard.answer(part) for shard, part in zip(self._own, _split(own, self._places), strict=True)]
-        for rank in range(1, group.size):
-            sizes = [answer_size(kind, len(self._places[i])) for i in held[rank]]
-            answers += np.split(group.receive(sum(sizes), rank), np.cumsum(sizes)[:-1])
+            group.send(self._questions(kind, weights, heads, self._held(rank)), rank)
+            expected.append(group.expect(sum(self._answer_sizes(kind, rank)), rank))
+        own = self._questions(kind, weights, heads, self._held(0))
+        questions = _split(own, self._places[: len(self._own)])
+        # All of them first: sums empty the caches, which would not hold what they are added to from one to the next.
+        yield from [shard.answer(question) for shard, question in zip(self._own, questions, strict=True)]
+        for rank, answers in enumerate(expected, 1):
+            yield from np.split(answers(), np.cumsum(self._answer_sizes(kind, rank))[:-1])
         self._asking = False
-        return answers
 
-    def _questions(
-        self, kind: int, weights: FloatArray, heads: Sequence[tuple[float, float, float]], shards: range
-    ) -> FloatArray:
+    def _questions(self, kind: int, weights: FloatArray, heads: Sequence[Head], shards: range) -> FloatArray:
         """Return the questions to some shards, one behind the other."""
-        out = np.empty(sum(HEAD + len(self._places[i]) for i in shards))
-        parts = _split(out, [self._places[i] for i in shards])
-        for part, head, i in zip(parts, heads, shards, strict=True):
-            part[:HEAD] = [float(kind), *head]
-            part[HEAD:] = weights[self._places[i]]
+        out = np.empty(self._question_size(shards))
+        for part, i in zip(_split(out, [self._places[j] for j in shards]), shards, strict=True):
+            part[:HEAD] = [float(kind), *heads[i]]
+            self._places[i].to_shard(weights, part[HEAD:], self.n_jobs)
         return out
 
+    def _add_shard(self, i: int, numbers: FloatArray, total: FloatArray) -> None:
+        self._places[i].add_to_whole(numbers, total, self.n_jobs)
 
-def _split(questions: FloatArray, places: Sequence[Places]) -> list[FloatArray]:
-    """Return the questions to single shards, of which the first have these places."""
-    ends = np.cumsum([HEAD + len(own) for own in places])
-    return [part for part in np.split(questions, ends) if len(part)]
+    def _held(self, rank: int) -> range:
+        return self._group.shards(len(self._places), rank)
+
+    def _question_size(self, shards: range) -> int:
+        return sum(HEAD + len(self._places[i]) for i in shards)
+
+    def _answer_sizes(self, kind: int, rank: int) -> list[int]:
+        return [answer_size(kind, len(self._places[i])) for i in self._held(rank)]
+
+
+def _split(questions: FloatArray, places: Sequence[Sized]) -> list[FloatArray]:
+    """Return the questions to single shards, which have so many weights."""
+    return np.split(questions, np.cumsum([HEAD + len(own) for own in places])[:-1])
 
 
 def serve(group: Group, shards: Sequence[ShardExamples]) -> None:
@@ -163,10 +181,10 @@ def serve(group: Group, shards: Sequence[ShardExamples]) -> None:
     places = [shard.places for shard in shards]
     size = sum(HEAD + len(own) for own in places)
     while True:
-        kind = int(group.receive(1, 0)[0])
-        if kind == END:
+        question = group.receive(size, 0)
+        if int(question[0]) == END:
             group.send(np.zeros(1), 0)
             group.finish()
             return
-        questions = _split(group.receive(size, 0), places)
+        questions = _split(question, places)
         group.send(np.concatenate([shard.answer(own) for shard, own in zip(shards, questions, strict=True)]), 0)

@@ -20,7 +20,8 @@ __all__ = ["bars", "curves", "heat_map", "table"]
 Floats = npt.NDArray[np.float64]
 COLOURS = (RIGHT, WRONG, "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
 CELL = "padding:2px 6px;text-align:right;font-variant-numeric:tabular-nums;border:1px solid #d5dbe3;"
-HEAD = "padding:2px 6px;text-align:{};font-weight:normal;color:#5a6675;"
+TEXT = "padding:2px 6px;text-align:left;overflow-wrap:anywhere"
+HEAD = "padding:2px 6px;text-align:{};font-weight:normal;color:#5a6675;white-space:nowrap;vertical-align:top;"
 
 
 def heat_map(
@@ -67,7 +68,7 @@ def _cell(value: float, largest: float, digits: int, marked: bool) -> str:
         return f'<td style="{CELL}{rim}color:#5a6675" title="forbidden">&times;</td>'
     share = min(abs(value) / largest, 1.0)
     colour = "0,114,178" if value >= 0 else "213,94,0"
-    ink = "#fff" if share > 0.6 else "#222"
+    ink = "#fff" if share > 0.85 else INK
     text = f"{value:.{digits}f}"
     shown = "" if float(text) == 0 and not marked else text.replace("-", "&minus;")
     return f'<td style="{CELL}{rim}background:rgba({colour},{share:.3f});color:{ink}" title="{value:.6g}">{shown}</td>'
@@ -89,8 +90,8 @@ def bars(values: Sequence[tuple[str, float]], *, caption: str = "") -> str:
         number = f"{value:+.3f}".replace("-", "&minus;")
         lines.append(
             f'<tr><td style="{CELL}">{number}</td>'
-            f'<td style="width:120px;padding:2px 6px"><span style="{bar}"></span></td>'
-            f'<td style="padding:2px 6px;text-align:left">{escape(name)}</td></tr>'
+            f'<td style="width:100px;padding:2px 6px"><span style="{bar}"></span></td>'
+            f'<td style="{TEXT}">{escape(name)}</td></tr>'
         )
     return _table(lines)
 
@@ -104,10 +105,7 @@ def table(rows: Sequence[tuple[str, str]], *, caption: str = "") -> str:
     1
     """
     lines = [_caption(caption)]
-    lines += [
-        f'<tr>{_head(name, "left")}<td style="padding:2px 6px;text-align:left">{escape(value)}</td></tr>'
-        for name, value in rows
-    ]
+    lines += [f'<tr>{_head(name, "left")}<td style="{TEXT}">{escape(value)}</td></tr>' for name, value in rows]
     return _table(lines)
 
 
@@ -187,4 +185,4 @@ def _caption(text: str) -> str:
 
 
 def _table(lines: Sequence[str]) -> str:
-    return f'<table style="border-collapse:collapse">{"".join(lines)}</table>'
+    return f'<table style="border-collapse:collapse;background:#fff;color:{INK}">{"".join(lines)}</table>'

@@ -50,8 +50,8 @@ QUESTIONS: dict[str, tuple[type[Any], str]] = {
     "/batch": (Batch, "The same for many sentences."),
     "/kbest": (KBest, "The k best answers with their log-probabilities."),
     "/marginals": (Sentence, "Probabilities of every label of every token, or of every arc or constituent."),
-    "/explain": (Explain, "What speaks for and against an answer: attributes and what they add to its score."),
-    "/analyse": (Sentence, "All of it at once, as the page shows it."),
+    "/explain": (Explain, "Why: attributes, and what each adds to the score of the answer."),
+    "/analyse": (Sentence, "Everything that the page shows."),
 }
 PAGE = {"/": "index.html", "/page.js": "page.js", "/page.css": "page.css"}
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")

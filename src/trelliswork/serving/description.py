@@ -23,9 +23,9 @@ PROBLEMS = {
     "400": "The body is not JSON, or not of the form described.",
     "408": "The request did not arrive in time.",
     "413": "The request asks for more than the server takes.",
-    "415": "The body is not said to be JSON.",
-    "422": "The model cannot answer this; the error says why.",
-    "503": "Too many requests wait, or the answer took too long.",
+    "415": "The content type is not JSON.",
+    "422": "The model cannot answer this. The error says why.",
+    "503": "Too many requests are waiting, or the answer took too long.",
 }
 
 
@@ -61,8 +61,8 @@ def described(questions: Questions) -> dict[str, Any]:
 
 
 SAID = {
-    "/model": "What the model is: its kind, its labels, how many columns it looks at.",
-    "/health": "Whether the server answers.",
+    "/model": "The model: its kind, its labels, the number of columns it looks at.",
+    "/health": "Whether the server is up.",
     "/metrics": "Counts of requests and tokens, times and memory, as Prometheus reads them.",
 }
 
@@ -86,8 +86,8 @@ def description_page(questions: Questions) -> str:
     rows = "".join(f"<tr><td>{status}</td><td>{escape(text)}</td></tr>" for status, text in PROBLEMS.items())
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        '<title>trelliswork: what may be asked</title><link rel="stylesheet" href="page.css"><main class="prose">'
-        '<h1>What may be asked</h1><p><a href="./">The page</a> · <a href="openapi.json">OpenAPI description</a></p>'
+        '<title>trelliswork: HTTP API</title><link rel="stylesheet" href="page.css"><main class="prose">'
+        '<h1>HTTP API</h1><p><a href="./">The page</a> · <a href="openapi.json">OpenAPI description</a></p>'
         f"{''.join(parts)}<h2>Errors</h2><p>Their body is "
         "<code>{&quot;error&quot;: &quot;what was wrong&quot;}</code>.</p>"
         f"<table>{rows}</table></main></html>"
@@ -114,4 +114,4 @@ def _told(body: type[Any], field: Any) -> str:
                         break
                     told.append(more.strip())
                 return " ".join(told).replace("``", "")
-    return {"k": "How many.", "sentences": "Each as for /tag."}.get(field.name, "")
+    return {"k": "The number of answers.", "sentences": "Each as for /tag."}.get(field.name, "")

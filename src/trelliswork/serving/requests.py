@@ -19,11 +19,11 @@ class Sentence(msgspec.Struct, forbid_unknown_fields=True):
     Attributes
     ----------
     text : str or None
-        Cut into words and punctuation marks. For a model of one column.
+        Split into words and punctuation marks. Only for models of one column.
     tokens : list or None
-        In place of text: words, or rows of columns such as ``["dog", "NOUN"]``.
+        Instead of text: words, or rows of columns such as ``["dog", "NOUN"]``.
     fixed : dict
-        What is known already, by token (counted from 0): its label, or for a dependency parser its head (counted from
+        What is already known, by token (counted from 0): its label or, for a dependency parser, its head (counted from
         1; 0 is the root).
     """
 
@@ -39,14 +39,14 @@ class KBest(Sentence, forbid_unknown_fields=True):
 
 
 class Explain(Sentence, forbid_unknown_fields=True):
-    """A sentence, and what is to be explained of it.
+    """A sentence, and what to explain about it.
 
     Attributes
     ----------
     position : int or None
         The only token to explain, counted from 0.
     label : str or None
-        The label to explain at this token, in place of the one that was chosen.
+        The label to explain at this token, instead of the best one.
     top : int
         How many contributions to list for each token.
     """

@@ -31,6 +31,17 @@ def data():
     return recipes()
 
 
+def loss_and_gradient(own, weights, nu):
+    gradient = np.full(len(weights), 7.0)  # is overwritten
+    return own.pool.loss(weights, gradient, nu, True), gradient
+
+
+def curvature(own, weights):
+    diagonal = np.full(len(weights), 7.0)
+    own.pool.curvature(weights, diagonal, 0.0)
+    return diagonal
+
+
 def attributes(X):
     """Attributes with values, some of them in every token."""
     return [[{"word": word, "bias": 1.0, "length": 0.1 * len(word), "last": word[-1:]} for word in x] for x in X]
@@ -87,7 +98,7 @@ def test_labels_that_are_known_in_part(data):
     at = np.random.default_rng(0).normal(size=5) * 0.1
     one, three = (pooled(tw.SequenceLabeler(), X, y, n) for n in (1, 3))
     weights = np.resize(at, one.oracle.n_weights)
-    (a, slope), (b, other) = (own.pool.loss(weights, 0.0, True) for own in (one, three))
+    (a, slope), (b, other) = (loss_and_gradient(own, weights, 0.0) for own in (one, three))
     np.testing.assert_allclose(a, b, rtol=1e-12)
     np.testing.assert_allclose(slope, other, rtol=1e-9, atol=1e-9)
 
@@ -98,13 +109,11 @@ def test_sums_are_those_of_one_shard_and_gradients_those_of_the_loss(data, n_sha
     one, some = (pooled(tw.SequenceLabeler(), X, y, n) for n in (1, n_shards))
     rng = np.random.default_rng(1)
     weights, way = (0.3 * rng.normal(size=one.oracle.n_weights) for _ in range(2))
-    (a, slope), (b, other) = (own.pool.loss(weights, 0.5, True) for own in (one, some))
+    (a, slope), (b, other) = (loss_and_gradient(own, weights, 0.5) for own in (one, some))
     np.testing.assert_allclose(a, b, rtol=1e-12)
     np.testing.assert_allclose(slope, other, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(
-        one.pool.curvature(weights, 0.0), some.pool.curvature(weights, 0.0), rtol=1e-4, atol=1e-4
-    )
-    ahead, behind = (some.pool.loss(weights + sign * 1e-6 * way, 0.5, True)[0] for sign in (1, -1))
+    np.testing.assert_allclose(curvature(one, weights), curvature(some, weights), rtol=1e-4, atol=1e-4)
+    ahead, behind = (loss_and_gradient(some, weights + sign * 1e-6 * way, 0.5)[0] for sign in (1, -1))
     np.testing.assert_allclose((ahead - behind) / 2e-6, other @ way, rtol=1e-6)
 
 

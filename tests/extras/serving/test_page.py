@@ -125,3 +125,41 @@ def test_trees_are_drawn_as_arcs_and_heads_can_be_fixed(start, parser, open_page
         page.wait_for_selector("#why .bar")
     finally:
         server.stop()
+
+
+def test_no_word_above_the_trellis_is_cut_off(served, open_page):
+    page = open_page(served.port)
+    page.fill(
+        "#text", "2 extraordinarily ripe tomatoes , coarsely chopped and drained , plus more for serving , optional"
+    )
+    page.wait_for_selector(".cell.best")
+    cut = "[...document.querySelectorAll('.column-name')].filter(e => e.scrollWidth > e.clientWidth).length"
+    assert page.evaluate(cut) == 0
+
+
+def test_improbable_trees_have_logarithms(start, parser, open_page):
+    server = start(parser)
+    try:
+        page = open_page(server.port)
+        page.fill(
+            "#text", "The/DET old/ADJ dog/NOUN that/PRON she/PRON loves/VERB barks/VERB at/ADP the/DET postman/NOUN"
+        )
+        page.wait_for_selector("#best li")
+        assert "log p " in page.inner_text("#best")
+        assert "0%" not in [line.split()[0] for line in page.inner_text("#best").splitlines() if line]
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize("width", [1200, 375])
+def test_the_report_fits(labeler, browser, tmp_path, width):
+    from trelliswork.cli.main import main
+
+    gold = tmp_path / ("a_very_long_name_of_a_file_" * 6 + ".tsv")
+    gold.write_text("2\tB-QTY\nripe\tB-NAME\ntomatoes\tI-NAME\n\n")
+    assert main(["inspect", str(labeler), "--html", str(tmp_path / "report.html"), "--gold", str(gold)]) == 0
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.goto((tmp_path / "report.html").as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert str(tmp_path) not in page.content()
+    page.close()

@@ -4,6 +4,7 @@
 
 const $ = (id) => document.getElementById(id);
 const state = { model: null, answer: null, fixed: {}, chosen: 0, asked: 0, cell: null };
+const KINDS = { labels: "labels of tokens", dependencies: "dependency trees", constituents: "constituency trees" };
 const COLOURS = ["#1f5ea8", "#1f7a4d", "#b3392f", "#8a5a00", "#6b3fa0", "#0b7285", "#a61e6b", "#56606e"];
 
 function made(tag, properties = {}, ...children) {
@@ -19,6 +20,7 @@ function made(tag, properties = {}, ...children) {
 }
 
 const percent = (p) => (p >= 0.9995 ? "100%" : p < 0.0005 ? "0%" : `${(100 * p).toFixed(p > 0.1 ? 0 : 1)}%`);
+const probability = (log) => (Math.exp(log) >= 0.0005 ? percent(Math.exp(log)) : `log p ${log.toFixed(1).replace("-", "−")}`);
 const word = (token) => (Array.isArray(token) ? token.join("/") : token);
 const colour = (name) => {
   const types = [...new Set(state.model.labels.map((label) => label.replace(/^[A-Z]-/, "")))];
@@ -68,7 +70,7 @@ async function analyse() {
 async function explain() {
   const number = state.asked;
   const told = Object.keys(state.fixed).length > 0;
-  $("why-told").textContent = told ? "Of the answer without what you have fixed." : "Attributes, and what they add.";
+  $("why-told").textContent = told ? "Of the model's own answer, without what you have fixed." : "What each attribute and transition adds to the score.";
   try {
     const answer = await ask("explain", { ...sentence(), position: state.chosen, top: 12 });
     if (number === state.asked) showWhy(answer);
@@ -134,7 +136,7 @@ function showSpans(answer) {
   $("fixed").replaceChildren();
   if (fixed.length) {
     const told = fixed.map(([t, label]) => `${word(answer.tokens[t] ?? "?")} is ${label}`).join(", ");
-    $("fixed").append(`Fixed: ${told}. `, made("button", { type: "button", onclick: release }, "Let go"));
+    $("fixed").append(`Fixed: ${told}. `, made("button", { type: "button", onclick: release }, "Release"));
   }
 }
 
@@ -155,7 +157,7 @@ function showTrellis(answer) {
     all || answer.labels.includes(label) || answer.marginals.some((row) => row[k] >= 0.01));
   const grid = $("trellis");
   const active = state.cell;
-  grid.style.gridTemplateColumns = `auto repeat(${answer.tokens.length}, auto)`;
+  grid.style.gridTemplateColumns = `auto repeat(${answer.tokens.length}, max-content)`;
   const nodes = [made("span", { role: "presentation" }),
     ...answer.tokens.map((token) => made("span", { class: "column-name", role: "columnheader" }, word(token)))];
   for (const [label, k] of rows) {
@@ -176,7 +178,7 @@ function cell(answer, label, p, t) {
   const fixed = state.fixed[t] === label;
   const name = `${word(answer.tokens[t])}: ${label}, ${percent(p)}${fixed ? ", fixed" : ""}`;
   return made("button", {
-    type: "button", class: `cell${best ? " best" : ""}${fixed ? " fixed" : ""}${p > 0.6 ? " sure" : p < 0.005 && !best ? " empty" : ""}`, role: "gridcell",
+    type: "button", class: `cell${best ? " best" : ""}${fixed ? " fixed" : ""}${p > 0.75 ? " sure" : p < 0.005 && !best ? " empty" : ""}`, role: "gridcell",
     style: { "--p": p.toFixed(4) }, "data-t": t, "data-label": label, "aria-label": name, title: name, tabindex: -1,
     onclick: () => { state.cell = [t, label]; fix(t, label); }, onkeydown: move,
   }, p >= 0.005 || best ? percent(p) : "");
@@ -226,7 +228,7 @@ function showHeads(answer) {
       delete state.fixed[t];
       if (head !== "") fix(t, Number(head));
       else analyse();
-    } }, made("option", { value: "" }, `${name(answer, answer.heads[t])} (its own choice)`));
+    } }, made("option", { value: "" }, `auto: ${name(answer, answer.heads[t])}`));
     [0, ...answer.tokens.map((_, m) => m + 1)].filter((h) => h !== t + 1).forEach((h) => {
       const option = made("option", { value: h }, name(answer, h));
       option.selected = state.fixed[t] === h;
@@ -247,7 +249,7 @@ function showBest(answer) {
     `${answer.tokens[t]}←${head === 0 ? "root" : answer.tokens[head - 1]}${one.relations ? ` ${one.relations[t]}` : ""}`));
   const first = values(answer.best[0]);
   $("best").replaceChildren(...answer.best.map((one) => {
-    const item = made("li", {}, made("span", { class: "number" }, `${percent(Math.exp(one.log_prob))}  `));
+    const item = made("li", {}, made("span", { class: "number" }, `${probability(one.log_prob)}  `));
     values(one).forEach((value, t) => item.append(
       made(value === first[t] ? "span" : "b", { class: one.tree ? "" : "value" }, value), " "));
     return item;
@@ -264,7 +266,7 @@ function showWhy(answer) {
       made("td", {}, c.attribute === null ? `after ${c.previous}` : c.attribute + (c.previous ? ` after ${c.previous}` : ""))));
     const what = one.position === undefined ? answer.tokens.slice(one.start, one.stop).join(" ") : word(answer.tokens[one.position]);
     const head = one.head === undefined ? "" : ` ← ${name(answer, one.head)}`;
-    const other = one.runner_up ? `, else ${one.runner_up.label} ${percent(one.runner_up.probability)}` : "";
+    const other = one.runner_up ? `, next ${one.runner_up.label} ${percent(one.runner_up.probability)}` : "";
     const more = one.others ? [made("p", { class: "quiet" }, `and ${one.others} more`)] : [];
     return made("div", {}, made("p", {}, made("strong", {}, `${what}${head}: ${one.label}`),
       ` ${percent(one.probability)}${other}`), made("table", {}, ...rows), ...more);
@@ -277,8 +279,8 @@ function showWhy(answer) {
 async function begin() {
   state.model = await (await fetch("model")).json();
   const { name: file, kind, labels, columns, probabilities } = state.model;
-  $("model").textContent = `${file}: ${kind}, ${labels.length} labels${probabilities ? "" : "; its scores are not calibrated: read percentages with care"}`;
-  $("hint").textContent = columns === 1 ? "Type, and look." : "Words parted by spaces, columns by slashes: dog/NOUN barks/VERB";
+  $("model").textContent = `${file}: ${KINDS[kind]}, ${labels.length} labels${probabilities ? "" : ". Its scores are not calibrated, so read percentages with care."}`;
+  $("hint").textContent = columns === 1 ? "The answer appears as you type." : "Separate words with spaces and columns with slashes: dog/NOUN barks/VERB";
   let timer = 0;
   $("text").addEventListener("input", () => {
     clearTimeout(timer);
