@@ -84,6 +84,7 @@ OF_THE_LABELER = [
     "at_least",
     "tag_dictionary",
     "dictionary_attribute",
+    "beam",
     "class_weight",
     "cost",
     "decoder",

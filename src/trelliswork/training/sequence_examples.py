@@ -114,7 +114,7 @@ class SequenceExamples(Examples):
                 tensors["channel.transitions.weights"] = self._earlier["channel.transitions.weights"]
         if self._dictionary is not None:
             tensors |= self._dictionary.tensors()
-            loss = self._dictionary.n_alone / self.n_tokens
+            loss = self._dictionary.n_lost / self.n_tokens
             settings = settings | {"training": settings["training"] | {"dictionary_loss": loss}}
         return TrainedModel(tensors, settings | described_chain(tensors, len(self.classes)))
 
@@ -124,8 +124,8 @@ class SequenceExamples(Examples):
     def _dev_guess(self, sources: list[_core.Source], n_jobs: int) -> tuple[Callable[[FloatArray], Any], list[Any]]:
         """Return how weights label development data, and these as things that have a checksum."""
         sets = [self.oracle.dev(source, n_jobs) for source in sources]
-        local = self.learner.local
-        return (lambda weights: np.concatenate([part.argmax(weights, n_jobs, local) for part in sets])), sets
+        local, beam = self.learner.local, self._estimator.beam
+        return (lambda weights: np.concatenate([part.argmax(weights, n_jobs, local, beam) for part in sets])), sets
 
     def _run_settings(self) -> dict[str, Any]:
         labeler = self._estimator
@@ -134,6 +134,7 @@ class SequenceExamples(Examples):
             "histories": labeler.histories,
             "tag_dictionary": labeler.tag_dictionary,
             "dictionary_attribute": labeler.dictionary_attribute,
+            "beam": labeler.beam,
             "scoring": labeler.scoring if isinstance(labeler.scoring, str) else "a function",
             "cost": checksum_of_array(checks.as_cost(labeler.cost, len(self.classes))),
         }
@@ -179,13 +180,13 @@ class SequenceExamples(Examples):
                 )
             word = f"{templates.columns[0]}[0]="
         try:
-            found = examples.tag_dictionary(order, len(self.classes), word, int(labeler.tag_dictionary))
+            found = examples.tag_dictionary(order, len(self.classes), word, float(labeler.tag_dictionary))
         except ValueError as error:
             raise InvalidInput(str(error)) from None
         if not found.n_words:
             raise InvalidInput(
-                f"no attribute whose name begins with {word!r} occurs {labeler.tag_dictionary} times: there is no word "
-                "for the tag_dictionary. See dictionary_attribute."
+                f"no attribute has a name that begins with {word!r}: there is no word for the tag_dictionary. See "
+                "dictionary_attribute."
             )
         return found
 
