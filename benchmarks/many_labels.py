@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import itertools
 import json
 import os
 import resource
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -28,6 +30,8 @@ from timing import print_load, print_table
 EPOCHS = 5
 EVERY_TENTH = 10
 LOSSES = (0.002, 0.001)  # shares of labels that a tag dictionary may lose
+PART = 20  # every so many sentences, where labels have parts
+RARE = (1, 5, 20, 100, 10**9)  # how often labels were seen
 SIZES = (10, 30, 100, 300, 1000, 2000)
 LENGTH = 50
 RANDOM_CHAINS = 100_000
@@ -44,7 +48,7 @@ def main(parts: list[str]) -> None:
     print_load()
     if brown_folder() is None:
         print("many_labels: TRELLISWORK_DATA names no folder with brown/, so only random chains are measured")
-    for name, part in (("epochs", print_epochs), ("growth", print_growth), ("exact", print_exact)):
+    for name, part in (("epochs", print_epochs), ("parts", print_parts), ("growth", print_growth), ("exact", print_exact)):
         if not parts or name in parts:
             part()
 
@@ -146,6 +150,45 @@ def share_lost(labeler: Any, X_test: list[Any], y_test: list[Any]) -> float:
     return sum(tag in number and np.isneginf(scores[word][0, number[tag]]) for word, tag in pairs) / len(pairs)
 
 
+# ---- parts of labels ---------------------------------------------------------------------------------------------
+
+
+def print_parts() -> None:
+    """What labels that share the weights of their parts learn from a part of the corpus, by how rare labels are."""
+    if brown_folder() is None:
+        return
+    rows = []
+    for name, parted in (("labels alone", 0), ("labels and their parts", 1)):
+        found = asked("parts", parted, environment={})
+        rows.append([name, *(f"{share:.2f}" for share in found["accuracy"]), found["seconds"], found["weights"]])
+    sizes = [f"labels seen {low} times or more" if high == RARE[-1] else f"{low} to {high - 1} times" for low, high in itertools.pairwise(RARE)]
+    print_table(
+        f"Brown, every {PART}th sentence, perceptron, 3 epochs: accuracy on held-out tokens by their label",
+        ["weights", "all", *sizes, "seconds of learning", "weights"],
+        rows,
+    )
+
+
+def ask_parts(parted: str) -> dict[str, Any]:
+    """Return accuracy, of all held-out tokens and by how often their label was seen, and the cost of learning."""
+    X, y, X_test, y_test = brown()
+    X, y = X[::PART], y[::PART]
+    counts = Counter(tag for tags in y for tag in tags)
+    labeler = tw.SequenceLabeler(tw.Perceptron(3), label_parts="-" if int(parted) else None, n_jobs=1, random_state=0)
+    began = time.process_time()
+    labeler.fit(X, y)
+    seconds = time.process_time() - began
+    seen, right = Counter(), Counter()  # of every size
+    for found, tags in zip(labeler.predict(X_test), y_test, strict=True):
+        for guess, tag in zip(found, tags, strict=True):
+            seen[counts[tag]] += 1
+            right[counts[tag]] += guess == tag
+    classes = [(0, 10**9), *itertools.pairwise(RARE)]
+    of_class = [(sum(c[n] for n in c if low <= n < high) for c in (right, seen)) for low, high in classes]
+    accuracy = [100 * hits / max(1, n) for hits, n in of_class]
+    return {"accuracy": accuracy, "seconds": seconds, "weights": labeler.n_weights_}
+
+
 # ---- growth ------------------------------------------------------------------------------------------------------
 
 
@@ -235,7 +278,7 @@ def ask_exact() -> dict[str, tuple[int, str]]:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["ask"]:
-        questions: dict[str, Any] = {"epochs": ask_epochs, "growth": ask_growth, "exact": ask_exact}
+        questions: dict[str, Any] = {"epochs": ask_epochs, "parts": ask_parts, "growth": ask_growth, "exact": ask_exact}
         print(json.dumps(questions[sys.argv[2]](*sys.argv[3:])))
     else:
         main(sys.argv[1:])

@@ -98,6 +98,11 @@ class SequenceLabeler(LinearEstimator):
     dictionary_attribute : str, optional
         How the names of the attributes begin that are words, such as ``"word:"`` for dicts; left out, the first column
         of text that templates look at is the word.
+    label_parts : str, dict or callable, optional
+        Labels that have a part in common share its weights, besides those that each has for itself: ``"-"`` stands
+        between the parts of ``"B-PER"`` and ``"I-PER"``; or the parts of each label, as a dict of lists or a function
+        that makes one. Attributes have weights with parts as with labels, and transitions with pairs of parts. For
+        chains of order 1.
     class_weight : "balanced" or dict, optional
         Weights of tokens by their label. ``"balanced"`` gives all labels the same total.
     cost : "hamming" or (K, K) array, default "hamming"
@@ -215,6 +220,7 @@ class SequenceLabeler(LinearEstimator):
     tag_dictionary: float | None
     dictionary_attribute: str | None
     beam: int | None
+    label_parts: Any
     class_weight: Any
     cost: Any
     decoder: str
@@ -242,6 +248,7 @@ class SequenceLabeler(LinearEstimator):
         tag_dictionary: float | None = None,
         dictionary_attribute: str | None = None,
         beam: int | None = None,
+        label_parts: Any = None,
         class_weight: Any = None,
         cost: Any = "hamming",
         decoder: str = "argmax",
@@ -342,6 +349,8 @@ class SequenceLabeler(LinearEstimator):
         if not hasattr(self, "_model"):
             return self.fit(X, y, sample_weight=sample_weight, token_weight=token_weight, callback=callback)
         model = self._model
+        if self.label_parts is not None:
+            raise InvalidInput("partial_fit does not know label_parts: use fit.")
         if self.tag_dictionary is not None:
             raise InvalidInput(
                 "partial_fit cannot go on with a tag_dictionary, which is made of all training data at once: use fit "
@@ -357,11 +366,14 @@ class SequenceLabeler(LinearEstimator):
     ) -> SequenceExamples:
         # Imported here, as all that only training needs: a program that loads a model and asks it does not wait for it.
         from trelliswork.training.automaton_examples import AutomatonExamples
+        from trelliswork.training.label_part_examples import LabelPartExamples
         from trelliswork.training.sequence_examples import SequenceExamples
 
         if inputs is None:
             inputs, X = inputs_of(X, self.features, (TrainedModel if self._is_chain else AutomatonModel).meets)
-        made = SequenceExamples if self._is_chain else AutomatonExamples
+        made = AutomatonExamples
+        if self._is_chain:
+            made = SequenceExamples if self.label_parts is None else LabelPartExamples
         return made(self, inputs, X, encoded(y), sample_weight, **more)
 
     def _saved_parameters(self) -> dict[str, Any]:
@@ -376,6 +388,7 @@ class SequenceLabeler(LinearEstimator):
         checks.as_cost(cost, len(model.labels))
         automaton = model.automaton.rule if isinstance(model, AutomatonModel) else None
         more = {"cost": cost, "scoring": saved["scoring"], "automaton": automaton}
+        more["label_parts"] = model.settings.get("label_parts")
         for count in model.counts if isinstance(model, AutomatonModel) else ():
             key = count.labels[0] if len(count.labels) == 1 else count.labels
             name, n = ("at_least", count.least) if count.most is None else ("at_most", count.most)
@@ -786,6 +799,19 @@ class SequenceLabeler(LinearEstimator):
             raise InvalidInput("dictionary_attribute has no meaning without tag_dictionary.")
         if self.dictionary_attribute is not None and not isinstance(self.dictionary_attribute, str):
             raise InvalidInput(f"dictionary_attribute is {self.dictionary_attribute!r}; expected text.")
+        if self.label_parts is not None:
+            if not (isinstance(self.label_parts, (str, Mapping)) or callable(self.label_parts)) or self.label_parts == "":
+                raise InvalidInput(
+                    f"label_parts is {self.label_parts!r}; expected what stands between parts, a dict from labels to "
+                    "lists of parts, or a function from a label to one."
+                )
+            if not self._is_chain:
+                raise InvalidInput("label_parts are for chains of order 1, without an automaton, at_most and at_least.")
+            for name, given in (("tag_dictionary", self.tag_dictionary), ("memory", self.memory)):
+                if given is not None:
+                    raise InvalidInput(f"label_parts and {name} do not go together: leave one of them out.")
+            if self.warm_start:
+                raise InvalidInput("label_parts and warm_start=True do not go together: leave one of them out.")
         if self.beam is not None:
             checks.as_count("beam", self.beam)
             if not self._is_chain:

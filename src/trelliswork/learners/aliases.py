@@ -85,6 +85,7 @@ OF_THE_LABELER = [
     "tag_dictionary",
     "dictionary_attribute",
     "beam",
+    "label_parts",
     "class_weight",
     "cost",
     "decoder",

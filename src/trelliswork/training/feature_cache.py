@@ -68,6 +68,7 @@ class FeatureCache:
         """Whether runs do what `fit` and `predict` of a labeler would."""
         plain = labeler.patience is None and not labeler.warm_start and labeler.memory is None
         plain = plain and labeler.tag_dictionary is None and labeler.beam is None  # a dictionary needs names
+        plain = plain and labeler.label_parts is None
         return labeler._is_chain and labeler.decoder == "argmax" and plain
 
     def serves(self, estimator: Any) -> bool:

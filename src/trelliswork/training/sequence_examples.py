@@ -27,7 +27,7 @@ from trelliswork.training.weighting import Weighting
 if TYPE_CHECKING:
     from trelliswork.estimators.sequence_labeler import SequenceLabeler
 
-__all__ = ["SequenceExamples", "labelling_score"]
+__all__ = ["PartSequenceExamples", "SequenceExamples", "labelling_score"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -228,6 +228,25 @@ class SequenceExamples(Examples):
                 "or a learner that does: CRF(margin=1.0), PassiveAggressive and most others."
             )
         return super()._combinations()
+
+
+class PartSequenceExamples(SequenceExamples):
+    """Sequences for the oracle of any structure: development data are labelled by the model that weights make."""
+
+    _parts: Any
+
+    def _dev_guess(self, sources: list[_core.Source], n_jobs: int) -> tuple[Callable[[FloatArray], Any], list[Any]]:
+        settings, beam = self._trial_settings(), [] if self._estimator.beam is None else [self._estimator.beam]
+
+        def guess(weights: FloatArray) -> Any:
+            model = self._model_of(weights, settings)
+            batches = (batch for source in sources for batch in model.batches(source, n_jobs))
+            return np.concatenate([best.labels for batch in batches for best in batch.argmax(*beam)])
+
+        sets = [_core.SiteExamples(self._hash_bits, False) for _ in sources]
+        for own, source in zip(sets, sources, strict=True):
+            own.read(source, n_jobs)
+        return guess, sets
 
 
 def labelling_score(
