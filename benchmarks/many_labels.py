@@ -48,7 +48,12 @@ def main(parts: list[str]) -> None:
     print_load()
     if brown_folder() is None:
         print("many_labels: TRELLISWORK_DATA names no folder with brown/, so only random chains are measured")
-    for name, part in (("epochs", print_epochs), ("parts", print_parts), ("growth", print_growth), ("exact", print_exact)):
+    for name, part in (
+        ("epochs", print_epochs),
+        ("parts", print_parts),
+        ("growth", print_growth),
+        ("exact", print_exact),
+    ):
         if not parts or name in parts:
             part()
 
@@ -147,7 +152,7 @@ def share_lost(labeler: Any, X_test: list[Any], y_test: list[Any]) -> float:
     number = {label: i for i, label in enumerate(labeler.classes_)}
     scores = dict(zip(words, labeler.predict_max_marginals([[word] for word in words]), strict=True))
     pairs = [(w, t) for x, tags in zip(X_test, y_test, strict=True) for w, t in zip(x, tags, strict=True)]
-    return sum(tag in number and np.isneginf(scores[word][0, number[tag]]) for word, tag in pairs) / len(pairs)
+    return float(np.mean([tag in number and np.isneginf(scores[word][0, number[tag]]) for word, tag in pairs]))
 
 
 # ---- parts of labels ---------------------------------------------------------------------------------------------
@@ -161,7 +166,10 @@ def print_parts() -> None:
     for name, parted in (("labels alone", 0), ("labels and their parts", 1)):
         found = asked("parts", parted, environment={})
         rows.append([name, *(f"{share:.2f}" for share in found["accuracy"]), found["seconds"], found["weights"]])
-    sizes = [f"labels seen {low} times or more" if high == RARE[-1] else f"{low} to {high - 1} times" for low, high in itertools.pairwise(RARE)]
+    sizes = [
+        f"labels seen {low} times or more" if high == RARE[-1] else f"{low} to {high - 1} times"
+        for low, high in itertools.pairwise(RARE)
+    ]
     print_table(
         f"Brown, every {PART}th sentence, perceptron, 3 epochs: accuracy on held-out tokens by their label",
         ["weights", "all", *sizes, "seconds of learning", "weights"],
@@ -178,7 +186,8 @@ def ask_parts(parted: str) -> dict[str, Any]:
     began = time.process_time()
     labeler.fit(X, y)
     seconds = time.process_time() - began
-    seen, right = Counter(), Counter()  # of every size
+    seen: Counter[int] = Counter()  # by how often the label was seen
+    right: Counter[int] = Counter()
     for found, tags in zip(labeler.predict(X_test), y_test, strict=True):
         for guess, tag in zip(found, tags, strict=True):
             seen[counts[tag]] += 1

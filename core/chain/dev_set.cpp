@@ -137,8 +137,8 @@ void DevSet::add(const AttributeList& list, bool pairs, std::span<const Key> key
     }
 }
 
-void DevSet::argmax(std::span<const double> weights, std::span<std::int32_t> labels, std::size_t n_jobs,
-                    bool local, std::size_t width) const {
+void DevSet::argmax(std::span<const double> weights, std::span<std::int32_t> labels, std::size_t n_jobs, bool local,
+                    std::size_t width) const {
     // A matrix per step belongs to one sequence: every sequence is then a block of its own.
     const auto ends = block_ends(starts_, set_->has_pair_attributes() || local ? 0 : kBlockTokens);
     parallel_for(ends.size(), n_jobs, [&](std::size_t i, std::size_t) {

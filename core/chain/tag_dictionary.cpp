@@ -139,7 +139,8 @@ public:
             const auto row = all_.from.find(one.label);
             const NewLabels::Row* left_out = nullptr;
             if (block)
-                if (const auto found = block->from.find(one.label); found != block->from.end()) left_out = &found->second;
+                if (const auto found = block->from.find(one.label); found != block->from.end())
+                    left_out = &found->second;
             const double from = row == all_.from.end() ? 0.0 : row->second.total - (left_out ? left_out->total : 0.0);
             const double factor = one.n / (static_cast<double>(total) * (from + 1.0));
             of_shares += factor;
@@ -261,8 +262,7 @@ MadeDictionary tag_dictionary(const Examples& examples, std::span<const std::int
         for (std::uint32_t y = 0; y < n_labels; ++y) {
             const bool was_seen = seen != labels.end() && seen->label == y;
             seen += was_seen;
-            if (was_seen || p[y] >= threshold.p)
-                candidates.labels.push_back(static_cast<std::uint16_t>(y));
+            if (was_seen || p[y] >= threshold.p) candidates.labels.push_back(static_cast<std::uint16_t>(y));
         }
         candidates.starts.push_back(static_cast<std::uint32_t>(candidates.labels.size()));
     }

@@ -8,9 +8,9 @@
 //
 //     p(b) = rate(n)  sum over a of  n(a) / n  (new(a, b) + share(b)) / (new(a) + 1)
 //
-//     rate(n)    the share of new labels among tokens of words that the other blocks have as often as n, to a power of 2
-//     new(a, b)  tokens for which b was new, each divided among the labels a that its word has elsewhere
-//     share(b)   of b among all that were new
+//     rate(n)    the share of new labels among tokens of words that the other blocks have as often as n, to a power of
+//     2 new(a, b)  tokens for which b was new, each divided among the labels a that its word has elsewhere share(b) of
+//     b among all that were new
 //
 // as of a backing-off language model (Witten & Bell 1991) whose contexts are the labels seen so far. The threshold of p
 // is the largest for which tokens in blocks left out lose no more labels than is wanted. Blocks of many sequences keep

@@ -172,7 +172,9 @@ def test_parts_are_in_the_file(tmp_path, learner):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_models_of_words_and_many_tokens_score_alike(n_jobs):
     data = tw.corpora.ingredients()
-    labeler = tw.SequenceLabeler("perceptron", label_parts="-", n_jobs=n_jobs).fit(data.X_train[:200], data.y_train[:200])
+    labeler = tw.SequenceLabeler("perceptron", label_parts="-", n_jobs=n_jobs).fit(
+        data.X_train[:200], data.y_train[:200]
+    )
     few = [labeler.predict([x])[0] for x in data.X_test[:20]]
     many = labeler.predict(data.X_train + data.X_test)  # rows of weights are laid out for speed meanwhile
     assert many[len(data.X_train) :][:20] == few

@@ -46,9 +46,13 @@ def likely_labels(X, y, loss):
                 flows[a, other] += n * count / elsewhere[key].total()
         share = (of_label + 0.5) / (total + 0.5 * len(labels))
         size = counts.total().bit_length()
-        return (n_new[size] + 1) / (n_tokens[size] + 1) * sum(
-            n / counts.total() * (flows[a, label] + share) / (sum(flows[a, b] for b in labels) + 1)
-            for a, n in counts.items()
+        return (
+            (n_new[size] + 1)
+            / (n_tokens[size] + 1)
+            * sum(
+                n / counts.total() * (flows[a, label] + share) / (sum(flows[a, b] for b in labels) + 1)
+                for a, n in counts.items()
+            )
         )
 
     scored = sorted(((probability(elsewhere[key], label, key[1]), n) for key, label, n in new), reverse=True)

@@ -503,7 +503,18 @@ def _fit(
         raise InvalidInput(f"{placed} {advice}") from error
 
 
-MORE_OPTIONS = ("order", "histories", "tag_dictionary", "beam", "label_parts", "longest", "projective", "single_root", "labels", "heads")
+MORE_OPTIONS = (
+    "order",
+    "histories",
+    "tag_dictionary",
+    "beam",
+    "label_parts",
+    "longest",
+    "projective",
+    "single_root",
+    "labels",
+    "heads",
+)
 
 
 def _run_of(labeler: Any, source: str, dev: str | None) -> dict[str, Any]:

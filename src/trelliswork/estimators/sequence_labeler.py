@@ -371,7 +371,7 @@ class SequenceLabeler(LinearEstimator):
 
         if inputs is None:
             inputs, X = inputs_of(X, self.features, (TrainedModel if self._is_chain else AutomatonModel).meets)
-        made = AutomatonExamples
+        made: type[SequenceExamples] = AutomatonExamples
         if self._is_chain:
             made = SequenceExamples if self.label_parts is None else LabelPartExamples
         return made(self, inputs, X, encoded(y), sample_weight, **more)
@@ -789,7 +789,7 @@ class SequenceLabeler(LinearEstimator):
             lost = self.tag_dictionary
             if isinstance(lost, bool) or not isinstance(lost, (int, float)) or not 0 < lost < 1:
                 raise InvalidInput(
-                    f"tag_dictionary is {lost!r}; expected the share of labels that may be lost, such as 0.001, or None."
+                    f"tag_dictionary is {lost!r}; expected the share of labels that may be lost, such as 0.001."
                 )
             if not self._is_chain:
                 raise InvalidInput(
@@ -800,7 +800,10 @@ class SequenceLabeler(LinearEstimator):
         if self.dictionary_attribute is not None and not isinstance(self.dictionary_attribute, str):
             raise InvalidInput(f"dictionary_attribute is {self.dictionary_attribute!r}; expected text.")
         if self.label_parts is not None:
-            if not (isinstance(self.label_parts, (str, Mapping)) or callable(self.label_parts)) or self.label_parts == "":
+            if (
+                not (isinstance(self.label_parts, (str, Mapping)) or callable(self.label_parts))
+                or self.label_parts == ""
+            ):
                 raise InvalidInput(
                     f"label_parts is {self.label_parts!r}; expected what stands between parts, a dict from labels to "
                     "lists of parts, or a function from a label to one."
@@ -829,8 +832,8 @@ class SequenceLabeler(LinearEstimator):
     def _require_no_beam(self) -> None:
         if self.beam is not None:
             raise InvalidInput(
-                f"beam is {self.beam}: it finds one labelling, which need not be the best, and neither the next best ones "
-                "nor probabilities. Use predict, or set_params(beam=None) for exact answers."
+                f"beam is {self.beam}: it finds one labelling, which need not be the best, and neither the next best "
+                "ones nor probabilities. Use predict, or set_params(beam=None) for exact answers."
             )
 
     def _require_probabilities(self) -> None:

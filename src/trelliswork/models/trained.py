@@ -206,9 +206,10 @@ class TrainedModel:
     def contributions(
         self, source: _core.Source, channel: str
     ) -> Iterator[tuple[int, int, tuple[str | None, str], str | None, float]]:
-        """Yield what the attributes of a channel add to the only sequence of a source: token, place, labels, part, value.
+        """Yield what the attributes of a channel add to the only sequence of a source.
 
-        What a part of labels adds, it adds to each of them; of all else, the part is None.
+        Token, place, labels, part, value: what a part of labels adds, it adds to each of them; of all else, the part
+        is None.
         """
         if channel in self.code_names and channel in source.channels:
             parts = (part.tolist() for part in self.core.contributions(source, 0, channel))
@@ -225,7 +226,9 @@ class TrainedModel:
         """The labels that have each part, by its code."""
         found: dict[int, list[int]] = {}
         if "parts.codes" in self.tensors:
-            offsets, codes = (np.asarray(self.tensors[f"parts.{name}"], dtype=np.int64) for name in ("offsets", "codes"))
+            offsets, codes = (
+                np.asarray(self.tensors[f"parts.{name}"], dtype=np.int64) for name in ("offsets", "codes")
+            )
             for label in range(len(self.labels)):
                 for code in codes[offsets[label] : offsets[label + 1]].tolist():
                     found.setdefault(code, []).append(label)

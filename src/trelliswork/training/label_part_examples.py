@@ -46,7 +46,9 @@ class LabelPartExamples(PartSequenceExamples):
         if combinations == "transitions":
             raise InvalidInput("combinations='transitions' has no meaning with label_parts. Use 'seen' or 'all'.")
         if templates is not None and "pair" in templates.meets:
-            raise InvalidInput("label_parts are for attributes of single labels, and these templates have pairs of them.")
+            raise InvalidInput(
+                "label_parts are for attributes of single labels, and these templates have pairs of them."
+            )
         self._given_parts = parts_of(labeler.label_parts, self.classes)
         self._label_parts = parts = LabelParts.of(self._given_parts, self.classes)
         if not parts.names:
@@ -58,10 +60,11 @@ class LabelPartExamples(PartSequenceExamples):
         rules: list[Any] = [None, None, None]
         if self._constraints is not None:
             rules = [np.ascontiguousarray(part, dtype=np.uint8) for part in self._constraints]
+        moves, start, end = rules
         try:
             self._parts = _core.PartExamples(channels, [examples], labeler.min_count, True, self.learner.by_member)
             cost = checks.as_cost(labeler.cost, K) if self.learner.costs else None
-            structure = _core.PartStructure.chain(K, True, *rules, kernels=True)
+            structure = _core.PartStructure.chain(K, True, moves, start, end, True)
             return self._parts.label_oracle(structure, examples, order, cost, combinations)
         except ValueError as error:
             raise InvalidInput(str(error)) from None

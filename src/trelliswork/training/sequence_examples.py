@@ -233,7 +233,7 @@ class SequenceExamples(Examples):
 class PartSequenceExamples(SequenceExamples):
     """Sequences for the oracle of any structure: development data are labelled by the model that weights make."""
 
-    _parts: Any
+    _parts: _core.PartExamples
 
     def _dev_guess(self, sources: list[_core.Source], n_jobs: int) -> tuple[Callable[[FloatArray], Any], list[Any]]:
         settings, beam = self._trial_settings(), [] if self._estimator.beam is None else [self._estimator.beam]
