@@ -43,7 +43,7 @@ GIVEN |= {"folds": 3, "learner": "pa", "decoder": "mbr", "combinations": "all", 
 GIVEN |= {"tag_dictionary": 0.1, "dictionary_attribute": "word[0]", "beam": 2}
 NO_SCALARS = {"structure", "first", "second", "intervals", "hierarchy", "expansion", "class_weight", "constraints"}
 WITH = {"dictionary_attribute": {"tag_dictionary": 0.1}}  # without which it has no meaning
-NO_SCALARS |= {"automaton", "at_most", "at_least", "scratch_folder"}
+NO_SCALARS |= {"automaton", "label_parts", "at_most", "at_least", "scratch_folder"}
 
 
 def as_numpy(value):
