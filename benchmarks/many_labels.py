@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import itertools
 import json
 import os
 import resource
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -27,16 +29,18 @@ from timing import print_load, print_table
 
 EPOCHS = 5
 EVERY_TENTH = 10
-FEW = 5  # words seen as often are in the dictionary
+LOSSES = (0.002, 0.001)  # shares of labels that a tag dictionary may lose
+PART = 20  # every so many sentences, where labels have parts
+RARE = (1, 5, 20, 100, 10**9)  # how often labels were seen
 SIZES = (10, 30, 100, 300, 1000, 2000)
 LENGTH = 50
 RANDOM_CHAINS = 100_000
 WAYS = {  # the way: (environment, tag dictionary, epochs)
     "all pairs": ({"TRELLISWORK_SEARCH": "dense"}, None, 1),
     "labels left out": ({}, None, EPOCHS),
-    f"tag dictionary, words seen {FEW} times": ({}, FEW, EPOCHS),
-    "tag dictionary, words seen twice": ({}, 2, EPOCHS),
+    **{f"tag dictionary that may lose {loss:.1%}": ({}, loss, EPOCHS) for loss in LOSSES},
 }
+SEEDS = (0, 1, 2)  # of the order of examples: accuracy differs by some hundredths of a point
 
 
 def main(parts: list[str]) -> None:
@@ -44,7 +48,12 @@ def main(parts: list[str]) -> None:
     print_load()
     if brown_folder() is None:
         print("many_labels: TRELLISWORK_DATA names no folder with brown/, so only random chains are measured")
-    for name, part in (("epochs", print_epochs), ("growth", print_growth), ("exact", print_exact)):
+    for name, part in (
+        ("epochs", print_epochs),
+        ("parts", print_parts),
+        ("growth", print_growth),
+        ("exact", print_exact),
+    ):
         if not parts or name in parts:
             part()
 
@@ -90,21 +99,22 @@ def print_epochs() -> None:
     if brown_folder() is None:
         return
     rows = []
-    for name, (environment, dictionary, epochs) in WAYS.items():
-        found = asked("epochs", dictionary or 0, epochs, environment=environment)
+    for name, (environment, loss, epochs) in WAYS.items():
+        found = asked("epochs", loss or 0, epochs, environment=environment)
         first, *later = found["seconds"]
+        after = found["accuracy"]
         rows.append(
             [
                 name,
                 first,
                 median(later) if later else "",
-                f"{100 * found['accuracy'][0]:.2f}",
-                f"{100 * found['accuracy'][-1]:.2f}" if later else "",
+                f"{after[0]:.2f}",
+                f"{np.mean(after[1:]):.3f} ({min(after[1:]):.2f} to {max(after[1:]):.2f})" if later else "",
                 "" if found["loss"] is None else f"{100 * found['loss']:.2f} / {100 * found['lost']:.2f}",
                 f"{found['gigabytes']:.2f}",
             ]
         )
-    head = ["search", "first epoch, s", "later ones, s", "accuracy after 1", f"after {EPOCHS}"]
+    head = ["search", "first epoch, s", "later ones, s", "accuracy after 1", f"after {EPOCHS}, {len(SEEDS)} seeds"]
     print_table(
         "Brown, perceptron: processor seconds of an epoch, and accuracy on every tenth text",
         [*head, "labels lost, expected / held out, %", "peak memory, GB"],
@@ -112,38 +122,80 @@ def print_epochs() -> None:
     )
 
 
-def ask_epochs(dictionary: str, epochs: str) -> dict[str, Any]:
-    """Return the seconds of each epoch, and the accuracy of the averaged weights after it."""
+def ask_epochs(loss: str, epochs: str) -> dict[str, Any]:
+    """Return the seconds of each epoch, and the accuracy after the first and, for each seed, after the last."""
     X, y, X_test, y_test = brown()
     moments, accuracy = [], []
 
     def note(_: Any) -> None:
         moments.append(time.process_time())
 
-    for n in sorted({1, int(epochs)}):
+    runs = [(1, SEEDS[0]), *((int(epochs), seed) for seed in SEEDS if int(epochs) > 1)]
+    for n, seed in runs:
         moments.clear()
-        labeler = tw.SequenceLabeler(tw.Perceptron(n), tag_dictionary=int(dictionary) or None, n_jobs=1)
+        learner = tw.Perceptron(n)
+        labeler = tw.SequenceLabeler(learner, tag_dictionary=float(loss) or None, n_jobs=1, random_state=seed)
         examples = labeler._examples(X, y)
         began = time.process_time()
         labeler._learn(examples, callback=note)
-        accuracy.append(labeler.score(X_test, y_test))
+        accuracy.append(100 * labeler.score(X_test, y_test))
     gigabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     seconds = np.diff([began, *moments]).tolist()
-    lost = share_lost(X, y, X_test, y_test, int(dictionary)) if int(dictionary) else None
-    loss = labeler.dictionary_loss_
-    return {"seconds": seconds, "accuracy": accuracy, "gigabytes": gigabytes, "loss": loss, "lost": lost}
+    lost = share_lost(labeler, X_test, y_test) if float(loss) else None
+    found = labeler.dictionary_loss_
+    return {"seconds": seconds, "accuracy": accuracy, "gigabytes": gigabytes, "loss": found, "lost": lost}
 
 
-def share_lost(X: list[Any], y: list[Any], X_test: list[Any], y_test: list[Any], least: int) -> float:
-    """Return the share of held-out labels that their words never had in training."""
-    seen: dict[str, set[str]] = {}
-    counts: dict[str, int] = {}
-    for words, tags in zip(X, y, strict=True):
-        for word, tag in zip(words, tags, strict=True):
-            seen.setdefault(word, set()).add(tag)
-            counts[word] = counts.get(word, 0) + 1
-    pairs = [(w, t) for words, tags in zip(X_test, y_test, strict=True) for w, t in zip(words, tags, strict=True)]
-    return sum(counts.get(w, 0) >= least and t not in seen[w] for w, t in pairs) / len(pairs)
+def share_lost(labeler: Any, X_test: list[Any], y_test: list[Any]) -> float:
+    """Return the share of held-out labels that the dictionary does not let their words take."""
+    words = sorted({word for x in X_test for word in x})
+    number = {label: i for i, label in enumerate(labeler.classes_)}
+    scores = dict(zip(words, labeler.predict_max_marginals([[word] for word in words]), strict=True))
+    pairs = [(w, t) for x, tags in zip(X_test, y_test, strict=True) for w, t in zip(x, tags, strict=True)]
+    return float(np.mean([tag in number and np.isneginf(scores[word][0, number[tag]]) for word, tag in pairs]))
+
+
+# ---- parts of labels ---------------------------------------------------------------------------------------------
+
+
+def print_parts() -> None:
+    """What labels that share the weights of their parts learn from a part of the corpus, by how rare labels are."""
+    if brown_folder() is None:
+        return
+    rows = []
+    for name, parted in (("labels alone", 0), ("labels and their parts", 1)):
+        found = asked("parts", parted, environment={})
+        rows.append([name, *(f"{share:.2f}" for share in found["accuracy"]), found["seconds"], found["weights"]])
+    sizes = [
+        f"labels seen {low} times or more" if high == RARE[-1] else f"{low} to {high - 1} times"
+        for low, high in itertools.pairwise(RARE)
+    ]
+    print_table(
+        f"Brown, every {PART}th sentence, perceptron, 3 epochs: accuracy on held-out tokens by their label",
+        ["weights", "all", *sizes, "seconds of learning", "weights"],
+        rows,
+    )
+
+
+def ask_parts(parted: str) -> dict[str, Any]:
+    """Return accuracy, of all held-out tokens and by how often their label was seen, and the cost of learning."""
+    X, y, X_test, y_test = brown()
+    X, y = X[::PART], y[::PART]
+    counts = Counter(tag for tags in y for tag in tags)
+    labeler = tw.SequenceLabeler(tw.Perceptron(3), label_parts="-" if int(parted) else None, n_jobs=1, random_state=0)
+    began = time.process_time()
+    labeler.fit(X, y)
+    seconds = time.process_time() - began
+    seen: Counter[int] = Counter()  # by how often the label was seen
+    right: Counter[int] = Counter()
+    for found, tags in zip(labeler.predict(X_test), y_test, strict=True):
+        for guess, tag in zip(found, tags, strict=True):
+            seen[counts[tag]] += 1
+            right[counts[tag]] += guess == tag
+    classes = [(0, 10**9), *itertools.pairwise(RARE)]
+    of_class = [(sum(c[n] for n in c if low <= n < high) for c in (right, seen)) for low, high in classes]
+    accuracy = [100 * hits / max(1, n) for hits, n in of_class]
+    return {"accuracy": accuracy, "seconds": seconds, "weights": labeler.n_weights_}
 
 
 # ---- growth ------------------------------------------------------------------------------------------------------
@@ -235,7 +287,7 @@ def ask_exact() -> dict[str, tuple[int, str]]:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["ask"]:
-        questions: dict[str, Any] = {"epochs": ask_epochs, "growth": ask_growth, "exact": ask_exact}
+        questions: dict[str, Any] = {"epochs": ask_epochs, "parts": ask_parts, "growth": ask_growth, "exact": ask_exact}
         print(json.dumps(questions[sys.argv[2]](*sys.argv[3:])))
     else:
         main(sys.argv[1:])

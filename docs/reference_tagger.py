@@ -4,7 +4,7 @@
 
 The library is held to it by tests/models/test_reference_tagger.py. It is slow and believes its file. It leaves out
 gazetteers, word classes, patterns, names (``as``, ``let:``), templates in the forms of CRF++ and Wapiti,
-``decoder="mbr"``, orders, automata.
+``decoder="mbr"``, beams, orders, automata.
 """
 # ruff: noqa: B905
 
@@ -59,7 +59,7 @@ class Tagger:
 
     def scores(self, sequence):  # of first labels, and for each later token of [label before][label]
         K, attributes = len(self.labels), self.attributes(sequence)
-        unary = [self.sums("channel.token", token, K) for token in attributes[0]] or [[0.0] * K]
+        unary = [self.of_labels(token, K) for token in attributes[0]] or [[0.0] * K]
         moves = [self.tensors["channel.transitions.weights"]] * (len(unary) - 1)
         if "channel.pair.starts" in self.tensors:
             pairs = [self.sums("channel.pair", token, K * K) for token in attributes[1][1:]]
@@ -72,6 +72,15 @@ class Tagger:
             unary[0], steps = normalised(unary[0]), [[normalised(row) for row in step] for step in steps]
         heat = self.settings.get("calibration", {}).get("temperature", 1.0)
         return [s / heat for s in unary[0]], [[[s / heat for s in row] for row in step] for step in steps]
+
+    def of_labels(self, token, K):  # with the weights of their parts, and without labels that the word does not take
+        offsets, codes = (self.tensors.get(f"parts.{name}", [0] * (K + 1)) for name in ("offsets", "codes"))
+        own = self.sums("channel.token", token, max(K, *codes) + 1 if offsets[-1] else K)
+        scores = [own[y] + sum(own[c] for c in codes[slice(*offsets[y : y + 2])]) for y in range(K)]
+        keys, starts, labels = (self.tensors.get(f"dictionary.{name}", []) for name in ("keys", "offsets", "labels"))
+        word = next((keys.index(key) for key, _ in token if key in keys), None)
+        taken = range(K) if word is None else labels[slice(*starts[word : word + 2])]
+        return [score if y in taken else FORBIDDEN for y, score in enumerate(scores)]
 
     def allowed(self, what, scores):
         allowed = self.tensors.get(f"allowed.{what}", [1] * len(scores))

@@ -35,6 +35,12 @@ inline void require(bool holds, const char* message) {
     if (!holds) throw std::invalid_argument(message);
 }
 
+// Of a beam; none is an exact search.
+inline std::size_t width_of(std::optional<std::size_t> beam) {
+    require(!beam || *beam > 0, "the width of a beam must be at least 1");
+    return beam.value_or(0);
+}
+
 inline void require_size(const Output& out, std::size_t size) {
     require(out.size() == size, "the output array has the wrong size");
 }

@@ -217,7 +217,7 @@ void bind_chain(nb::module_& m) {
              [](const ChainBatch& self, std::size_t width, LabelOutput labels, Output scores) {
                  require(labels.size() == self.n_rows() && scores.size() == self.size(),
                          "the output arrays have the wrong size");
-                 require(width > 0, "the width of a beam must be at least 1");
+                 width = width_of(width);
                  const auto rows = self.rows(labels.data(), 1);
                  answer([&] { chain::beam_argmax(self.batch(), width, rows, scores.data()); });
              })

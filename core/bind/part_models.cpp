@@ -15,6 +15,7 @@
 #include "../linear/part_model.hpp"
 #include "arrays.hpp"
 #include "buffers.hpp"
+#include "sparse_arguments.hpp"
 #include "tensor_arrays.hpp"
 
 namespace tw::bind {
@@ -28,7 +29,7 @@ using Numbers = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig, nb::
 using Reals = nb::ndarray<nb::numpy, double>;
 
 // (name, block, "each" | "tied" | "interval", longest, n_codes, codes by code of the block or none, source[, all
-// codes[, not negative]])
+// codes[, not negative]]). In place of one code for each code of the block there may be several: (offsets, codes).
 linear::ModelChannel channel_of(nb::handle from) {
     const auto spec = nb::cast<nb::tuple>(from);
     linear::ModelChannel out;
@@ -41,8 +42,18 @@ linear::ModelChannel channel_of(nb::handle from) {
     out.feeds.longest = nb::cast<std::size_t>(spec[3]);
     require(sites != "interval" || out.feeds.longest >= 1, "longest must be at least 1");
     out.feeds.n_codes = nb::cast<std::size_t>(spec[4]);
-    const auto codes = nb::cast<Indices>(spec[5]);
-    for (std::size_t i = 0; i < codes.size(); ++i) {
+    const bool several = nb::isinstance<nb::tuple>(spec[5]);
+    const auto codes = nb::cast<Indices>(several ? nb::cast<nb::tuple>(spec[5])[1] : spec[5]);
+    if (several) {
+        const auto offsets = nb::cast<Indices>(nb::cast<nb::tuple>(spec[5])[0]);
+        out.feeds.shares.starts = starts_of(offsets, codes.size());
+        for (std::size_t i = 0; i < codes.size(); ++i) {
+            require(codes.data()[i] >= 0 && codes.data()[i] < static_cast<std::int64_t>(out.feeds.n_codes),
+                    "a code is out of range");
+            out.feeds.shares.columns.push_back(static_cast<std::uint32_t>(codes.data()[i]));
+        }
+    }
+    for (std::size_t i = 0; i < codes.size() && !several; ++i) {
         const std::int64_t code = codes.data()[i];
         require(code >= -1 && code < static_cast<std::int64_t>(out.feeds.n_codes), "a code is out of range");
         out.feeds.codes.push_back(code < 0 ? linear::kNoCode : static_cast<std::uint32_t>(code));

@@ -43,12 +43,13 @@ public:
         return nb::make_tuple(to_numpy(std::move(unary), {n, K}), to_numpy(std::move(moves), {n, K, K}));
     }
 
-    nb::ndarray<nb::numpy, std::int32_t> argmax(const Source& source, std::size_t n_jobs) const {
+    nb::ndarray<nb::numpy, std::int32_t> argmax(const Source& source, std::size_t n_jobs,
+                                                std::optional<std::size_t> beam) const {
         const std::size_t n = source.n_sites();
         auto labels = std::make_unique_for_overwrite<std::int32_t[]>(n);
         {
             const Unlocked unlocked;
-            chain::argmax(*model_, source, n_jobs, labels.get());
+            chain::argmax(*model_, source, width_of(beam), n_jobs, labels.get());
         }
         return to_numpy(std::move(labels), {n});
     }
@@ -89,12 +90,14 @@ public:
     nb::bytes tag_columns(nb::object data, const Extractor& extractor, const std::vector<std::string>& labels,
                           std::optional<std::string> separator, std::optional<std::string> comments, bool keep_docstart,
                           const std::string& name, std::size_t first_line, const std::string& output,
-                          std::size_t n_jobs) const {
+                          std::size_t n_jobs, std::optional<std::size_t> beam) const {
         require(output == "labels" || output == "marginals", "output must be 'labels' or 'marginals'");
         const Buffer buffer(data);
         chain::TagOptions options;
         options.format = {std::move(separator), std::move(comments), keep_docstart, name, first_line, 0};
         options.marginals = output == "marginals";
+        options.beam = width_of(beam);
+        require(!options.marginals || !beam, "a beam finds no marginals");
         options.n_jobs = n_jobs;
         const std::shared_ptr<const Extractor> held = shared(extractor);
         std::vector<chain::Piece> pieces;
@@ -174,14 +177,15 @@ void bind_tagging(nb::module_& m) {
         .def_prop_ro("start", &BoundModel::start, nb::rv_policy::move)
         .def_prop_ro("end", &BoundModel::end, nb::rv_policy::move)
         .def("scores", &BoundModel::scores, nb::arg("source"), nb::arg("n_jobs") = 1)
-        .def("argmax", &BoundModel::argmax, nb::arg("source"), nb::arg("n_jobs") = 1)
+        .def("argmax", &BoundModel::argmax, nb::arg("source"), nb::arg("n_jobs") = 1, nb::arg("beam") = nb::none())
         .def("marginals", &BoundModel::marginals, nb::arg("source"), nb::arg("n_jobs") = 1)
         .def("known", &BoundModel::known, nb::arg("source"), nb::arg("n_jobs") = 1)
         .def("contributions", &BoundModel::contributions, nb::arg("source"), nb::arg("sequence"),
              nb::arg("channel") = "token")
         .def("tag_columns", &BoundModel::tag_columns, nb::arg("data"), nb::arg("extractor"), nb::arg("labels"),
              nb::arg("separator") = nb::none(), nb::arg("comments") = nb::none(), nb::arg("keep_docstart") = false,
-             nb::arg("name") = "", nb::arg("first_line") = 1, nb::arg("output") = "labels", nb::arg("n_jobs") = 1)
+             nb::arg("name") = "", nb::arg("first_line") = 1, nb::arg("output") = "labels", nb::arg("n_jobs") = 1,
+             nb::arg("beam") = nb::none())
         .def("name", &BoundModel::name, nb::arg("number"), nb::arg("channel") = "token");
 }
 

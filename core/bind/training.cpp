@@ -295,13 +295,13 @@ private:
     std::unique_ptr<WorkingWeights> weights_;
 };
 
-auto argmax(const DevSet& dev, const Vector& weights, std::size_t n_jobs, bool local) {
+auto argmax(const DevSet& dev, const Vector& weights, std::size_t n_jobs, bool local, std::optional<std::size_t> beam) {
     require(weights.size() == dev.n_weights(), "weights has the wrong size");
     require_scores(weights, "weights must be finite numbers");
     auto labels = std::make_unique_for_overwrite<std::int32_t[]>(dev.n_tokens());
     {
         const Unlocked unlocked;
-        dev.argmax(as_span(weights), {labels.get(), dev.n_tokens()}, n_jobs, local);
+        dev.argmax(as_span(weights), {labels.get(), dev.n_tokens()}, n_jobs, local, width_of(beam));
     }
     return to_numpy(std::move(labels), {dev.n_tokens()});
 }
@@ -384,13 +384,14 @@ void bind_training(nb::module_& m) {
         .def(
             "tag_dictionary",
             [](const Examples& examples, const Labels& order, std::size_t n_labels, const std::string& word,
-               std::size_t min_count) {
+               double loss) {
                 const Unlocked unlocked;
                 return std::make_unique<chain::MadeDictionary>(
-                    chain::tag_dictionary(examples, as_span(order), n_labels, word, min_count));
+                    chain::tag_dictionary(examples, as_span(order), n_labels, word, loss));
             },
-            nb::arg("order"), nb::arg("n_labels"), nb::arg("word"), nb::arg("min_count"),
-            "The labels of the attributes whose names begin with `word` and that occur often enough.")
+            nb::arg("order"), nb::arg("n_labels"), nb::arg("word"), nb::arg("loss"),
+            "The labels of the attributes whose names begin with `word`: those that they have, and others until no "
+            "more than a share `loss` of tokens is expected to lack its label.")
         .def("checksum", &Examples::checksum, nb::call_guard<Unlocked>(),
              "64 bits that change when sequences, attributes, labels or weights do.");
     nb::class_<chain::MadeDictionary>(m, "TagDictionary", "Labels that words may take, as the examples have them.")
@@ -406,17 +407,14 @@ void bind_training(nb::module_& m) {
             "The tensors of a model that has it.")
         .def_prop_ro("n_words", [](const chain::MadeDictionary& made) { return made.keys.size(); })
         .def_prop_ro(
-            "n_limited", [](const chain::MadeDictionary& made) { return made.n_limited; },
-            "Tokens whose words are in it.")
-        .def_prop_ro(
-            "n_alone", [](const chain::MadeDictionary& made) { return made.n_alone; },
-            "Of these, tokens that alone have their word with their label.");
+            "n_lost", [](const chain::MadeDictionary& made) { return made.n_lost; },
+            "Tokens whose label it would lack, were it made of the other blocks of examples.");
     nb::class_<DevSet>(m, "DevSet", "Sequences that are tagged while training goes on.")
         .def_prop_ro("n_tokens", &DevSet::n_tokens)
         .def("checksum", &DevSet::checksum, nb::call_guard<Unlocked>(),
              "64 bits that change when sequences, or their attributes that have weights, do.")
         .def("argmax", argmax, nb::arg("weights"), nb::arg("n_jobs") = 1, nb::arg("local") = false,
-             "The best label of every token, all sequences one after the other.");
+             nb::arg("beam") = nb::none(), "The best label of every token, all sequences one after the other.");
     nb::class_<ChainOracle, Oracle>(m, "ChainOracle", "The oracle of first-order chains.")
         .def(
             "__init__", make_oracle, nb::arg("examples"), nb::arg("n_labels"), nb::arg("order"),

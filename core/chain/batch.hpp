@@ -33,6 +33,11 @@ void max_marginals(const Batch&, std::span<double* const> out);
 void argmax(const Batch&, std::span<std::int32_t* const> labels, double* scores);
 // The same by a beam of `width` labels a position (beam.hpp), exact only where that is all of them.
 void beam_argmax(const Batch&, std::size_t width, std::span<std::int32_t* const> labels, double* scores);
+// By a beam, or exactly where its width is kExact.
+inline constexpr std::size_t kExact = 0;
+inline void argmax(const Batch& batch, std::size_t width, std::span<std::int32_t* const> labels, double* scores) {
+    width == kExact ? argmax(batch, labels, scores) : beam_argmax(batch, width, labels, scores);
+}
 void entropy(const Batch&, double* out);
 void forward_scores(const Batch&, std::span<double* const> out);   // log alpha
 void backward_scores(const Batch&, std::span<double* const> out);  // log beta

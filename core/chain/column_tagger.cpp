@@ -111,7 +111,7 @@ class ColumnTagger {
 public:
     ColumnTagger(const Model& model, const std::shared_ptr<const Extractor>& extractor,
                  const std::vector<std::string>& labels, const TagOptions& options)
-        : extractor_(extractor), options_(options), decoder_(model), probabilities_(labels) {
+        : extractor_(extractor), options_(options), decoder_(model, options.beam), probabilities_(labels) {
         for (const std::string& label : labels) {
             tags_.push_back("\t" + label);
             row_size_ = std::max(row_size_, tags_.back().size());

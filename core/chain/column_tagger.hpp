@@ -10,11 +10,13 @@
 #include "../linear/model.hpp"
 #include "../text/columns.hpp"
 #include "../text/extractor.hpp"
+#include "batch.hpp"
 
 namespace tw::chain {
 
 struct TagOptions {
     ColumnsFormat format;
+    std::size_t beam = kExact;
     bool marginals = false;  // after the label, the probability of every label, as "label:0.123456"
     std::size_t n_jobs = 1;
 };

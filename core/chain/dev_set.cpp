@@ -137,17 +137,17 @@ void DevSet::add(const AttributeList& list, bool pairs, std::span<const Key> key
     }
 }
 
-void DevSet::argmax(std::span<const double> weights, std::span<std::int32_t> labels, std::size_t n_jobs,
-                    bool local) const {
+void DevSet::argmax(std::span<const double> weights, std::span<std::int32_t> labels, std::size_t n_jobs, bool local,
+                    std::size_t width) const {
     // A matrix per step belongs to one sequence: every sequence is then a block of its own.
     const auto ends = block_ends(starts_, set_->has_pair_attributes() || local ? 0 : kBlockTokens);
     parallel_for(ends.size(), n_jobs, [&](std::size_t i, std::size_t) {
-        argmax_block(weights, i == 0 ? 0 : ends[i - 1], ends[i], local, labels.data());
+        argmax_block(weights, i == 0 ? 0 : ends[i - 1], ends[i], local, width, labels.data());
     });
 }
 
 void DevSet::argmax_block(std::span<const double> weights, std::size_t first, std::size_t last, bool local,
-                          std::int32_t* labels) const {
+                          std::size_t width, std::int32_t* labels) const {
     const std::size_t K = set_->n_labels(), begin = starts_[first], tokens = starts_[last] - begin;
     if (tokens == 0) return;
     std::vector<double> unary(tokens * K, 0.0), moves(K * K, 0.0), start(K, 0.0), end(K, 0.0);
@@ -197,7 +197,7 @@ void DevSet::argmax_block(std::span<const double> weights, std::size_t first, st
         out.push_back(labels + starts_[s]);
     }
     std::vector<double> scores(batch.sequences.size());
-    tw::chain::argmax(batch, out, scores.data());
+    tw::chain::argmax(batch, width, out, scores.data());
 }
 
 }  // namespace tw::chain

@@ -24,8 +24,9 @@ public:
     Key checksum() const;  // changes when sequences or their attributes that have weights do
 
     // The best labelling of every sequence, all one after the other.
-    // `local`: of the model that is normalised step by step.
-    void argmax(std::span<const double> weights, std::span<std::int32_t> labels, std::size_t n_jobs, bool local) const;
+    // `local`: of the model that is normalised step by step. `width`: of a beam, or kExact.
+    void argmax(std::span<const double> weights, std::span<std::int32_t> labels, std::size_t n_jobs, bool local,
+                std::size_t width) const;
 
 private:
     struct Terms {  // units of each token, with what their variables are multiplied with
@@ -35,7 +36,7 @@ private:
     void add(const AttributeList& list, bool pairs, std::span<const Key> table_keys,
              std::span<const std::uint32_t> slots, std::size_t n_tokens);
     void argmax_block(std::span<const double> weights, std::size_t first, std::size_t last, bool local,
-                      std::int32_t* labels) const;
+                      std::size_t width, std::int32_t* labels) const;
 
     std::shared_ptr<const TrainingSet> set_;
     std::shared_ptr<const WeightIndex> index_;

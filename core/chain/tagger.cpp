@@ -6,7 +6,6 @@
 #include "../base/parallel.hpp"
 #include "../base/semiring.hpp"
 #include "../linear/run_rows.hpp"
-#include "batch.hpp"
 
 namespace tw::chain {
 namespace {
@@ -36,13 +35,13 @@ std::vector<Block> blocks(const Source& source) {
 
 // Runs work(block, its number, decoder) for every block; each worker has a decoder of its own.
 template <class Work>
-void each_block(const Model& model, const Source& source, std::size_t n_jobs, Work work) {
+void each_block(const Model& model, const Source& source, std::size_t width, std::size_t n_jobs, Work work) {
     model.expect(source.n_sites());
     const std::vector<Block> all = blocks(source);
     std::vector<Decoder> decoders;
     const std::size_t n_workers = std::clamp<std::size_t>(n_jobs, 1, std::max<std::size_t>(1, all.size()));
     decoders.reserve(n_workers);
-    for (std::size_t i = 0; i < n_workers; ++i) decoders.emplace_back(model);
+    for (std::size_t i = 0; i < n_workers; ++i) decoders.emplace_back(model, width);
     parallel_for(all.size(), n_workers, [&](std::size_t b, std::size_t worker) { work(all[b], b, decoders[worker]); });
 }
 
@@ -53,11 +52,11 @@ struct Answers {
 
 // Decodes every block into answers(block, scratch); throws if all labellings of a sequence are forbidden.
 template <class Where>
-void decode_all(const Model& model, const Source& source, std::size_t n_jobs, Where answers) {
+void decode_all(const Model& model, const Source& source, std::size_t width, std::size_t n_jobs, Where answers) {
     std::vector<std::size_t> dead;  // by block, so that the first is named whichever thread finds it
     const std::size_t none = source.n_sequences();
     dead.assign(blocks(source).size(), none);
-    each_block(model, source, n_jobs, [&](const Block& block, std::size_t b, Decoder& decoder) {
+    each_block(model, source, width, n_jobs, [&](const Block& block, std::size_t b, Decoder& decoder) {
         std::vector<std::int32_t> scratch;
         const Answers out = answers(block, scratch);
         const std::size_t found = decoder.decode(source, block.first, block.last, out.labels, out.marginals);
@@ -136,7 +135,7 @@ std::size_t Decoder::decode(const Source& source, std::size_t first, std::size_t
         token += length;
     }
     std::vector<double> best(lengths_.size(), 0.0);
-    chain::argmax(batch, label_rows, best.data());
+    chain::argmax(batch, width_, label_rows, best.data());
     const auto dead = std::find(best.begin(), best.end(), kLogZero);
     if (dead == best.end() && marginals_out) chain::marginals(batch, marginal_rows);
     return first + static_cast<std::size_t>(dead - best.begin());
@@ -155,7 +154,7 @@ std::size_t Decoder::decode_per_step(std::size_t first, std::size_t last, std::i
         std::int32_t* label_row = labels + token;
         double* marginal_row = marginals_out ? marginals_out + token * K : nullptr;
         double best = 0.0;
-        chain::argmax(batch, {&label_row, 1}, &best);
+        chain::argmax(batch, width_, {&label_row, 1}, &best);
         if (best == kLogZero) return i;
         if (marginals_out) chain::marginals(batch, {&marginal_row, 1});
         token += length;
@@ -165,7 +164,7 @@ std::size_t Decoder::decode_per_step(std::size_t first, std::size_t last, std::i
 
 void scores(const Model& model, const Source& source, std::size_t n_jobs, double* unary, double* transitions) {
     const std::size_t K = model.n_labels();
-    each_block(model, source, n_jobs, [&](const Block& block, std::size_t, Decoder& decoder) {
+    each_block(model, source, kExact, n_jobs, [&](const Block& block, std::size_t, Decoder& decoder) {
         decoder.score(source, block.first, block.last);
         std::size_t token = block.token;
         for (std::size_t i = block.first; i < block.last; token += source.length(i), ++i) {
@@ -179,13 +178,13 @@ void scores(const Model& model, const Source& source, std::size_t n_jobs, double
     });
 }
 
-void argmax(const Model& model, const Source& source, std::size_t n_jobs, std::int32_t* labels) {
-    decode_all(model, source, n_jobs,
+void argmax(const Model& model, const Source& source, std::size_t width, std::size_t n_jobs, std::int32_t* labels) {
+    decode_all(model, source, width, n_jobs,
                [&](const Block& block, std::vector<std::int32_t>&) { return Answers{labels + block.token, nullptr}; });
 }
 
 void marginals(const Model& model, const Source& source, std::size_t n_jobs, double* out) {
-    decode_all(model, source, n_jobs, [&](const Block& block, std::vector<std::int32_t>& unwanted) {
+    decode_all(model, source, kExact, n_jobs, [&](const Block& block, std::vector<std::int32_t>& unwanted) {
         std::size_t n = 0;
         for (std::size_t i = block.first; i < block.last; ++i) n += source.length(i);
         unwanted.resize(n);

@@ -11,14 +11,16 @@
 
 #include "../linear/model.hpp"
 #include "../text/attributes.hpp"
+#include "batch.hpp"
 
 namespace tw::chain {
 
 // unary is [n_tokens][K]; transitions [n_tokens][K][K] when the model has pair attributes (zero at the first token of a
 // sequence), and is not touched otherwise.
 void scores(const Model&, const Source&, std::size_t n_jobs, double* unary, double* transitions);
-// The best labels; throws std::invalid_argument naming the first sequence for which all labellings are forbidden.
-void argmax(const Model&, const Source&, std::size_t n_jobs, std::int32_t* labels);
+// The best labels, as a beam of `width` labels a position finds them, or exactly with kExact; throws
+// std::invalid_argument naming the first sequence for which all labellings are forbidden.
+void argmax(const Model&, const Source&, std::size_t width, std::size_t n_jobs, std::int32_t* labels);
 void marginals(const Model&, const Source&, std::size_t n_jobs, double* out);  // [n_tokens][K]
 
 // How many attributes the model knows, of how many.
@@ -38,7 +40,7 @@ std::vector<Contribution> contributions(const Model&, const Source&, std::size_t
 // Best labels, and marginals where wanted, of sequences that one thread decodes at a time. Reused from block to block.
 class Decoder {
 public:
-    Decoder(const Model& model) : model_(model) {}
+    Decoder(const Model& model, std::size_t width) : model_(model), width_(width) {}
     // Of sequences first .. last - 1: labels [n_tokens] and, unless null, marginals [n_tokens][K]. Returns the first
     // sequence for which all labellings are forbidden, or `last`.
     std::size_t decode(const Source& source, std::size_t first, std::size_t last, std::int32_t* labels,
@@ -52,6 +54,7 @@ private:
     std::size_t decode_per_step(std::size_t first, std::size_t last, std::int32_t* labels, double* marginals);
 
     const Model& model_;
+    std::size_t width_;  // of a beam, or kExact
     Model::HeldRunRows runs_;
     Attributes attributes_;
     FoundRows found_;

@@ -31,6 +31,7 @@ struct FoundRows {
     std::vector<std::uint32_t> dense;  // one per attribute: where its dense row is; zeros for one that has none
     std::vector<Item> few, single;
     std::vector<std::uint64_t> rest;  // places of attributes without several weights
+    std::vector<double> of_codes;     // sums, of a model whose labels have parts
     void resize(std::size_t n_attributes);
 };
 

@@ -18,6 +18,7 @@ using Type = Tensor::Type;
 // what they may cost in memory.
 constexpr std::size_t kWorthExpanding = 4096;
 constexpr double kMostExpandedBytes = 1e9;
+constexpr std::size_t kMostCodes = std::size_t{1} << 20;  // of labels and their parts
 // Of the memories of runs that nobody holds.
 constexpr std::size_t kMostIdleBytes = std::size_t{1} << 26;
 
@@ -187,8 +188,33 @@ void WeightRows::sum(const AttributeList& attributes, double* out) const {
     }
 }
 
+LabelParts::LabelParts(const Tensors& tensors, std::size_t n_labels) : n_codes(n_labels) {
+    const std::string at = "parts.offsets", of = "parts.codes";
+    if (!find_tensor(tensors, at)) return;
+    starts = view<std::uint32_t>(need_tensor(tensors, at), Type::kUint32, at);
+    parts = view<std::uint32_t>(need_tensor(tensors, of), Type::kUint32, of);
+    if (starts.size() != n_labels + 1 || starts.front() != 0 || !ascending(starts) || starts.back() != parts.size())
+        refuse(at, "does not say which parts each label has");
+    for (std::size_t y = 0; y < n_labels; ++y)
+        for (std::size_t i = starts[y]; i < starts[y + 1]; ++i)
+            if (parts[i] < n_labels || parts[i] > kMostCodes || (i > starts[y] && parts[i - 1] >= parts[i]))
+                refuse(of, "has a code that is no part, or codes that do not rise");
+    for (const std::uint32_t part : parts) n_codes = std::max<std::size_t>(n_codes, part + 1);
+}
+
+void LabelParts::spread(const double* of_codes, std::size_t n_rows, std::size_t n_labels, double* scores) const {
+    for (std::size_t row = 0; row < n_rows; ++row, of_codes += n_codes, scores += n_labels)
+        for (std::size_t y = 0; y < n_labels; ++y) {
+            scores[y] = of_codes[y];
+            for (std::size_t i = starts[y]; i < starts[y + 1]; ++i) scores[y] += of_codes[parts[i]];
+        }
+}
+
 Model::Model(const Tensors& tensors, std::size_t n_labels, unsigned hash_bits, Expand expand)
-    : n_labels_(n_labels), labels_(tensors, "channel.token", n_labels, hash_bits), expand_(expand) {
+    : n_labels_(n_labels),
+      parts_(tensors, n_labels),
+      labels_(tensors, "channel.token", parts_.n_codes, hash_bits),
+      expand_(expand) {
     static_assert(std::endian::native == std::endian::little, "model files are little-endian");
     if (n_labels < 1 || n_labels > 32768) throw std::invalid_argument("a model has 1 to 32768 labels");
     if (find_tensor(tensors, "channel.pair.starts"))
@@ -272,7 +298,7 @@ void Model::expect(std::size_t n_tokens) const {
 Model::~Model() = default;
 
 Model::HeldRunRows Model::run_rows(const std::shared_ptr<const Extractor>& extractor) const {
-    if (!dictionary_.empty() || !RunRows::covers(*extractor, n_labels_)) return {};
+    if (!dictionary_.empty() || !parts_.empty() || !RunRows::covers(*extractor, n_labels_)) return {};
     {
         const std::lock_guard guard(idle_lock_);
         const auto found = std::ranges::find_if(
@@ -305,10 +331,16 @@ void Model::give_back(std::unique_ptr<RunRows> rows) const noexcept {
 }
 
 void Model::unary(const AttributeList& attributes, FoundRows& scratch, double* out) const {
+    double* sums = out;
+    if (!parts_.empty()) {
+        scratch.of_codes.resize(attributes.n_sites() * parts_.n_codes + kSlack);
+        sums = scratch.of_codes.data();
+    }
     if (expanded_.load(std::memory_order_acquire))
-        expanded_labels_->sum(attributes, scratch, out);
+        expanded_labels_->sum(attributes, scratch, sums);
     else
-        labels_.sum(attributes, out);
+        labels_.sum(attributes, sums);
+    if (!parts_.empty()) parts_.spread(sums, attributes.n_sites(), n_labels_, out);
     if (!dictionary_.empty()) dictionary_.limit(attributes, n_labels_, out);
 }
 

@@ -115,6 +115,21 @@ private:
     std::span<const std::uint32_t> name_ends_;
 };
 
+// Which further codes of attributes each label has besides its own: those of its parts, shared with other labels.
+//
+//     codes of attributes    [labels 0 .. K - 1][parts K .. K + P - 1]
+//     starts [K + 1]         where the parts of each label begin
+//     parts [...]            rising for each label
+struct LabelParts {
+    std::span<const std::uint32_t> starts, parts;
+    std::size_t n_codes = 0;  // of attributes: K where no label has parts
+
+    LabelParts(const Tensors& tensors, std::size_t n_labels);  // throws std::invalid_argument unless they are sound
+    bool empty() const { return parts.empty(); }
+    // scores[label] = the sum over its codes, for every row.
+    void spread(const double* of_codes, std::size_t n_rows, std::size_t n_labels, double* scores) const;
+};
+
 // The weights of a tied channel, one for each code.
 std::vector<double> tied_weights(const Tensors& tensors, const std::string& prefix, std::size_t n_codes);
 
@@ -164,6 +179,7 @@ private:
     void give_back(std::unique_ptr<RunRows> rows) const noexcept;
 
     std::size_t n_labels_;
+    LabelParts parts_;
     WeightRows labels_;
     std::unique_ptr<WeightRows> pairs_;
     std::vector<double> transitions_, start_, end_;

@@ -1,5 +1,4 @@
-// A tag dictionary: a word that was seen often enough takes only labels that it was seen with; any other word takes
-// all.
+// A tag dictionary: a word that is in it takes some labels only; any other word takes all.
 //
 //     keys    [n_words]        of the attributes that are such words, rising
 //     starts  [n_words + 1]    where the labels of each begin

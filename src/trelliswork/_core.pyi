@@ -684,9 +684,9 @@ class Examples(SiteExamples):
     def seen_transitions(self, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_labels: int) -> NDArray[numpy.uint32]:
         """previous * n_labels + current of neighbouring labels that were seen."""
 
-    def tag_dictionary(self, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_labels: int, word: str, min_count: int) -> TagDictionary:
+    def tag_dictionary(self, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_labels: int, word: str, loss: float) -> TagDictionary:
         """
-        The labels of the attributes whose names begin with `word` and that occur often enough.
+        The labels of the attributes whose names begin with `word`: those that they have, and others until no more than a share `loss` of tokens is expected to lack its label.
         """
 
     def checksum(self) -> int:
@@ -702,12 +702,10 @@ class TagDictionary:
     def n_words(self) -> int: ...
 
     @property
-    def n_limited(self) -> int:
-        """Tokens whose words are in it."""
-
-    @property
-    def n_alone(self) -> int:
-        """Of these, tokens that alone have their word with their label."""
+    def n_lost(self) -> int:
+        """
+        Tokens whose label it would lack, were it made of the other blocks of examples.
+        """
 
 class DevSet:
     """Sequences that are tagged while training goes on."""
@@ -720,7 +718,7 @@ class DevSet:
         64 bits that change when sequences, or their attributes that have weights, do.
         """
 
-    def argmax(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_jobs: int = 1, local: bool = False) -> NDArray[numpy.int32]:
+    def argmax(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_jobs: int = 1, local: bool = False, beam: int | None = None) -> NDArray[numpy.int32]:
         """The best label of every token, all sequences one after the other."""
 
 class ChainOracle(Oracle):
@@ -1189,7 +1187,7 @@ class Model:
 
     def scores(self, source: Source, n_jobs: int = 1) -> tuple: ...
 
-    def argmax(self, source: Source, n_jobs: int = 1) -> NDArray[numpy.int32]: ...
+    def argmax(self, source: Source, n_jobs: int = 1, beam: int | None = None) -> NDArray[numpy.int32]: ...
 
     def marginals(self, source: Source, n_jobs: int = 1) -> NDArray[numpy.float64]: ...
 
@@ -1197,7 +1195,7 @@ class Model:
 
     def contributions(self, source: Source, sequence: int, channel: str = 'token') -> tuple: ...
 
-    def tag_columns(self, data: object, extractor: Extractor, labels: Sequence[str], separator: str | None = None, comments: str | None = None, keep_docstart: bool = False, name: str = '', first_line: int = 1, output: str = 'labels', n_jobs: int = 1) -> bytes: ...
+    def tag_columns(self, data: object, extractor: Extractor, labels: Sequence[str], separator: str | None = None, comments: str | None = None, keep_docstart: bool = False, name: str = '', first_line: int = 1, output: str = 'labels', n_jobs: int = 1, beam: int | None = None) -> bytes: ...
 
     def name(self, number: int, channel: str = 'token') -> object: ...
 

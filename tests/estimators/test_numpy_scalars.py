@@ -40,10 +40,10 @@ KINDS = {
 # Parameters whose default is None, and one more value of those that have few.
 GIVEN = {"hash_bits": 12, "patience": 2, "n_jobs": 2, "random_state": 7, "n_states": 3, "min_count": 2, "verbose": 0}
 GIVEN |= {"folds": 3, "learner": "pa", "decoder": "mbr", "combinations": "all", "constraints": "BIO", "memory": "8GB"}
-GIVEN |= {"tag_dictionary": 2, "dictionary_attribute": "word[0]"}
+GIVEN |= {"tag_dictionary": 0.1, "dictionary_attribute": "word[0]", "beam": 2}
 NO_SCALARS = {"structure", "first", "second", "intervals", "hierarchy", "expansion", "class_weight", "constraints"}
-WITH = {"dictionary_attribute": {"tag_dictionary": 2}}  # without which it has no meaning
-NO_SCALARS |= {"automaton", "at_most", "at_least", "scratch_folder"}
+WITH = {"dictionary_attribute": {"tag_dictionary": 0.1}}  # without which it has no meaning
+NO_SCALARS |= {"automaton", "label_parts", "at_most", "at_least", "scratch_folder"}
 
 
 def as_numpy(value):

@@ -17,6 +17,7 @@ __all__ = [
     "opened_model",
     "require_labeler",
     "require_token_marginals",
+    "with_beam",
 ]
 
 no_mmap_option = click.option(
@@ -66,7 +67,9 @@ def loaded_model(model: str, jobs: int | None, mmap: bool = True) -> Any:
     return opened_model(model, jobs, mmap)[0]
 
 
-def opened_model(model: str, jobs: int | None, mmap: bool = True) -> tuple[Any, dict[str, Any]]:
+def opened_model(
+    model: str, jobs: int | None, mmap: bool = True, beam: int | None = None
+) -> tuple[Any, dict[str, Any]]:
     """Return a saved model as `loaded_model` does, and the settings of its file."""
     from trelliswork import models
     from trelliswork.estimators.loading import restored
@@ -74,9 +77,19 @@ def opened_model(model: str, jobs: int | None, mmap: bool = True) -> tuple[Any, 
     data, name = models.contents(model, mmap)
     tensors, settings = models.loads_any(data, name)
     require_labeler(settings, model)
+    settings = with_beam(settings, beam, model)
     labeler = restored(tensors, settings, name)
     labeler.n_jobs = jobs or -1
     return labeler, settings
+
+
+def with_beam(settings: dict[str, Any], beam: int | None, path: str) -> dict[str, Any]:
+    """Return the settings of a model that labels with a beam of this width; None is what its file says."""
+    if beam is None:
+        return settings
+    if settings.get("kind") != "sequence-labeler":
+        raise InvalidInput(f"{path}: --beam is for models of a SequenceLabeler.")
+    return settings | {"parameters": settings.get("parameters", {}) | {"beam": beam}}
 
 
 def require_token_marginals(labeler: Any, path: str) -> None:

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from trelliswork.cli.blocks import blocks
-from trelliswork.cli.models import no_mmap_option, opened_model, require_labeler, require_token_marginals
+from trelliswork.cli.models import no_mmap_option, opened_model, require_labeler, require_token_marginals, with_beam
 from trelliswork.cli.progress import ByteProgress, on_terminal
 from trelliswork.cli.reading import Layout, is_table, layout_options, read_sentences
 from trelliswork.cli.trees import Asked, task_of
@@ -45,6 +45,12 @@ BATCH = 2000  # sentences at a time, where the estimator is needed
 @click.option(
     "--kbest", type=click.IntRange(min=1), metavar="K", help="Write the K best labellings, with log-probabilities."
 )
+@click.option(
+    "--beam",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Label with a beam of N labels a position: approximate.  [as trained]",
+)
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object for each sentence.")
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Threads.  [all processors]")
 @no_mmap_option
@@ -54,6 +60,7 @@ def command(
     source: str,
     marginals: bool,
     kbest: int | None,
+    beam: int | None,
     as_json: bool,
     jobs: int | None,
     mmap: bool,
@@ -69,13 +76,14 @@ def command(
     and writes one tree a line.
     """
     if as_json:
-        tag_json(model, source, sys.stdout, layout, marginals, kbest, jobs, mmap)
+        tag_json(model, source, sys.stdout, layout, marginals, kbest, jobs, mmap, beam)
     elif kbest is not None:
         if marginals:
             raise click.UsageError("--kbest and --marginals together need --json.")
-        tag_kbest(model, source, sys.stdout, kbest, layout, jobs, mmap)
+        tag_kbest(model, source, sys.stdout, kbest, layout, jobs, mmap, beam)
     else:
-        tag_columns(model, source, sys.stdout.buffer, layout, "marginals" if marginals else "labels", jobs, mmap)
+        output = "marginals" if marginals else "labels"
+        tag_columns(model, source, sys.stdout.buffer, layout, output, jobs, mmap, beam)
 
 
 def tag_columns(
@@ -86,6 +94,7 @@ def tag_columns(
     output: str = "labels",
     jobs: int | None = None,
     mmap: bool = True,
+    beam: int | None = None,
 ) -> None:
     """Write a corpus as columns with a label added to each line, block by block; NumPy is not needed.
 
@@ -107,11 +116,14 @@ def tag_columns(
         Threads; None is one for each processor.
     mmap : bool
         As for `trelliswork.load`.
+    beam : int or None
+        As for `trelliswork.SequenceLabeler`; None is what the model was trained with.
     """
     from trelliswork import models
 
     data, name = models.contents(model, mmap)
     tensors, settings = models.loads_any(data, name)
+    settings = with_beam(settings, beam, model)
     task = task_of(settings)
     if task is None:
         _require_text(settings, model)
@@ -145,12 +157,13 @@ def tag_json(
     kbest: int | None = None,
     jobs: int | None = None,
     mmap: bool = True,
+    beam: int | None = None,
 ) -> None:
     """Write one JSON object for each sentence: tokens, labels, and what else was asked for.
 
     Parameters
     ----------
-    model, source, layout, jobs, mmap
+    model, source, layout, jobs, mmap, beam
         As for `tag_columns`.
     target : text file
         Where to write.
@@ -161,7 +174,7 @@ def tag_json(
     """
     import json
 
-    labeler, settings = opened_model(model, jobs, mmap)
+    labeler, settings = opened_model(model, jobs, mmap, beam)
     task = task_of(settings)
     if task is not None:
         _write_trees(task.parse(labeler, source, layout or Layout(), Asked(kbest, marginals, as_json=True)), target)
@@ -190,19 +203,20 @@ def tag_kbest(
     layout: Layout | None = None,
     jobs: int | None = None,
     mmap: bool = True,
+    beam: int | None = None,
 ) -> None:
     """Write the k best labellings of each sentence as columns, each after a line ``# rank log-probability``.
 
     Parameters
     ----------
-    model, source, layout, jobs, mmap
+    model, source, layout, jobs, mmap, beam
         As for `tag_columns`.
     target : text file
         Where to write.
     k : int
         How many; fewer are written where fewer exist.
     """
-    labeler, settings = opened_model(model, jobs, mmap)
+    labeler, settings = opened_model(model, jobs, mmap, beam)
     task = task_of(settings)
     if task is not None:
         _write_trees(task.parse(labeler, source, layout or Layout(), Asked(k)), target)
@@ -236,6 +250,7 @@ class ColumnTagger:
         self._training = opened.settings.get("training", {})
         self._extractor = Templates.from_dict(opened.settings["templates"]).extractor()
         self._output, self._jobs = output, jobs or os.cpu_count() or 1
+        self._beam = opened.settings.get("parameters", {}).get("beam")
         self._looked = False
 
     def tag(self, source: str, target: IO[bytes], layout: Layout | None = None) -> None:
@@ -282,6 +297,7 @@ class ColumnTagger:
                 first_line=line,
                 output=self._output,
                 n_jobs=self._jobs,
+                beam=self._beam,
             )
         except ValueError as error:
             raise InvalidInput(str(error)) from None
@@ -344,11 +360,11 @@ def _require_text(settings: Mapping[str, Any], path: str) -> None:
 
 def _decoded_by_core(settings: Mapping[str, Any], output: str) -> bool:
     """Whether one call of the core reads, tags and writes; the rest is the estimator's affair."""
-    decoder = settings.get("parameters", {}).get("decoder", "argmax")
+    parameters = settings.get("parameters", {})
     single = settings.get("normalised") != "local" and not settings.get("members") and not settings.get("structure")
     if output == "labels":
-        return single and decoder == "argmax"
-    return single and "calibration" not in settings
+        return single and parameters.get("decoder", "argmax") == "argmax"
+    return single and "calibration" not in settings and parameters.get("beam") is None
 
 
 def _tag_by_estimator(labeler: Any, source: str, target: IO[bytes], layout: Layout, output: str) -> None:

@@ -124,9 +124,16 @@ class _TrainCommand(click.Command):
 )
 @click.option(
     "--tag-dictionary",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Words seen so often take only labels that they were seen with: faster where there are many labels.",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    metavar="SHARE",
+    help="Known words take likely labels only, so that so small a share of labels is expected to be lost, such as "
+    "0.001: faster where there are many labels.",
+)
+@click.option(
+    "--label-parts", metavar="TEXT", help="What stands between the parts of labels, which share weights: '-' in B-PER."
+)
+@click.option(
+    "--beam", type=click.IntRange(min=1), metavar="N", help="Label with a beam of N labels a position: approximate."
 )
 @click.option(
     "--projective/--non-projective",
@@ -205,7 +212,9 @@ def train(
     longest: int | None = None,
     order: int = 1,
     histories: str = "seen",
-    tag_dictionary: int | None = None,
+    tag_dictionary: float | None = None,
+    beam: int | None = None,
+    label_parts: str | None = None,
     projective: bool | None = None,
     single_root: bool | None = None,
     labels: str | None = None,
@@ -248,7 +257,7 @@ def train(
         As for `trelliswork.DependencyParser`, ``"none"`` for None; None is its default.
     partial : bool
         Whether dependency trees may be known in part.
-    min_count, hash_bits, combinations, order, histories, tag_dictionary, patience
+    min_count, hash_bits, combinations, order, histories, tag_dictionary, beam, label_parts, patience
         As for `trelliswork.SequenceLabeler`.
     jobs, seed : int
         Threads, and the seed of what is random.
@@ -282,9 +291,10 @@ def train(
         "random_state": seed,
     }
     of_chains = {"order": order, "histories": histories, "constraints": scheme}
-    limits = {"memory": memory, "scratch_folder": scratch, "tag_dictionary": tag_dictionary}
+    limits = {"memory": memory, "scratch_folder": scratch, "tag_dictionary": tag_dictionary, "beam": beam}
+    limits["label_parts"] = label_parts
     if task != "labels" and any(limits.values()):
-        raise InvalidInput("--memory, --scratch and --tag-dictionary are for --task labels.")
+        raise InvalidInput("--memory, --scratch, --tag-dictionary, --beam and --label-parts are for --task labels.")
     of_trees = {"projective": projective, "single_root": single_root, "labels": labels, "heads": heads}
     labeler = _labeler(task, common, longest, of_chains, of_trees)
     if task == "labels":
@@ -493,7 +503,18 @@ def _fit(
         raise InvalidInput(f"{placed} {advice}") from error
 
 
-MORE_OPTIONS = ("order", "histories", "tag_dictionary", "longest", "projective", "single_root", "labels", "heads")
+MORE_OPTIONS = (
+    "order",
+    "histories",
+    "tag_dictionary",
+    "beam",
+    "label_parts",
+    "longest",
+    "projective",
+    "single_root",
+    "labels",
+    "heads",
+)
 
 
 def _run_of(labeler: Any, source: str, dev: str | None) -> dict[str, Any]:

@@ -145,6 +145,8 @@ def _refuse(labeler: Any) -> None:
         raise InvalidInput("order > 1, automaton, at_most and at_least are not known to work on shards.")
     if labeler.tag_dictionary is not None:
         raise InvalidInput("a tag_dictionary looks at all words at once, which no process holds. Leave it out.")
+    if labeler.label_parts is not None:
+        raise InvalidInput("label_parts are not known to work on shards. Leave them out.")
     if labeler.class_weight is not None:
         raise InvalidInput("class_weight looks at all labels at once, which no process holds. Leave it out.")
     if labeler.warm_start:

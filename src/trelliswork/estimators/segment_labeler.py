@@ -233,7 +233,7 @@ class SegmentLabeler(LinearEstimator):
             site_of = {
                 int(b * model.longest + e - b - 1): j for j, (b, e) in enumerate(zip(starts, stops, strict=True))
             }
-            for site, place, (_, label), value in model.contributions(source, name):
+            for site, place, (_, label), _, value in model.contributions(source, name):
                 j = int(segment_of[site]) if name == "token" else site_of.get(site)
                 if j is not None:
                     attribute = source.name(0, site, place, name)

@@ -84,6 +84,8 @@ OF_THE_LABELER = [
     "at_least",
     "tag_dictionary",
     "dictionary_attribute",
+    "beam",
+    "label_parts",
     "class_weight",
     "cost",
     "decoder",

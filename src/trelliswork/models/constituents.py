@@ -160,7 +160,7 @@ class ConstituentModel(PartsModel):
         adds: dict[tuple[str, int, str], list[tuple[str, float]]] = {}
         for source, name in ((sources[1], "span"), (sources[0], "pair")):
             if name in self.channels:
-                for at, place, (_, label), value in self.contributions(source, name):
+                for at, place, (_, label), _, value in self.contributions(source, name):
                     shown_ = source.name(0, at, place, name)
                     adds.setdefault((name, at, label), []).append((shown_, value / self.temperature))
         pairs = None

@@ -173,6 +173,7 @@ def _what_crfsuite_lacks(tensors: Mapping[str, Any], settings: Mapping[str, Any]
         "attributes of label pairs": "channel.pair.starts" in tensors,
         "constraints": "allowed.transitions" in tensors,
         "tag dictionaries": "dictionary.keys" in tensors,
+        "labels that share parts": "parts.codes" in tensors,
         "attributes without names": len(tensors.get("channel.token.names.ends", ()))
         != len(tensors.get("channel.token.starts", (0,))) - 1,
     }

@@ -24,16 +24,19 @@ class Contribution(NamedTuple):
     """What one attribute, or the transition from the label before, adds to the score of a label.
 
     ``attribute`` is None for the transition; ``previous`` is None for an attribute that looks at one label only. In
-    chains of higher order ``previous`` are all labels before that count, ``"D N"``.
+    chains of higher order ``previous`` are all labels before that count, ``"D N"``. ``part`` is the part of the label
+    whose weight it is, None for its own weights.
     """
 
     attribute: str | None
     previous: str | None
     label: str
     value: float
+    part: str | None = None
 
     def __str__(self) -> str:
         labels = self.label if self.previous is None else f"{self.previous} -> {self.label}"
+        labels += "" if self.part is None else f": {self.part}"
         return f"{self.value:+8.3f}  {labels if self.attribute is None else f'{self.attribute}  ({labels})'}"
 
 
@@ -156,8 +159,8 @@ def explained(model: TrainedModel, source: _core.Source, tokens: Sequence[Any]) 
     classes = model.labels
     by_token: list[dict[tuple[str | None, str], list[Contribution]]] = [{} for _ in range(source.length(0))]
     for channel in ("token", "pair", "ngram"):
-        for t, place, (previous, label), value in model.contributions(source, channel):
-            contribution = Contribution(source.name(0, t, place, channel), previous, label, value)
+        for t, place, (previous, label), part, value in model.contributions(source, channel):
+            contribution = Contribution(source.name(0, t, place, channel), previous, label, value, part)
             by_token[t].setdefault((previous, label), []).append(contribution)
     for t, state, label, value in model.rule_contributions(best.tolist()):
         by_token[t].setdefault((None, label), []).append(Contribution(state, None, label, value))

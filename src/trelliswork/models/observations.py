@@ -516,6 +516,7 @@ def _what_is_lacking(program: str, tensors: Mapping[str, Any], settings: Mapping
         "hashed attributes": settings.get("hash_bits"),
         "constraints": "allowed.transitions" in tensors,
         "tag dictionaries": "dictionary.keys" in tensors,
+        "labels that share parts": "parts.codes" in tensors,
         "attributes that do not come from templates": not groups,
         f"templates but its own: train with Templates(..., format={program!r})": any(
             group["format"] != program for group in groups

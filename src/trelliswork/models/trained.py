@@ -205,17 +205,40 @@ class TrainedModel:
 
     def contributions(
         self, source: _core.Source, channel: str
-    ) -> Iterator[tuple[int, int, tuple[str | None, str], float]]:
-        """Yield what the attributes of a channel add to the only sequence of a source: token, place, labels, value."""
+    ) -> Iterator[tuple[int, int, tuple[str | None, str], str | None, float]]:
+        """Yield what the attributes of a channel add to the only sequence of a source.
+
+        Token, place, labels, part, value: what a part of labels adds, it adds to each of them; of all else, the part
+        is None.
+        """
         if channel in self.code_names and channel in source.channels:
             parts = (part.tolist() for part in self.core.contributions(source, 0, channel))
             for t, place, *_, code, value in zip(*parts, strict=True):
-                yield t, place, self.code_names[channel][code], value
+                if channel != "token" or code not in self._with_part:
+                    yield t, place, self.code_names[channel][code], None, value
+                    continue
+                for label in self._with_part[code]:
+                    part = self.settings["parts"][code - len(self.labels)]
+                    yield t, place, self.code_names[channel][label], part, value
+
+    @cached_property
+    def _with_part(self) -> dict[int, list[int]]:
+        """The labels that have each part, by its code."""
+        found: dict[int, list[int]] = {}
+        if "parts.codes" in self.tensors:
+            offsets, codes = (
+                np.asarray(self.tensors[f"parts.{name}"], dtype=np.int64) for name in ("offsets", "codes")
+            )
+            for label in range(len(self.labels)):
+                for code in codes[offsets[label] : offsets[label + 1]].tolist():
+                    found.setdefault(code, []).append(label)
+        return found
 
     @cached_property
     def code_names(self) -> dict[str, list[tuple[str | None, str]]]:
         """The labels before and the label of each code, by channel."""
-        singles: list[tuple[str | None, str]] = [(None, label) for label in self.labels]
+        parts = [f"part {name}" for name in self.settings.get("parts", ())]
+        singles: list[tuple[str | None, str]] = [(None, label) for label in [*self.labels, *parts]]
         pairs: list[tuple[str | None, str]] = [(a, b) for a in self.labels for b in self.labels]
         return {"token": singles} | ({"pair": pairs} if self.core.has_pairs else {})
 

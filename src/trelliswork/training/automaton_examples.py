@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from trelliswork.structures import checks
 from trelliswork.structures.automaton import Automaton
 from trelliswork.training.examples import allowed_tensors
 from trelliswork.training.same_run import checksum_of_array
-from trelliswork.training.sequence_examples import SequenceExamples
+from trelliswork.training.sequence_examples import PartSequenceExamples
 
 __all__ = ["AutomatonExamples"]
 
@@ -27,7 +26,7 @@ FloatArray = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-class AutomatonExamples(SequenceExamples):
+class AutomatonExamples(PartSequenceExamples):
     """What one call of `SequenceLabeler.fit` with an order of 2 or more, or with an automaton, learns from."""
 
     def _model_of(self, weights: FloatArray, settings: dict[str, Any]) -> AutomatonModel:
@@ -68,19 +67,6 @@ class AutomatonExamples(SequenceExamples):
             return None
         tensors = earlier.renumbered(self._automaton, self.classes)
         return np.asarray(self._parts.weights_from(self.oracle, tensors))
-
-    def _dev_guess(self, sources: list[_core.Source], n_jobs: int) -> tuple[Callable[[FloatArray], Any], list[Any]]:
-        settings = self._trial_settings()
-
-        def guess(weights: FloatArray) -> Any:
-            model = self._model_of(weights, settings)
-            batches = (batch for source in sources for batch in model.batches(source, n_jobs))
-            return np.concatenate([best.labels for batch in batches for best in batch.argmax()])
-
-        sets = [_core.SiteExamples(self._hash_bits, False) for _ in sources]
-        for own, source in zip(sets, sources, strict=True):
-            own.read(source, n_jobs)
-        return guess, sets
 
     def _made(self, examples: _core.Examples, order: npt.NDArray[np.int32]) -> _core.LinearOracle:
         labeler, templates = self._estimator, self.inputs.templates

@@ -67,7 +67,8 @@ class FeatureCache:
     def possible(labeler: SequenceLabeler) -> bool:
         """Whether runs do what `fit` and `predict` of a labeler would."""
         plain = labeler.patience is None and not labeler.warm_start and labeler.memory is None
-        plain = plain and labeler.tag_dictionary is None  # which needs the names of attributes
+        plain = plain and labeler.tag_dictionary is None and labeler.beam is None  # a dictionary needs names
+        plain = plain and labeler.label_parts is None
         return labeler._is_chain and labeler.decoder == "argmax" and plain
 
     def serves(self, estimator: Any) -> bool:

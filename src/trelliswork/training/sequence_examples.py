@@ -27,7 +27,7 @@ from trelliswork.training.weighting import Weighting
 if TYPE_CHECKING:
     from trelliswork.estimators.sequence_labeler import SequenceLabeler
 
-__all__ = ["SequenceExamples", "labelling_score"]
+__all__ = ["PartSequenceExamples", "SequenceExamples", "labelling_score"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -114,7 +114,7 @@ class SequenceExamples(Examples):
                 tensors["channel.transitions.weights"] = self._earlier["channel.transitions.weights"]
         if self._dictionary is not None:
             tensors |= self._dictionary.tensors()
-            loss = self._dictionary.n_alone / self.n_tokens
+            loss = self._dictionary.n_lost / self.n_tokens
             settings = settings | {"training": settings["training"] | {"dictionary_loss": loss}}
         return TrainedModel(tensors, settings | described_chain(tensors, len(self.classes)))
 
@@ -124,8 +124,8 @@ class SequenceExamples(Examples):
     def _dev_guess(self, sources: list[_core.Source], n_jobs: int) -> tuple[Callable[[FloatArray], Any], list[Any]]:
         """Return how weights label development data, and these as things that have a checksum."""
         sets = [self.oracle.dev(source, n_jobs) for source in sources]
-        local = self.learner.local
-        return (lambda weights: np.concatenate([part.argmax(weights, n_jobs, local) for part in sets])), sets
+        local, beam = self.learner.local, self._estimator.beam
+        return (lambda weights: np.concatenate([part.argmax(weights, n_jobs, local, beam) for part in sets])), sets
 
     def _run_settings(self) -> dict[str, Any]:
         labeler = self._estimator
@@ -134,6 +134,7 @@ class SequenceExamples(Examples):
             "histories": labeler.histories,
             "tag_dictionary": labeler.tag_dictionary,
             "dictionary_attribute": labeler.dictionary_attribute,
+            "beam": labeler.beam,
             "scoring": labeler.scoring if isinstance(labeler.scoring, str) else "a function",
             "cost": checksum_of_array(checks.as_cost(labeler.cost, len(self.classes))),
         }
@@ -179,13 +180,13 @@ class SequenceExamples(Examples):
                 )
             word = f"{templates.columns[0]}[0]="
         try:
-            found = examples.tag_dictionary(order, len(self.classes), word, int(labeler.tag_dictionary))
+            found = examples.tag_dictionary(order, len(self.classes), word, float(labeler.tag_dictionary))
         except ValueError as error:
             raise InvalidInput(str(error)) from None
         if not found.n_words:
             raise InvalidInput(
-                f"no attribute whose name begins with {word!r} occurs {labeler.tag_dictionary} times: there is no word "
-                "for the tag_dictionary. See dictionary_attribute."
+                f"no attribute has a name that begins with {word!r}: there is no word for the tag_dictionary. See "
+                "dictionary_attribute."
             )
         return found
 
@@ -227,6 +228,25 @@ class SequenceExamples(Examples):
                 "or a learner that does: CRF(margin=1.0), PassiveAggressive and most others."
             )
         return super()._combinations()
+
+
+class PartSequenceExamples(SequenceExamples):
+    """Sequences for the oracle of any structure: development data are labelled by the model that weights make."""
+
+    _parts: _core.PartExamples
+
+    def _dev_guess(self, sources: list[_core.Source], n_jobs: int) -> tuple[Callable[[FloatArray], Any], list[Any]]:
+        settings, beam = self._trial_settings(), [] if self._estimator.beam is None else [self._estimator.beam]
+
+        def guess(weights: FloatArray) -> Any:
+            model = self._model_of(weights, settings)
+            batches = (batch for source in sources for batch in model.batches(source, n_jobs))
+            return np.concatenate([best.labels for batch in batches for best in batch.argmax(*beam)])
+
+        sets = [_core.SiteExamples(self._hash_bits, False) for _ in sources]
+        for own, source in zip(sets, sources, strict=True):
+            own.read(source, n_jobs)
+        return guess, sets
 
 
 def labelling_score(
