@@ -18,7 +18,6 @@ using Type = Tensor::Type;
 // what they may cost in memory.
 constexpr std::size_t kWorthExpanding = 4096;
 constexpr double kMostExpandedBytes = 1e9;
-constexpr std::size_t kMostCodes = std::size_t{1} << 20;  // of labels and their parts
 // Of the memories of runs that nobody holds.
 constexpr std::size_t kMostIdleBytes = std::size_t{1} << 26;
 
@@ -197,8 +196,9 @@ LabelParts::LabelParts(const Tensors& tensors, std::size_t n_labels) : n_codes(n
         refuse(at, "does not say which parts each label has");
     for (std::size_t y = 0; y < n_labels; ++y)
         for (std::size_t i = starts[y]; i < starts[y + 1]; ++i)
-            if (parts[i] < n_labels || parts[i] > kMostCodes || (i > starts[y] && parts[i - 1] >= parts[i]))
-                refuse(of, "has a code that is no part, or codes that do not rise");
+            if (parts[i] < n_labels || parts[i] - n_labels >= parts.size() ||
+                (i > starts[y] && parts[i - 1] >= parts[i]))
+                refuse(of, "has a code that is not a part, or codes that do not rise");
     for (const std::uint32_t part : parts) n_codes = std::max<std::size_t>(n_codes, part + 1);
 }
 
