@@ -134,7 +134,7 @@ class Matching(PartScores[MatchedPairs]):
     @property
     def sums_are_exact(self) -> bool:
         """Whether sums over all matchings of this size are within reach."""
-        return bool(self._structure.has_sums(self._shape))
+        return bool(self._structure.answers_sums(self._shape))
 
     def sums(self, method: str | None = None) -> MatchingSums:
         """Return the log partition and the probability of every part, and whether they are exact.
