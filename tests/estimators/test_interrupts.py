@@ -116,8 +116,8 @@ def test_development_data_can_be_interrupted(monkeypatch):
 
 def test_baum_welch_can_be_interrupted():
     X, _ = many_labels(2000, length=20)
-    model = tw.HMM(n_states=150, n_iter=1000, tol=0, random_state=0)
-    assert_interruptible(lambda: model.fit(X), after=0.7)
+    model = tw.HMM(n_states=250, n_iter=1000, tol=0, random_state=0)
+    assert_interruptible(lambda: model.fit(X), after=0.5)
     assert not hasattr(model, "classes_")
 
 
