@@ -6,6 +6,7 @@ as well, a tenth of it. The signal comes from another process, which knows how f
 """
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -55,8 +56,7 @@ def lateness(call, after):
         running = False
         ended = time.process_time(), time.monotonic()
         processor, clock = map(float, sender.stdout.readline().split())
-        late = ended[1] - clock
-        return max(ended[0] - processor, late / BUSY) if sys.platform == "linux" else late
+        return _late(ended[0] - processor, ended[1] - clock)
     finally:
         running = False
         sender.kill()
@@ -79,3 +79,22 @@ def assert_interruptible(call, after=0.2):
             break
     assert late is not None, f"the call ended within {delay} s: give it more to do"
     assert late < ANSWERED, f"it went on for {late:.1f} s"
+
+
+def interrupt(process):
+    """Send Ctrl-C to a process; return what it still writes, and how many seconds it took to end."""
+    others = _of_children()
+    linux = sys.platform == "linux"
+    spent, clock = time.clock_gettime((~process.pid << 3) | 2) if linux else 0.0, time.monotonic()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    return out, err, _late(_of_children() - others - spent, time.monotonic() - clock)
+
+
+def _of_children():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)  # of those that have ended
+    return used.ru_utime + used.ru_stime
+
+
+def _late(processor, clock):
+    return max(processor, clock / BUSY) if sys.platform == "linux" else clock

@@ -129,20 +129,23 @@ nb::tuple best_within(const DerivationStructure& self, const Numbers& shape, con
     return nb::make_tuple(out, found.proved, found.out_of_time, found.bound, found.questions);
 }
 
-void bind_structure(nb::module_& m) {
-    nb::class_<DerivationStructure>(m, "PartStructure", "An output family made of scored parts; see core/structures.")
-        .def_static(
-            "chain",
-            [](std::size_t n_labels, bool tied, const std::optional<Bytes>& moves, const std::optional<Bytes>& start,
-               const std::optional<Bytes>& end, bool kernels) {
-                require(n_labels >= 1, "there must be at least one label");
-                LabelRules given = rules(n_labels, moves, start, end);
-                return kernels ? chain::kernel_chain(n_labels, tied, std::move(given))
-                               : chain_structure(n_labels, tied, std::move(given));
-            },
-            nb::arg("n_labels"), nb::arg("tied") = true, nb::arg("transitions") = nb::none(),
-            nb::arg("start") = nb::none(), nb::arg("end") = nb::none(), nb::arg("kernels") = false,
-            "`kernels`: by the kernels of chains, or as any dynamic program.")
+using Class = nb::class_<DerivationStructure>;
+
+// ---- structures whose outputs are sequences or trees ---------------------------------------------------------------
+
+void define_sequences(Class& c) {
+    c.def_static(
+         "chain",
+         [](std::size_t n_labels, bool tied, const std::optional<Bytes>& moves, const std::optional<Bytes>& start,
+            const std::optional<Bytes>& end, bool kernels) {
+             require(n_labels >= 1, "there must be at least one label");
+             LabelRules given = rules(n_labels, moves, start, end);
+             return kernels ? chain::kernel_chain(n_labels, tied, std::move(given))
+                            : chain_structure(n_labels, tied, std::move(given));
+         },
+         nb::arg("n_labels"), nb::arg("tied") = true, nb::arg("transitions") = nb::none(),
+         nb::arg("start") = nb::none(), nb::arg("end") = nb::none(), nb::arg("kernels") = false,
+         "`kernels`: by the kernels of chains, or as any dynamic program.")
         .def_static(
             "segments",
             [](std::size_t n_labels, std::size_t longest, bool tied, const std::optional<Bytes>& moves,
@@ -170,15 +173,18 @@ void bind_structure(nb::module_& m) {
                 return automaton_structure(n_labels, std::move(list), {final.data(), final.data() + final.size()},
                                            tied);
             },
-            nb::arg("n_labels"), nb::arg("arcs"), nb::arg("final"), nb::arg("tied") = true)
-        .def_static(
-            "projective_tree",
-            [](std::size_t n_labels, bool single_root, bool siblings, bool grandparents) {
-                require(n_labels >= 1, "there must be at least one label");
-                return projective_tree_structure({n_labels, siblings, grandparents}, single_root);
-            },
-            nb::arg("n_labels") = 1, nb::arg("single_root") = true, nb::arg("siblings") = false,
-            nb::arg("grandparents") = false, "Projective dependency trees; see core/structures/dependency.hpp.")
+            nb::arg("n_labels"), nb::arg("arcs"), nb::arg("final"), nb::arg("tied") = true);
+}
+
+void define_trees(Class& c) {
+    c.def_static(
+         "projective_tree",
+         [](std::size_t n_labels, bool single_root, bool siblings, bool grandparents) {
+             require(n_labels >= 1, "there must be at least one label");
+             return projective_tree_structure({n_labels, siblings, grandparents}, single_root);
+         },
+         nb::arg("n_labels") = 1, nb::arg("single_root") = true, nb::arg("siblings") = false,
+         nb::arg("grandparents") = false, "Projective dependency trees; see core/structures/dependency.hpp.")
         .def_static(
             "bracketing",
             [](std::size_t n_labels) {
@@ -204,34 +210,6 @@ void bind_structure(nb::module_& m) {
             nb::arg("n_labels"), nb::arg("allowed") = nb::none(),
             "Blocks: spans, children (pairs of labels), splits; see core/structures/nested_bracketing.cpp.")
         .def_static(
-            "graph",
-            [](const Numbers& n_labels, const Numbers& kinds, const std::string& method, std::size_t iterations,
-               double tolerance, double damping, double seconds, bool relaxed, bool branch, bool approximate_sums,
-               double most_entries) {
-                GraphAnswers answers;
-                answers.search = {graph_method(method), iterations, tolerance, damping, seconds, relaxed, branch};
-                using Best = GraphAnswers::Best;
-                answers.best = method == "auto" ? Best::kAuto : method == "exact" ? Best::kExact : Best::kSearch;
-                answers.approximate_sums = approximate_sums;
-                answers.limits.entries = most_entries;
-                require(kinds.size() % 2 == 0, "kinds must be pairs of node types, one after the other");
-                std::vector<EdgeKind> list;
-                for (std::size_t i = 0; i < kinds.size(); i += 2)
-                    list.push_back({kinds.data()[i], kinds.data()[i + 1]});
-                return graph_structure({n_labels.data(), n_labels.data() + n_labels.size()}, std::move(list), answers);
-            },
-            nb::arg("n_labels"), nb::arg("kinds"), nb::arg("method") = "auto", nb::arg("iterations") = 1000,
-            nb::arg("tolerance") = 1e-6, nb::arg("damping") = 0.5, nb::arg("seconds") = 0.0, nb::arg("relaxed") = false,
-            nb::arg("branch") = false, nb::arg("approximate_sums") = false, nb::arg("most_entries") = 0x1p26,
-            "Labels of the nodes of graphs; n_labels by node type; kinds of edges: two types each, one after the "
-            "other. Shape, blocks and "
-            "outputs: core/structures/families.hpp. `method`: auto, exact, bp, trw, ad3, cut or ilp.")
-        .def_static("spanning_tree", &spanning_tree_structure,
-                    "Spanning trees of undirected graphs; see core/structures/spanning_tree.cpp.")
-        .def_static("matching", &matching_structure, "Bipartite matchings; see core/structures/matching.cpp.")
-        .def_static("alignment", &alignment_structure, nb::arg("affine") = false, nb::arg("free_ends") = false,
-                    "Monotone alignments of two sequences; see core/structures/alignment.cpp.")
-        .def_static(
             "grammar",
             [](std::size_t n_symbols, std::size_t n_inner, std::size_t n_terminals, std::size_t n_codes,
                const Numbers& rules, const Numbers& starts) {
@@ -244,7 +222,40 @@ void bind_structure(nb::module_& m) {
                 return grammar_structure(std::move(tables));
             },
             nb::arg("n_symbols"), nb::arg("n_inner"), nb::arg("n_terminals"), nb::arg("n_codes"), nb::arg("rules"),
-            nb::arg("starts"), "Derivations of a grammar; see core/structures/grammar.cpp. 2^32 - 1 stands for none.")
+            nb::arg("starts"), "Derivations of a grammar; see core/structures/grammar.cpp. 2^32 - 1 stands for none.");
+}
+
+// ---- structures of graphs, of grids, of pairs
+// ---------------------------------------------------------------------------
+
+void define_graphs(Class& c) {
+    c.def_static(
+         "graph",
+         [](const Numbers& n_labels, const Numbers& kinds, const std::string& method, std::size_t iterations,
+            double tolerance, double damping, double seconds, bool relaxed, bool branch, bool approximate_sums,
+            double most_entries) {
+             GraphAnswers answers;
+             answers.search = {graph_method(method), iterations, tolerance, damping, seconds, relaxed, branch};
+             using Best = GraphAnswers::Best;
+             answers.best = method == "auto" ? Best::kAuto : method == "exact" ? Best::kExact : Best::kSearch;
+             answers.approximate_sums = approximate_sums;
+             answers.limits.entries = most_entries;
+             require(kinds.size() % 2 == 0, "kinds must be pairs of node types, one after the other");
+             std::vector<EdgeKind> list;
+             for (std::size_t i = 0; i < kinds.size(); i += 2) list.push_back({kinds.data()[i], kinds.data()[i + 1]});
+             return graph_structure({n_labels.data(), n_labels.data() + n_labels.size()}, std::move(list), answers);
+         },
+         nb::arg("n_labels"), nb::arg("kinds"), nb::arg("method") = "auto", nb::arg("iterations") = 1000,
+         nb::arg("tolerance") = 1e-6, nb::arg("damping") = 0.5, nb::arg("seconds") = 0.0, nb::arg("relaxed") = false,
+         nb::arg("branch") = false, nb::arg("approximate_sums") = false, nb::arg("most_entries") = 0x1p26,
+         "Labels of the nodes of graphs; n_labels by node type; kinds of edges: two types each, one after the "
+         "other. Shape, blocks and "
+         "outputs: core/structures/families.hpp. `method`: auto, exact, bp, trw, ad3, cut or ilp.")
+        .def_static("spanning_tree", &spanning_tree_structure,
+                    "Spanning trees of undirected graphs; see core/structures/spanning_tree.cpp.")
+        .def_static("matching", &matching_structure, "Bipartite matchings; see core/structures/matching.cpp.")
+        .def_static("alignment", &alignment_structure, nb::arg("affine") = false, nb::arg("free_ends") = false,
+                    "Monotone alignments of two sequences; see core/structures/alignment.cpp.")
         .def_static(
             "grid",
             [](std::size_t n_labels, unsigned n_dimensions, unsigned neighbours, bool associative,
@@ -261,40 +272,22 @@ void bind_structure(nb::module_& m) {
             nb::arg("inference") = "auto", nb::arg("relaxed") = false, nb::arg("iterations") = 1000,
             nb::arg("seconds") = 0.0,
             "Labelled grids; see core/structures/grid.cpp. `inference`, where no answer is exact: auto, cut, bp, trw "
-            "or ad3.")
-        .def(
-            "answers_lists",
-            [](const DerivationStructure& self, const Numbers& shape) { return self.lists(view(shape)); },
-            nb::arg("shape"), "Whether there are several best outputs of this shape.")
+            "or ad3.");
+}
+
+// ---- questions -----------------------------------------------------------------------------------------------------
+
+void define_shapes(Class& c) {
+    c.def(
+         "answers_lists",
+         [](const DerivationStructure& self, const Numbers& shape) {
+             const Unlocked unlocked;
+             return self.lists(view(shape));
+         },
+         nb::arg("shape"), "Whether several best outputs can be had; of a graph, whether exact answers can.")
         .def(
             "answers_sums",
             [](const DerivationStructure& self, const Numbers& shape) { return self.sums(view(shape)); },
-            nb::arg("shape"), "Whether there are sums over all outputs of this shape.")
-        .def(
-            "answer",
-            [](const DerivationStructure& self, const Numbers& shape, const Vector& scores,
-               const std::optional<Bytes>& allowed) -> nb::object {
-                const PartScores given = scores_of(self, shape, scores, allowed);
-                std::vector<Answer> found;
-                std::vector<std::uint32_t> output;
-                {
-                    const Unlocked unlocked;
-                    found = self.best(view(shape), given, 1);
-                    if (!found.empty() && found[0].shares.empty()) self.output_of(view(shape), found[0].parts, output);
-                }
-                if (found.empty()) return nb::none();
-                nb::object shares = nb::none();
-                if (!found[0].shares.empty()) {
-                    std::vector<double> all(scores.size(), 0.0);
-                    for (std::size_t i = 0; i < found[0].parts.size(); ++i) all[found[0].parts[i]] = found[0].shares[i];
-                    shares = nb::cast(to_numpy(all, {all.size()}));
-                }
-                return nb::make_tuple(to_numpy(output, {output.size()}), found[0].score, found[0].gap, shares);
-            },
-            nb::arg("shape"), nb::arg("scores"), nb::arg("allowed") = nb::none(),
-            "The best output, its score, its gap, and the shares of all parts where it is relaxed; or None.")
-        .def(
-            "has_sums", [](const DerivationStructure& self, const Numbers& shape) { return self.sums(view(shape)); },
             nb::arg("shape"), "Whether sums over all outputs of a shape are within reach.")
         .def(
             "blocks",
@@ -305,25 +298,43 @@ void bind_structure(nb::module_& m) {
                 return out;
             },
             "Name, sites and codes of each kind of parts.")
-        .def(
-            "lists",
-            [](const DerivationStructure& self, const Numbers& shape) {
-                const Unlocked unlocked;
-                return self.lists(view(shape));
-            },
-            nb::arg("shape"), "Whether several best outputs can be had; of a graph, whether exact answers can.")
         .def("parts_of",
              [](const DerivationStructure& self, const Numbers& shape, const Numbers& output) {
                  Parts parts;
                  self.parts_of(view(shape), view(output), parts);
                  return to_numpy(parts, {parts.size()});
              })
-        .def("output_of",
-             [](const DerivationStructure& self, const Numbers& shape, const Numbers& parts) {
-                 std::vector<std::uint32_t> output;
-                 self.output_of(view(shape), view(parts), output);
-                 return to_numpy(output, {output.size()});
-             })
+        .def("output_of", [](const DerivationStructure& self, const Numbers& shape, const Numbers& parts) {
+            std::vector<std::uint32_t> output;
+            self.output_of(view(shape), view(parts), output);
+            return to_numpy(output, {output.size()});
+        });
+}
+
+void define_best(Class& c) {
+    c.def(
+         "answer",
+         [](const DerivationStructure& self, const Numbers& shape, const Vector& scores,
+            const std::optional<Bytes>& allowed) -> nb::object {
+             const PartScores given = scores_of(self, shape, scores, allowed);
+             std::vector<Answer> found;
+             std::vector<std::uint32_t> output;
+             {
+                 const Unlocked unlocked;
+                 found = self.best(view(shape), given, 1);
+                 if (!found.empty() && found[0].shares.empty()) self.output_of(view(shape), found[0].parts, output);
+             }
+             if (found.empty()) return nb::none();
+             nb::object shares = nb::none();
+             if (!found[0].shares.empty()) {
+                 std::vector<double> all(scores.size(), 0.0);
+                 for (std::size_t i = 0; i < found[0].parts.size(); ++i) all[found[0].parts[i]] = found[0].shares[i];
+                 shares = nb::cast(to_numpy(all, {all.size()}));
+             }
+             return nb::make_tuple(to_numpy(output, {output.size()}), found[0].score, found[0].gap, shares);
+         },
+         nb::arg("shape"), nb::arg("scores"), nb::arg("allowed") = nb::none(),
+         "The best output, its score, its gap, and the shares of all parts where it is relaxed; or None.")
         .def(
             "best",
             [](const DerivationStructure& self, const Numbers& shape, const Vector& scores, std::size_t k,
@@ -354,16 +365,19 @@ void bind_structure(nb::module_& m) {
                 if (found.empty()) return nb::none();
                 return nb::make_tuple(to_numpy(output, {output.size()}), found[0].score);
             },
-            nb::arg("shape"), nb::arg("scores"), "The best output and its score, or None.")
-        .def(
-            "log_partition",
-            [](const DerivationStructure& self, const Numbers& shape, const Vector& scores,
-               const std::optional<Bytes>& allowed) {
-                const PartScores given = scores_of(self, shape, scores, allowed);
-                const Unlocked unlocked;
-                return self.log_partition(view(shape), given, nullptr);
-            },
-            nb::arg("shape"), nb::arg("scores"), nb::arg("allowed") = nb::none())
+            nb::arg("shape"), nb::arg("scores"), "The best output and its score, or None.");
+}
+
+void define_sums(Class& c) {
+    c.def(
+         "log_partition",
+         [](const DerivationStructure& self, const Numbers& shape, const Vector& scores,
+            const std::optional<Bytes>& allowed) {
+             const PartScores given = scores_of(self, shape, scores, allowed);
+             const Unlocked unlocked;
+             return self.log_partition(view(shape), given, nullptr);
+         },
+         nb::arg("shape"), nb::arg("scores"), nb::arg("allowed") = nb::none())
         .def(
             "sums",
             [](const DerivationStructure& self, const Numbers& shape, const Vector& scores) {
@@ -430,28 +444,31 @@ void bind_structure(nb::module_& m) {
                 return out;
             },
             nb::arg("shape"), nb::arg("scores"), nb::arg("n"), nb::arg("seed"), nb::arg("distinct") = false,
-            nb::arg("allowed") = nb::none())
-        .def_static(
-            "constrained",
-            [](const DerivationStructure& structure, const nb::list& rows) {
-                std::vector<CodesRow> all;
-                for (const nb::handle given : rows) {
-                    const auto row = nb::cast<nb::tuple>(given);
-                    const auto coefficients = nb::cast<Vector>(row[1]);
-                    all.push_back({nb::cast<std::size_t>(row[0]),
-                                   {coefficients.data(), coefficients.data() + coefficients.size()},
-                                   nb::cast<double>(row[2]),
-                                   nb::cast<double>(row[3])});
-                    for (const double x : all.back().coefficients)
-                        require(std::isfinite(x), "coefficients of a constraint must be finite");
-                    require(all.back().lower <= all.back().upper,
-                            "the sides of a constraint must leave something between them");
-                }
-                return constrained_structure(shared(structure), std::move(all));
-            },
-            nb::arg("structure"), nb::arg("rows"),
-            "Outputs that keep rows of (block, a coefficient for each of its codes, lower, upper); see "
-            "core/structures/constrained.hpp.")
+            nb::arg("allowed") = nb::none());
+}
+
+void define_constraints(Class& c) {
+    c.def_static(
+         "constrained",
+         [](const DerivationStructure& structure, const nb::list& rows) {
+             std::vector<CodesRow> all;
+             for (const nb::handle given : rows) {
+                 const auto row = nb::cast<nb::tuple>(given);
+                 const auto coefficients = nb::cast<Vector>(row[1]);
+                 all.push_back({nb::cast<std::size_t>(row[0]),
+                                {coefficients.data(), coefficients.data() + coefficients.size()},
+                                nb::cast<double>(row[2]),
+                                nb::cast<double>(row[3])});
+                 for (const double x : all.back().coefficients)
+                     require(std::isfinite(x), "coefficients of a constraint must be finite");
+                 require(all.back().lower <= all.back().upper,
+                         "the sides of a constraint must leave something between them");
+             }
+             return constrained_structure(shared(structure), std::move(all));
+         },
+         nb::arg("structure"), nb::arg("rows"),
+         "Outputs that keep rows of (block, a coefficient for each of its codes, lower, upper); see "
+         "core/structures/constrained.hpp.")
         .def("hyperedges", hyperedges, nb::arg("shape"), nb::arg("scores"), nb::arg("most"),
              "Of a dynamic program, what an output may have: the part of each node, and of each edge its head, its "
              "two tails and its part, -1 for none. Else None.")
@@ -468,6 +485,17 @@ void bind_structure(nb::module_& m) {
                 return self.dead_end(view(shape), given);
             },
             nb::arg("shape"), nb::arg("scores"), "The first position that no beginning of an output gets past.");
+}
+
+void bind_structure(nb::module_& m) {
+    Class c(m, "PartStructure", "An output family made of scored parts; see core/structures.");
+    define_sequences(c);
+    define_trees(c);
+    define_graphs(c);
+    define_shapes(c);
+    define_best(c);
+    define_sums(c);
+    define_constraints(c);
 }
 
 // Numbers of which the last means none, as -1.

@@ -311,15 +311,16 @@ void require_weights(const ChainOracle& oracle, const Vector& weights) {
     require_scores(weights, "weights must be finite numbers");
 }
 
-}  // namespace
-
-void bind_training(nb::module_& m) {
+void bind_key_source(nb::module_& m) {
     nb::class_<KeySource, Source>(m, "KeySource", "Attributes given as arrays of keys.")
         .def(nb::init<const Indices&, const Indices&, const Keys&, const std::optional<Floats>&,
                       const std::optional<Indices>&, const std::optional<Keys>&, const std::optional<Floats>&>(),
              nb::arg("lengths"), nb::arg("starts"), nb::arg("keys"), nb::arg("values") = nb::none(),
              nb::arg("pair_starts") = nb::none(), nb::arg("pair_keys") = nb::none(),
              nb::arg("pair_values") = nb::none());
+}
+
+void bind_storage(nb::module_& m) {
     nb::class_<Storage>(m, "Storage", "How much memory training may take, and the folder of its files.")
         .def(nb::init<std::string, std::size_t, std::size_t, std::string>(), nb::arg("folder"), nb::arg("memory"),
              nb::arg("per_weight") = 0, nb::arg("advice") = "")
@@ -342,6 +343,9 @@ void bind_training(nb::module_& m) {
             }
         },
         storage_error.ptr());  // which the module keeps
+}
+
+void bind_examples(nb::module_& m) {
     nb::class_<SiteExamples>(m, "SiteExamples", "Attributes of sites as numbers, by channel.")
         .def(nb::init<unsigned, bool>(), nb::arg("hash_bits") = 0, nb::arg("keep_names") = true)
         .def("read", &SiteExamples::add, nb::arg("source"), nb::arg("n_jobs") = 1, nb::call_guard<Unlocked>(),
@@ -394,6 +398,9 @@ void bind_training(nb::module_& m) {
             "more than a share `loss` of tokens is expected to lack its label.")
         .def("checksum", &Examples::checksum, nb::call_guard<Unlocked>(),
              "64 bits that change when sequences, attributes, labels or weights do.");
+}
+
+void bind_dictionary(nb::module_& m) {
     nb::class_<chain::MadeDictionary>(m, "TagDictionary", "Labels that words may take, as the examples have them.")
         .def(
             "tensors",
@@ -409,12 +416,18 @@ void bind_training(nb::module_& m) {
         .def_prop_ro(
             "n_lost", [](const chain::MadeDictionary& made) { return made.n_lost; },
             "Tokens whose label it would lack, were it made of the other blocks of examples.");
+}
+
+void bind_dev_set(nb::module_& m) {
     nb::class_<DevSet>(m, "DevSet", "Sequences that are tagged while training goes on.")
         .def_prop_ro("n_tokens", &DevSet::n_tokens)
         .def("checksum", &DevSet::checksum, nb::call_guard<Unlocked>(),
              "64 bits that change when sequences, or their attributes that have weights, do.")
         .def("argmax", argmax, nb::arg("weights"), nb::arg("n_jobs") = 1, nb::arg("local") = false,
              nb::arg("beam") = nb::none(), "The best label of every token, all sequences one after the other.");
+}
+
+void bind_chain_oracle(nb::module_& m) {
     nb::class_<ChainOracle, Oracle>(m, "ChainOracle", "The oracle of first-order chains.")
         .def(
             "__init__", make_oracle, nb::arg("examples"), nb::arg("n_labels"), nb::arg("order"),
@@ -487,6 +500,9 @@ void bind_training(nb::module_& m) {
         .def_prop_ro("n_parameters", &ChainOracle::n_parameters, "Weights, one per attribute and label.")
         .def_prop_ro("memory_bytes", &ChainOracle::memory_bytes)
         .def_prop_ro("fast", &ChainOracle::fast, "Whether the layout made for speed is in use.");
+}
+
+void bind_working_weights(nb::module_& m) {
     nb::class_<Working>(m, "WorkingWeights", "Weights that stochastic steps change in place.")
         .def("load", &Working::load, nb::arg("weights"))
         .def("store", &Working::store)
@@ -494,6 +510,18 @@ void bind_training(nb::module_& m) {
         .def("multiply", &Working::multiply, nb::arg("factor"))
         .def_prop_ro("scale", &Working::scale)
         .def_prop_ro("squared_norm", &Working::squared_norm);
+}
+
+}  // namespace
+
+void bind_training(nb::module_& m) {
+    bind_key_source(m);
+    bind_storage(m);
+    bind_examples(m);
+    bind_dictionary(m);
+    bind_dev_set(m);
+    bind_chain_oracle(m);
+    bind_working_weights(m);
 }
 
 }  // namespace tw::bind

@@ -129,7 +129,7 @@ public:
 private:
     void make_scores() {
         if (has_scores_) return;
-        scores_.assign(set_.n_labels() * set_.n_labels(), 0.0);
+        scores_.resize(set_.n_labels() * set_.n_labels(), 0.0);  // pairs without a weight stay 0
         for (std::size_t i = 0; i < pairs_.size(); ++i) scores_[set_.transition_pairs[i]] = pairs_[i];
         if (set_.constrained())
             for (std::size_t i = 0; i < scores_.size(); ++i)

@@ -7,6 +7,14 @@
 //     rows of both are added up once before a pass, and the sums that arrive there spread after it. A trigram of tags,
 //     for example, implies its bigrams and tags. Implication is read off the data, so it needs no hint and is never
 //     wrong, whatever the attributes mean.
+//
+//     rows      row of unit 0 | row of unit 1 | ... | composite 0 | ...      n_rows() of one number a label
+//     entries   e e e e ...                                                  n_entries single numbers
+//     once      o o o o ...                                                  a number a token
+//
+//     token t   its rows:    3 17 n_unit_rows + 2      added as they are (with a value, where it is not 1)
+//               its entries: 5 6 40                    each added to one label
+//               once[t]                                added to its gold label
 #pragma once
 
 #include <cstddef>

@@ -28,14 +28,14 @@ public:
         }
     }
 
-    void add(std::size_t v, double gain) { gains_[v].sum += gain; }
-    void add_constant(double c) { constant_ += c; }
-    void force(std::size_t v, double to) {
-        if (to == 0.0) return;
-        if (gains_[v].force == -to) impossible_ = true;
-        gains_[v].force = to;
+    void add(const BinaryProblem::Edge& edge, const PairTerms& terms) {
+        impossible_ |= terms.impossible;
+        constant_ += terms.constant;
+        gains_[edge.from].sum += terms.from;
+        gains_[edge.to].sum += terms.to;
+        force(edge.from, terms.force_from);
+        force(edge.to, terms.force_to);
     }
-    void give_up() { impossible_ = true; }
 
     bool impossible() const { return impossible_; }
     double excess(std::size_t v) const { return gains_[v].force != 0.0 ? gains_[v].force : gains_[v].sum; }
@@ -47,6 +47,12 @@ public:
     }
 
 private:
+    void force(std::size_t v, double to) {
+        if (to == 0.0) return;
+        if (gains_[v].force == -to) impossible_ = true;
+        gains_[v].force = to;
+    }
+
     std::vector<Gain> gains_;
     double constant_ = 0.0;
     bool impossible_ = false;
@@ -75,12 +81,7 @@ BinaryAnswer BinarySolver::cut(const BinaryProblem& problem) {
     arcs_.clear();
     for (const BinaryProblem::Edge& e : problem.edges) {
         const PairTerms terms = pair_terms(e.p00, e.p01, e.p10, e.p11);
-        if (terms.impossible) gains.give_up();
-        gains.add_constant(terms.constant);
-        gains.add(e.from, terms.from);
-        gains.add(e.to, terms.to);
-        gains.force(e.from, terms.force_from);
-        gains.force(e.to, terms.force_to);
+        gains.add(e, terms);
         if (terms.forward > 0.0 || terms.backward > 0.0) arcs_.push_back({e.from, e.to, terms.forward, terms.backward});
     }
     if (gains.impossible()) return no_answer();
@@ -108,12 +109,7 @@ BinaryAnswer BinarySolver::roof_dual(const BinaryProblem& problem, std::span<con
             terms.to = -terms.to;
             terms.force_to = -terms.force_to;
         }
-        if (terms.impossible) gains.give_up();
-        gains.add_constant(terms.constant);
-        gains.add(e.from, terms.from);
-        gains.add(e.to, terms.to);
-        gains.force(e.from, terms.force_from);
-        gains.force(e.to, terms.force_to);
+        gains.add(e, terms);
         if (terms.forward <= 0.0 && terms.backward <= 0.0) continue;
         const Node to = crossed ? other(e.to) : e.to, mirrored = crossed ? e.to : other(e.to);
         arcs_.push_back({e.from, to, terms.forward, terms.backward});

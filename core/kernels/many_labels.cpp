@@ -15,14 +15,6 @@ using std::uint16_t;
 using std::uint32_t;
 using std::uint8_t;
 
-TW_INLINE void fetch(const void* p) {
-#if defined(__GNUC__) || defined(__clang__)
-    __builtin_prefetch(p);
-#else
-    (void)p;
-#endif
-}
-
 // ---- rows with gaps ------------------------------------------------------------------------------------------------
 
 // A block of eight numbers: half a pack, one, or several.
@@ -50,11 +42,11 @@ constexpr size_t kAhead = 8;  // rows; lists go on for more than that after thei
 
 template <class Real>
 TW_INLINE void fetch_row(const BlockRows& rows, const Real* values, uint32_t row, uint32_t later) {
-    fetch(rows.starts + later);
+    prefetch(rows.starts + later);
     const Real* at = values + (size_t)rows.starts[row] * kBlockLabels;
-    fetch(at);
-    fetch(at + 64 / sizeof(Real));
-    fetch(rows.columns + rows.starts[row]);
+    prefetch(at);
+    prefetch(at + 64 / sizeof(Real));
+    prefetch(rows.columns + rows.starts[row]);
 }
 
 // Calls add(row, value, token) for the rows of tokens begin .. begin + n - 1, these counted from the first.

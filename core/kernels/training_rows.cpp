@@ -12,17 +12,9 @@ using std::uint32_t;
 
 constexpr size_t kAhead = kListPadding, kEntriesAhead = kListPadding;  // rows and entries fetched before their use
 
-TW_INLINE void fetch(const void* p) {
-#if defined(__GNUC__) || defined(__clang__)
-    __builtin_prefetch(p);
-#else
-    (void)p;
-#endif
-}
-
 template <class Real>
 TW_INLINE void fetch_row(const Real* row, size_t stride) {
-    for (size_t k = 0; k < stride; k += 64 / sizeof(Real)) fetch(row + k);
+    for (size_t k = 0; k < stride; k += 64 / sizeof(Real)) prefetch(row + k);
 }
 // Where an entry belongs in rows of scores.
 TW_INLINE size_t place(uint32_t packed, size_t stride) {
@@ -51,7 +43,7 @@ TW_INLINE void store_pack(Real* row, size_t b, typename Lanes<Real>::V v) {
 template <class Real, size_t B>  // a row of B packs
 TW_INLINE void fetch_packs(const Real* row) {
     unrolled<(B * Lanes<Real>::width * sizeof(Real) + 63) / 64>(
-        [&](auto i) TW_INLINE_LAMBDA { fetch(row + i.value * (64 / sizeof(Real))); });
+        [&](auto i) TW_INLINE_LAMBDA { prefetch(row + i.value * (64 / sizeof(Real))); });
 }
 
 // Calls run(packs of a block, whether the last is half, where it begins) for blocks that make up a row of weights.
@@ -101,7 +93,7 @@ TW_INLINE void gather_entries(const TokenLists& lists, const RowArrays<Real>& we
         scores[t * stride + lists.gold[begin + t]] += weights.once[begin + t];
     }
     for (uint32_t i = lists.entry_starts[begin]; i < lists.entry_starts[begin + n]; ++i) {
-        fetch(weights.entries + lists.entries[i + kEntriesAhead]);
+        prefetch(weights.entries + lists.entries[i + kEntriesAhead]);
         scores[place(lists.entry_places[i], stride)] += weights.entries[lists.entries[i]];
     }
     if (!lists.valued_entry_starts) return;
@@ -193,7 +185,7 @@ TW_INLINE void scatter_entries(const TokenLists& lists, const RowArrays<Real>& s
                                size_t n, const Real* p, bool squared) {
     for (size_t t = 0; t < n; ++t) sums.once[begin + t] = p[t * stride + lists.gold[begin + t]];
     for (uint32_t i = lists.entry_starts[begin]; i < lists.entry_starts[begin + n]; ++i) {
-        fetch(sums.entries + lists.entries[i + kEntriesAhead]);
+        prefetch(sums.entries + lists.entries[i + kEntriesAhead]);
         sums.entries[lists.entries[i]] += p[place(lists.entry_places[i], stride)];
     }
     if (!lists.valued_entry_starts) return;
@@ -249,8 +241,8 @@ template <class Real>
 void step(const TokenLists& lists, const RowArrays<Real>& weights, const Members& members, size_t stride, size_t begin,
           size_t n, Real factor, const Real* p) {
     for (uint32_t i = lists.entry_starts[begin]; i < lists.entry_starts[begin + n]; ++i) {
-        fetch(weights.entries + lists.entries[i + kEntriesAhead]);
-        fetch(members.entries + lists.entries[i + kEntriesAhead]);
+        prefetch(weights.entries + lists.entries[i + kEntriesAhead]);
+        prefetch(members.entries + lists.entries[i + kEntriesAhead]);
         const uint32_t entry = lists.entries[i];
         weights.entries[entry] += factor * (Real)members.entries[entry] * p[place(lists.entry_places[i], stride)];
     }

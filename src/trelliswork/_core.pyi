@@ -384,6 +384,12 @@ class PartStructure:
         """
 
     @staticmethod
+    def grammar(n_symbols: int, n_inner: int, n_terminals: int, n_codes: int, rules: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> PartStructure:
+        """
+        Derivations of a grammar; see core/structures/grammar.cpp. 2^32 - 1 stands for none.
+        """
+
+    @staticmethod
     def graph(n_labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], kinds: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], method: str = 'auto', iterations: int = 1000, tolerance: float = 1e-06, damping: float = 0.5, seconds: float = 0.0, relaxed: bool = False, branch: bool = False, approximate_sums: bool = False, most_entries: float = 67108864.0) -> PartStructure:
         """
         Labels of the nodes of graphs; n_labels by node type; kinds of edges: two types each, one after the other. Shape, blocks and outputs: core/structures/families.hpp. `method`: auto, exact, bp, trw, ad3, cut or ilp.
@@ -406,42 +412,30 @@ class PartStructure:
         """
 
     @staticmethod
-    def grammar(n_symbols: int, n_inner: int, n_terminals: int, n_codes: int, rules: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> PartStructure:
-        """
-        Derivations of a grammar; see core/structures/grammar.cpp. 2^32 - 1 stands for none.
-        """
-
-    @staticmethod
     def grid(n_labels: int, n_dimensions: int = 2, neighbours: int = 4, associative: bool = True, inference: str = 'auto', relaxed: bool = False, iterations: int = 1000, seconds: float = 0.0) -> PartStructure:
         """
         Labelled grids; see core/structures/grid.cpp. `inference`, where no answer is exact: auto, cut, bp, trw or ad3.
         """
 
     def answers_lists(self, shape: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> bool:
-        """Whether there are several best outputs of this shape."""
+        """
+        Whether several best outputs can be had; of a graph, whether exact answers can.
+        """
 
     def answers_sums(self, shape: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> bool:
-        """Whether there are sums over all outputs of this shape."""
-
-    def answer(self, shape: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], allowed: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None) -> object:
-        """
-        The best output, its score, its gap, and the shares of all parts where it is relaxed; or None.
-        """
-
-    def has_sums(self, shape: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> bool:
         """Whether sums over all outputs of a shape are within reach."""
 
     def blocks(self, arg: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], /) -> list:
         """Name, sites and codes of each kind of parts."""
 
-    def lists(self, shape: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> bool:
-        """
-        Whether several best outputs can be had; of a graph, whether exact answers can.
-        """
-
     def parts_of(self, arg0: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], arg1: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], /) -> NDArray[numpy.uint32]: ...
 
     def output_of(self, arg0: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], arg1: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], /) -> NDArray[numpy.uint32]: ...
+
+    def answer(self, shape: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], allowed: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None) -> object:
+        """
+        The best output, its score, its gap, and the shares of all parts where it is relaxed; or None.
+        """
 
     def best(self, shape: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], k: int = 1, allowed: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None = None) -> list: ...
 

@@ -6,7 +6,6 @@ a single sentence, takes longer than anybody waits.
 
 import random
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -14,9 +13,10 @@ import time
 import pytest
 
 import trelliswork as tw
+from interrupting import interrupt
 from trelliswork import learners
 
-SOON = 3.0  # seconds from the signal to the end of the process; on a machine that is not busy it takes less than one
+SOON = 2.0  # seconds from the signal to the end of the process, as `interrupting` counts them; it takes less than one
 START = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever the shell of the tests has done
@@ -53,10 +53,8 @@ def interrupted(command, after):
         assert process.stdout.readline() == "ready\n"
         time.sleep(after)
         assert process.poll() is None, process.stderr.read()
-        began = time.monotonic()
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
-        return process.returncode, err, time.monotonic() - began
+        _, err, seconds = interrupt(process)
+        return process.returncode, err, seconds
     finally:
         process.kill()
         process.communicate()
@@ -111,11 +109,9 @@ def test_weights_of_an_iteration_that_is_given_up_are_kept(files, tmp_path):
     for line in process.stderr:
         if " 1: " in line:
             break
-    began = time.monotonic()
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err, seconds = interrupt(process)
     assert process.returncode == 130
-    assert time.monotonic() - began < SOON
+    assert seconds < SOON
     ended = re.search(r"after (\d+) iterations", out)  # the second may have ended when the signal was heard
     assert f"interrupted: the best model so far is in {tmp_path / 'm.tw'}" in err
     assert tw.load(tmp_path / "m.tw").n_iter_ == int(ended[1]) < 10

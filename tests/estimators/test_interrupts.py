@@ -129,10 +129,10 @@ def test_baum_welch_can_be_interrupted():
     models = []
 
     def fit():
-        models.append(tw.HMM(n_states=150, n_iter=1000, tol=0, random_state=0))
+        models.append(tw.HMM(n_states=250, n_iter=1000, tol=0, random_state=0))
         models[-1].fit(X)
 
-    assert_interruptible(fit, after=0.7)
+    assert_interruptible(fit, after=0.5)
     assert not hasattr(models[-1], "classes_")
 
 

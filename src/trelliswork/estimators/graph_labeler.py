@@ -355,7 +355,7 @@ class GraphLabeler(LinearEstimator):
             told = 'exact probabilities. Approximate ones come with inference="bp" or "trw": '
             _require_listed(exact, shapes, graphs, told + 'labeler.set_params(inference="bp").')
             return exact
-        wide = [graph.place for shape, graph in zip(shapes, graphs, strict=True) if not exact.lists(shape)]
+        wide = [graph.place for shape, graph in zip(shapes, graphs, strict=True) if not exact.answers_lists(shape)]
         if wide:
             warnings.warn(
                 f"{wide[0]} is too wide for exact probabilities: these are approximate, by {self.inference!r}.",
@@ -413,7 +413,7 @@ class GraphLabeler(LinearEstimator):
 def _require_listed(structure: Any, shapes: Sequence[Shape], graphs: Sequence[CheckedGraph], what: str) -> None:
     """Refuse graphs that are too wide for elimination; ``what`` is said of them, and what helps."""
     for shape, graph in zip(shapes, graphs, strict=True):
-        if not structure.lists(shape):
+        if not structure.answers_lists(shape):
             raise InvalidInput(
                 f"{graph.place}, with {graph.n_nodes:,} nodes and {len(graph.edges):,} edges, is too wide for {what}"
             )

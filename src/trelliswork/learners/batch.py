@@ -25,7 +25,26 @@ _RESCALINGS = ("margin", "slack")
 _C_OR_LAM = {"C": Only(1.0, lam=(None,))}
 
 
-class FrankWolfe(EpochLearner):
+class _StructuralSVM(EpochLearner):
+    """What both are told."""
+
+    C: float | None
+    lam: float | None
+    tol: float
+    rescaling: str
+
+    def _check(self) -> None:
+        checked_number("C", self._value("C"), above=0.0)
+        if self.lam is not None:
+            checked_number("lam", self.lam, above=0.0)
+        checked_number("tol", self.tol, least=0.0)
+        checked_choice("rescaling", self.rescaling, _RESCALINGS)
+
+    def _factor(self, oracle: _core.Oracle) -> float:
+        return factor_of_losses(self._value("C"), self.lam, oracle)
+
+
+class FrankWolfe(_StructuralSVM):
     """Train a structural SVM by block-coordinate Frank-Wolfe.
 
     A visit to an example finds its most violated output and goes towards it as far as the dual rises, which an exact
@@ -96,11 +115,7 @@ class FrankWolfe(EpochLearner):
         self.shuffle = shuffle
 
     def _check(self) -> None:
-        checked_number("C", self._value("C"), above=0.0)
-        if self.lam is not None:
-            checked_number("lam", self.lam, above=0.0)
-        checked_number("tol", self.tol, least=0.0)
-        checked_choice("rescaling", self.rescaling, _RESCALINGS)
+        super()._check()
         if not isinstance(self.averaged, str | bool) or self.averaged not in _AVERAGING:
             raise InvalidInput(f"averaged must be 'weighted', True or False, not {self.averaged!r}")
         checked_flag("line_search", self.line_search)
@@ -111,7 +126,7 @@ class FrankWolfe(EpochLearner):
         return _core.FrankWolfe(
             oracle,
             weights,
-            C=factor_of_losses(self._value("C"), self.lam, oracle),
+            C=self._factor(oracle),
             tol=float(self.tol),
             rescaling=self.rescaling,
             averaged=_AVERAGING[self.averaged],
@@ -129,7 +144,7 @@ class FrankWolfe(EpochLearner):
         return f"converged {count}: the duality gap is {solver.gap:.3g}, the objective {solver.objective:.6g}"
 
 
-class CuttingPlane(EpochLearner):
+class CuttingPlane(_StructuralSVM):
     """Train a structural SVM by cutting planes with one slack.
 
     Each iteration decodes all examples, by several threads if there are; their most violated outputs together are one
@@ -182,16 +197,10 @@ class CuttingPlane(EpochLearner):
         self.tol = tol
         self.rescaling = rescaling
 
-    def _check(self) -> None:
-        checked_number("C", self._value("C"), above=0.0)
-        if self.lam is not None:
-            checked_number("lam", self.lam, above=0.0)
-        checked_number("tol", self.tol, least=0.0)
-        checked_choice("rescaling", self.rescaling, _RESCALINGS)
-
     def _solver(self, oracle: _core.Oracle, weights: FloatArray, seed: int) -> _core.CuttingPlane:
-        C = factor_of_losses(self._value("C"), self.lam, oracle)
-        return _core.CuttingPlane(oracle, weights, C=C, tol=float(self.tol), rescaling=self.rescaling)
+        return _core.CuttingPlane(
+            oracle, weights, C=self._factor(oracle), tol=float(self.tol), rescaling=self.rescaling
+        )
 
     def _end(self, solver: _core.Solver, count: str) -> str:
         how = "converged" if solver.outcome == "converged" else "ended as low as rounding allows"

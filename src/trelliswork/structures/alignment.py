@@ -215,16 +215,11 @@ class Alignment(PartScores[AlignedPairs]):
         right = self._as_pairs(gold, "gold")
         if self.score(right) == -np.inf and not (np.diff(right, axis=0) > 0).all():
             raise InvalidInput("gold must be an alignment: its pairs must rise on both sides.")
-        if isinstance(cost, str):
-            if cost != "hamming":
-                raise InvalidInput(f'cost must be "hamming" or an array of shape {(n, m)}, found {cost!r}.')
+        table = checks.as_pair_costs(cost, (n, m))
+        if table is None:
             table = np.ones((n, m))
             table[right[:, 0], right[:, 1]] = 0.0
             charged[n * m + right[:, 0]] = charged[n * m + n + right[:, 1]] = 0.5
-        else:
-            table = checks.as_scores("cost", cost, (n, m))
-            if not np.isfinite(table).all() or (table < 0).any():
-                raise InvalidInput("cost must hold finite numbers from 0.")
         charged[: n * m] = table.reshape(-1)
         scores = self._scores + checks.as_scale(scale) * charged
         checks.require_scores("scores with the cost", scores)

@@ -165,6 +165,23 @@ def as_cost(cost: Any, n_labels: int) -> FloatArray:
     return matrix
 
 
+def as_pair_costs(cost: Any, shape: tuple[int, ...]) -> FloatArray | None:
+    """Return what every pair costs whatever gold is, and None for ``"hamming"``, which asks gold."""
+    if isinstance(cost, str):
+        if cost != "hamming":
+            raise InvalidInput(f'cost must be "hamming" or an array of shape {shape}, found {cost!r}.')
+        return None
+    table = as_scores("cost", cost, shape)
+    require_costs(table)
+    return table
+
+
+def require_costs(costs: FloatArray) -> None:
+    """Refuse costs that are not finite or below 0."""
+    if not np.isfinite(costs).all() or (costs < 0).any():
+        raise InvalidInput("cost must hold finite numbers from 0.")
+
+
 def as_scale(scale: Any) -> float:
     """Return the factor of the cost (nu in eq. 2.40), any finite number."""
     if not isinstance(scale, numbers.Real) or isinstance(scale, (bool, np.bool_)):

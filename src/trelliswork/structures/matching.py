@@ -134,7 +134,7 @@ class Matching(PartScores[MatchedPairs]):
     @property
     def sums_are_exact(self) -> bool:
         """Whether sums over all matchings of this size are within reach."""
-        return bool(self._structure.has_sums(self._shape))
+        return bool(self._structure.answers_sums(self._shape))
 
     def sums(self, method: str | None = None) -> MatchingSums:
         """Return the log partition and the probability of every part, and whether they are exact.
@@ -293,16 +293,12 @@ class Matching(PartScores[MatchedPairs]):
             raise InvalidInput(f"gold must be a matching: {error}.") from None
         n, m = self.scores.shape
         charged = np.zeros(len(self._scores))
-        if isinstance(cost, str):
-            if cost != "hamming":
-                raise InvalidInput(f'cost must be "hamming" or an array of shape {(n, m)}, found {cost!r}.')
+        table = checks.as_pair_costs(cost, (n, m))
+        if table is None:
             charged[: n * m], charged[n * m :] = 1.0, 0.5
             charged[right] = 0.0
         else:
-            array = checks.as_scores("cost", cost, (n, m))
-            if not np.isfinite(array).all() or (array < 0).any():
-                raise InvalidInput("cost must hold finite numbers from 0.")
-            charged[: n * m] = array.reshape(-1)
+            charged[: n * m] = table.reshape(-1)
         added = self._scores + checks.as_scale(scale) * charged
         checks.require_scores("scores with the cost", added)
         return self._changed(added)

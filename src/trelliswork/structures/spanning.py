@@ -221,8 +221,7 @@ class SpanningTree(PartScores[SpanningEdges]):
             if array.shape != (self.n_nodes, self.n_nodes):
                 raise InvalidInput(f"cost must have shape {(self.n_nodes, self.n_nodes)}, found {array.shape}.")
             charged = array[self.ends[:, 0], self.ends[:, 1]]
-            if not np.isfinite(charged).all() or (charged < 0).any():
-                raise InvalidInput("cost must hold finite numbers from 0.")
+            checks.require_costs(charged)
         return self._changed(self.scores + checks.as_scale(scale) * charged, self._forced)
 
     def constrained(
