@@ -208,11 +208,19 @@ def throughput(port: int, script: str, seconds: int) -> float:
 
 
 async def latencies(port: int, rate: float, seconds: int) -> list[float]:
-    """Return how long answers take when requests come at a steady rate, whether the last was answered or not."""
+    """Return how long answers take when requests come at a steady rate, whether the last was answered or not.
+
+    At most 64 are on their way; the time that one waits for its turn counts.
+    """
     found: list[float] = []
     idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+    turns = asyncio.Semaphore(64)
 
     async def ask(body: bytes, due: float) -> None:
+        async with turns:
+            await ask_now(body, due)
+
+    async def ask_now(body: bytes, due: float) -> None:
         stream = idle.pop() if idle else await asyncio.open_connection("127.0.0.1", port)
         reader, writer = stream
         head = f"POST /tag HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"

@@ -29,8 +29,11 @@ myst_heading_anchors = 4
 nb_execution_mode = "off"  # the tests execute notebooks; the site shows what is in them
 nb_merge_streams = True
 
+templates_path = ["_templates"]
 autosummary_generate = True
-autodoc_default_options = {"members": True, "inherited-members": "Module", "show-inheritance": True}
+# What Python's own classes and PyTorch's have is not described again.
+STRANGERS = "Module,tuple,dict,list,Exception,Warning"
+autodoc_default_options = {"members": True, "inherited-members": STRANGERS, "show-inheritance": True}
 EXTRAS = ("torch", "spacy", "pyarrow", "pyspark", "starlette", "uvicorn", "msgspec", "prometheus_client")
 autodoc_mock_imports = [name for name in EXTRAS if find_spec(name) is None]
 numpydoc_show_class_members = False
@@ -43,8 +46,15 @@ copybutton_prompt_is_regexp = True
 suppress_warnings = ["myst.header"]
 
 
+def without_aliases(app, what, name, obj, options, lines):
+    """Leave out what Python says of the fields of named tuples: "Alias for field number 0"."""
+    if lines and lines[0].startswith("Alias for field number"):
+        lines.clear()
+
+
 def setup(app):
     """Write the pages of the reference first."""
+    app.connect("autodoc-process-docstring", without_aliases)
     import sys
     from pathlib import Path
 
