@@ -25,6 +25,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import chunking
 from timing import print_load, print_table
 
 LEARNERS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -52,10 +53,13 @@ def main() -> None:
     if given.run:
         print(json.dumps(run(json.loads(given.run))))
         return
+    corpus = chunking.corpus_or_skip("larger_than_memory")
+    if corpus is None:
+        return
     print_load()
     path = Path(given.folder) / f"trelliswork-bench-{int(given.tokens)}.txt"
     if not path.exists():
-        write_corpus(path, int(given.tokens))
+        write_corpus(corpus / "train.txt.gz", path, int(given.tokens))
     rows = []
     for name in given.learner:
         bits = set()
@@ -93,16 +97,17 @@ HEAD = {
 }
 
 
-def write_corpus(path: Path, n_tokens: int) -> None:
+def write_corpus(original: Path, path: Path, n_tokens: int) -> None:
     """Write copies of CoNLL-2000 whose words are changed here and there, always the same."""
-    with gzip.open(Path(os.environ["TRELLISWORK_DATA"]) / "conll2000" / "train.txt.gz", "rt") as file:
+    with gzip.open(original, "rt") as file:
         lines = [line.split() for line in file]
     of_tag: dict[str, list[str]] = {}
     for line in lines:
         if line:
             of_tag.setdefault(line[1], []).append(line[0])
     rng, written, fresh = random.Random(1), 0, 0
-    with open(path, "w") as out:
+    unfinished = path.with_suffix(".part")
+    with open(unfinished, "w") as out:
         while written < n_tokens:
             for line in lines:
                 if not line:
@@ -118,6 +123,7 @@ def write_corpus(path: Path, n_tokens: int) -> None:
                     word = rng.choice(of_tag[line[1]])
                 out.write(f"{word} {line[1]} {line[2]}\n")
                 written += 1
+    unfinished.rename(path)
 
 
 def run(job: dict[str, Any]) -> dict[str, Any]:
