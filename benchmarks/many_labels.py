@@ -30,7 +30,7 @@ from timing import print_load, print_table
 EPOCHS = 5
 EVERY_TENTH = 10
 LOSSES = (0.002, 0.001)  # shares of labels that a tag dictionary may lose
-PART = 20  # every so many sentences, where labels have parts
+PART = 5  # every so many sentences, where labels have parts
 RARE = (1, 5, 20, 100, 10**9)  # how often labels were seen
 SIZES = (10, 30, 100, 300, 1000, 2000)
 LENGTH = 50
@@ -162,18 +162,17 @@ def print_parts() -> None:
     """What labels that share the weights of their parts learn from a part of the corpus, by how rare labels are."""
     if brown_folder() is None:
         return
-    rows = []
+    rows, tokens = [], []
     for name, parted in (("labels alone", 0), ("labels and their parts", 1)):
         found = asked("parts", parted, environment={})
-        rows.append([name, *(f"{share:.2f}" for share in found["accuracy"]), found["seconds"], found["weights"]])
-    sizes = [
-        f"labels seen {low} times or more" if high == RARE[-1] else f"{low} to {high - 1} times"
-        for low, high in itertools.pairwise(RARE)
-    ]
+        rows.append([name, *(f"{share:.2f}" for share in found["accuracy"]), found["seconds"]])
+        tokens = found["tokens"]
+    sizes = [f"seen {low} to {high - 1} times" for low, high in itertools.pairwise(RARE[:-1])]
+    head = ["weights of", "all labels", *sizes, f"seen {RARE[-2]} times or more", "seconds of learning"]
     print_table(
-        f"Brown, every {PART}th sentence, perceptron, 3 epochs: accuracy on held-out tokens by their label",
-        ["weights", "all", *sizes, "seconds of learning", "weights"],
-        rows,
+        f"Brown, every {PART}th sentence, perceptron, {EPOCHS} epochs: accuracy on held-out tokens by their label",
+        head,
+        [*rows, ["held-out tokens", *tokens, ""]],
     )
 
 
@@ -182,7 +181,9 @@ def ask_parts(parted: str) -> dict[str, Any]:
     X, y, X_test, y_test = brown()
     X, y = X[::PART], y[::PART]
     counts = Counter(tag for tags in y for tag in tags)
-    labeler = tw.SequenceLabeler(tw.Perceptron(3), label_parts="-" if int(parted) else None, n_jobs=1, random_state=0)
+    labeler = tw.SequenceLabeler(
+        tw.Perceptron(EPOCHS), label_parts="-" if int(parted) else None, n_jobs=1, random_state=0
+    )
     began = time.process_time()
     labeler.fit(X, y)
     seconds = time.process_time() - began
@@ -193,9 +194,9 @@ def ask_parts(parted: str) -> dict[str, Any]:
             seen[counts[tag]] += 1
             right[counts[tag]] += guess == tag
     classes = [(0, 10**9), *itertools.pairwise(RARE)]
-    of_class = [(sum(c[n] for n in c if low <= n < high) for c in (right, seen)) for low, high in classes]
+    of_class = [[sum(c[n] for n in c if low <= n < high) for c in (right, seen)] for low, high in classes]
     accuracy = [100 * hits / max(1, n) for hits, n in of_class]
-    return {"accuracy": accuracy, "seconds": seconds, "weights": labeler.n_weights_}
+    return {"accuracy": accuracy, "tokens": [n for _, n in of_class], "seconds": seconds, "weights": labeler.n_weights_}
 
 
 # ---- growth ------------------------------------------------------------------------------------------------------
