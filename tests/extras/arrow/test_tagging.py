@@ -298,7 +298,7 @@ def test_ctrl_c(tagger):
     gc.disable()  # what is raised while garbage is collected is lost
     try:
         assert_interruptible(lambda: tw.arrow.tag(tagger, many))
-        assert_interruptible(lambda: tw.arrow.tag(tagger, many.slice(0, 50_000), output="spans"))
+        assert_interruptible(lambda: tw.arrow.tag(tagger, many.slice(0, 200_000), output="spans"))
         assert_interruptible(lambda: [tw.arrow.tag(tagger, text, output="tokens") for _ in range(20)])
     finally:
         gc.enable()
