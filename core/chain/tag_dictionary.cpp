@@ -82,6 +82,32 @@ struct LabelCount {
     std::uint32_t label, n;
 };
 
+// The counts of one word.
+struct Word {
+    std::vector<LabelCount> labels;
+    std::size_t total = 0;
+
+    explicit Word(std::span<const Count> counts) {
+        for (const Count& count : counts) {
+            if (labels.empty() || labels.back().label != count.label) labels.push_back({count.label, 0});
+            labels.back().n += count.n;
+            total += count.n;
+        }
+    }
+};
+
+// visit(counts) for every word.
+template <class Visit>
+void each_word(std::span<const Count> counts, Visit visit) {
+    InterruptCheck check;
+    for (std::size_t i = 0; i < counts.size();) {
+        check();
+        const std::size_t begin = i;
+        while (i < counts.size() && counts[i].word == counts[begin].word) ++i;
+        visit(counts.subspan(begin, i - begin));
+    }
+}
+
 // new(a, b) of some blocks, by a.
 struct NewLabels {
     struct Row {
@@ -117,13 +143,7 @@ class Likely {
 public:
     Likely(std::span<const Count> counts, std::size_t n_labels, std::size_t n_blocks)
         : by_block_(n_blocks), n_labels_(n_labels) {
-        InterruptCheck check;
-        for (std::size_t i = 0; i < counts.size();) {
-            check();
-            const std::size_t begin = i;
-            while (i < counts.size() && counts[i].word == counts[begin].word) ++i;
-            add_word(counts.subspan(begin, i - begin));
-        }
+        each_word(counts, [&](std::span<const Count> of_word) { add_word(of_word); });
         for (const New& one : found_) {
             all_.add(one.others, one.total, one.label, one.n);
             by_block_[one.block].add(one.others, one.total, one.label, one.n);
@@ -191,14 +211,9 @@ private:
     }
     void add_word(std::span<const Count> counts) {
         std::unordered_map<std::uint16_t, std::size_t> by_block;
-        std::vector<LabelCount> labels, others;
-        std::size_t total = 0;
-        for (const Count& count : counts) {
-            by_block[count.block] += count.n;
-            total += count.n;
-            if (labels.empty() || labels.back().label != count.label) labels.push_back({count.label, 0});
-            labels.back().n += count.n;
-        }
+        std::vector<LabelCount> others;
+        const auto [labels, total] = Word(counts);
+        for (const Count& count : counts) by_block[count.block] += count.n;
         for (const auto& [block, n] : by_block)
             if (total > n) n_tokens_[size_class(total - n)] += n;
         for (std::size_t i = 0, l = 0; i < counts.size(); ++i) {
@@ -242,19 +257,10 @@ MadeDictionary tag_dictionary(const Examples& examples, std::span<const std::int
     const ChannelExamples& channel = examples.channel(kTokenChannel);
     std::vector<std::uint32_t> set_of(channel.index.size(), kNone);
     std::vector<Key> keys;
-    std::vector<LabelCount> labels;
     std::vector<double> p;
-    InterruptCheck check;
-    for (std::size_t i = 0; i < counts.size();) {
-        check();
-        labels.clear();
-        const std::uint32_t a = counts[i].word;
-        std::size_t total = 0;
-        for (; i < counts.size() && counts[i].word == a; ++i) {
-            if (labels.empty() || labels.back().label != counts[i].label) labels.push_back({counts[i].label, 0});
-            labels.back().n += counts[i].n;
-            total += counts[i].n;
-        }
+    each_word(counts, [&](std::span<const Count> of_word) {
+        const auto [labels, total] = Word(of_word);
+        const std::uint32_t a = of_word.front().word;
         if (total > kRare) set_of[a] = static_cast<std::uint32_t>(keys.size());
         keys.push_back(channel.index.keys()[a]);
         likely.put(labels, total, nullptr, p);
@@ -265,7 +271,7 @@ MadeDictionary tag_dictionary(const Examples& examples, std::span<const std::int
             if (was_seen || p[y] >= threshold.p) candidates.labels.push_back(static_cast<std::uint16_t>(y));
         }
         candidates.starts.push_back(static_cast<std::uint32_t>(candidates.labels.size()));
-    }
+    });
     for (std::uint32_t& a : candidates.of_token)
         if (a != kNone) a = set_of[a];
 

@@ -46,6 +46,20 @@ def test_quiet_says_nothing(run, small, tmp_path):
     assert run("train", small, "-o", tmp_path / "m.tw", "--quiet") == (0, "", "")
 
 
+def test_what_many_labels_want_reaches_the_labeler(run, small, tmp_path):
+    model = tmp_path / "m.tw"
+    train = ["train", small, "-o", model, "--learner", "perceptron", "--quiet"]
+    assert run(*train, "--tag-dictionary", "0.05", "--beam", "3").code == 0
+    loaded = tw.load(model)
+    assert (loaded.tag_dictionary, loaded.beam, loaded.label_parts) == (0.05, 3, None)
+    assert 0 <= loaded.dictionary_loss_ <= 0.05
+    assert run(*train, "--label-parts", "-").code == 0
+    assert tw.load(model).label_parts["B-QTY"] == ["B", "QTY"]
+    assert run(*train, "--tag-dictionary", "5").code == 2  # a share of labels
+    code, _, err = run(*train, "--task", "segments", "--label-parts", "-")
+    assert (code, "--label-parts are for --task labels" in err) == (2, True)
+
+
 def test_verbose_writes_a_line_for_each_iteration_to_the_standard_error(run, small, tmp_path):
     code, out, err = run("train", small, "-o", tmp_path / "m.tw", "--verbose", "--json", "--set", "solver=lbfgs")
     lines = err.splitlines()

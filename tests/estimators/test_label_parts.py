@@ -181,6 +181,21 @@ def test_models_of_words_and_many_tokens_score_alike(n_jobs):
     assert labeler.predict(data.X_test[:20]) == few
 
 
+@pytest.mark.parametrize("learner", ["crf", "pa"])
+@pytest.mark.parametrize("hash_bits", [None, 10])
+def test_the_weights_are_the_same_for_any_number_of_threads(learner, hash_bits):
+    data = tw.corpora.ingredients()
+    X, y = data.X_train[:150], data.y_train[:150]
+    made = [
+        tw.SequenceLabeler(learner, label_parts="-", hash_bits=hash_bits, n_jobs=n_jobs, random_state=0).fit(X, y)
+        for n_jobs in (1, 2)
+    ]
+    assert {name: bytes(part) for name, part in made[0]._model.tensors.items()} == {
+        name: bytes(part) for name, part in made[1]._model.tensors.items()
+    }
+    assert made[0].score(X, y) > 0.9
+
+
 def test_explanations_name_the_part():
     X, y = corpus()
     labeler = tw.SequenceLabeler(tw.CRF(), label_parts="-").fit(X, y)
