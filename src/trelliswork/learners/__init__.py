@@ -35,7 +35,7 @@ _FORMER = {("crf", "epochs"): "sgd_epochs", ("memm", "epochs"): "sgd_epochs"}
 
 
 class Parameter(NamedTuple):
-    """A parameter of a learner: its name, its type in words, what it is if left out, and what it does."""
+    """A parameter of a learner: its name, its type in words, its default, and what it does."""
 
     name: str
     type: str
@@ -44,7 +44,7 @@ class Parameter(NamedTuple):
 
 
 def names() -> list[str]:
-    """Return the names of all learners, as the command line and ``SequenceLabeler(learner="crf")`` know them.
+    """Return the names of all learners, as used by the command line and ``SequenceLabeler(learner="crf")``.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def names() -> list[str]:
 
 
 def by_name(name: str, **params: Any) -> Learner:
-    """Return the learner of that name, its parameters checked.
+    """Return the learner of that name, and check its parameters.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def by_name(name: str, **params: Any) -> Learner:
 
 
 def restored(name: str, params: Mapping[str, Any]) -> Learner:
-    """Return the learner of a model file, whose parameters an earlier release may have written.
+    """Return the learner of a model file, which may have been written by an earlier release.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def restored(name: str, params: Mapping[str, Any]) -> Learner:
 
 
 def name_of(learner: Any) -> str:
-    """Return the name of a learner, the one that `by_name` knows it by if it does.
+    """Return the name of a learner: the one for `by_name`, if it has one.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def name_of(learner: Any) -> str:
 
 
 def summary(name: str) -> str:
-    """Return in one line what the learner of that name is.
+    """Return a description of the learner of that name, in one line.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def summary(name: str) -> str:
 
 
 def parameters_of(name: str) -> list[Parameter]:
-    """Return the parameters of the learner of that name, in its own order, as its documentation describes them.
+    """Return the parameters of the learner of that name, in order, with their descriptions.
 
     Examples
     --------

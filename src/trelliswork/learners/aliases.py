@@ -1,4 +1,4 @@
-"""What other libraries call a parameter: whoever writes their name is told the one it has here."""
+"""Names of parameters in other libraries: an error for one of them says what the parameter is called here."""
 
 from __future__ import annotations
 
@@ -108,9 +108,9 @@ def unknown_parameter(kind: str, name: str, known: Sequence[str]) -> UnknownPara
     kind : str
         The name of the class.
     name : str
-        What was written.
+        The unknown name.
     known : sequence of str
-        The parameters that it has.
+        The parameters of the class.
 
     Examples
     --------

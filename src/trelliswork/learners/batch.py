@@ -1,10 +1,10 @@
-"""Max-margin by methods that know how far they are from the optimum: Frank-Wolfe and cutting planes.
+"""Max-margin learners that know their distance from the optimum: Frank-Wolfe and cutting planes.
 
-Both minimise ``|w|^2 / 2 + C * sum of hinge losses``, where the hinge loss of an example is the largest
-``cost(y) - w . (f(gold) - f(y))`` over its outputs ``y`` (Mančev 2015, eq. 2.6 and 2.7, with ``C = 1 / (lam N)``, eq.
-2.8). With rescaled slack it is the largest ``cost(y) (1 - w . (f(gold) - f(y)))`` (Tsochantaridis et al. 2005; Mančev
-2015, Table 2.1). They work on the dual (Mančev 2015, eq. 2.9 to 2.11), whose value is never above the minimum: what the
-objective has above it is the duality gap.
+Both minimise ``|w|^2 / 2 + C * sum of hinge losses``, where the hinge loss of an example is the largest ``cost(y) - w .
+(f(gold) - f(y))`` over its outputs ``y`` (Mančev 2015, eq. 2.6 and 2.7, with ``C = 1 / (lam N)``, eq. 2.8). With slack
+rescaling it is the largest ``cost(y) (1 - w . (f(gold) - f(y)))`` (Tsochantaridis et al. 2005; Mančev 2015, Table 2.1).
+They work on the dual (Mančev 2015, eq. 2.9 to 2.11), whose value is never above the minimum. The difference between the
+objective and the dual is the duality gap.
 """
 
 from __future__ import annotations
@@ -47,41 +47,41 @@ class _StructuralSVM(EpochLearner):
 class FrankWolfe(_StructuralSVM):
     """Train a structural SVM by block-coordinate Frank-Wolfe.
 
-    A visit to an example finds its most violated output and goes towards it as far as the dual rises, which an exact
-    line search tells: there is no step size to choose (Lacoste-Julien, Jaggi, Schmidt & Pletscher 2013, algorithms 3
-    and 4). The dual never falls, and the duality gap says how far the objective can still be from its minimum.
+    A visit to an example finds its most violated output and moves towards it by an exact line search of the dual, so
+    there is no step size to choose (Lacoste-Julien, Jaggi, Schmidt & Pletscher 2013, algorithms 3 and 4). The dual
+    never falls, and the duality gap bounds how far the objective is from its minimum.
 
     Parameters
     ----------
     C : float, optional
-        Factor of the sum of the losses, beside ``|w|^2 / 2``. Left out, 1.
+        Factor of the sum of the losses, which is added to ``|w|^2 / 2``. Left out, 1.
     epochs : int, default 50
-        Most passes over the examples.
+        Maximum number of passes over the examples.
     lam : float, optional
-        Given in place of ``C``: ``C = 1 / (lam * number of examples)``.
+        Alternative to ``C``: ``C = 1 / (lam * number of examples)``.
     tol : float, default 1e-3
-        Stop when the duality gap is at most this part of the objective.
+        Stop when the duality gap is at most this fraction of the objective.
     rescaling : {"margin", "slack"}, default "margin"
-        How the cost enters the hinge: ``"margin"``, cost - margin, or ``"slack"``, cost * (1 - margin), which does not
-        ask for large margins against outputs that are very wrong.
+        How the cost enters the hinge: ``"margin"`` is cost - margin; ``"slack"`` is cost * (1 - margin), which does not
+        require large margins against outputs that are very wrong.
     averaged : "weighted", True or False, default "weighted"
-        Whether to return an average of the weights after every visit: the t-th of them counted t times, all counted
-        alike, or only the last ones. The weighted average converges best in theory and generalises well after few
-        passes; the last weights reach a small gap first.
+        Which weights to return: the average over all visits with weight t for the t-th (``"weighted"``), the plain
+        average (True), or the last weights (False). The weighted average converges best in theory and generalises well
+        after few passes; the last weights reach a small gap first.
     line_search : bool, default True
-        Whether steps are as long as is best; otherwise the t-th is ``2 N / (t + 2 N)``, and the dual may fall.
+        Whether to choose the best length of every step. Otherwise the t-th step is ``2 N / (t + 2 N)``, and the dual
+        may fall.
     gap_every : int, default 5
-        Passes between exact computations of objective and gap, each of which is a pass of decoding, shared over
-        threads. In between, the gap is estimated from what each visit met, and as soon as the estimate is below
-        ``tol`` the exact one is looked at.
+        Number of passes between exact computations of objective and gap. Each computation is a pass of decoding, shared
+        between threads. In between, the gap is estimated from the visits. Once the estimate is below ``tol``, the exact
+        gap is computed.
     shuffle : bool, default True
         Whether to visit the examples in a new random order in each pass.
 
     Notes
     -----
-    Each example keeps its own part of the weights, a sparse vector; ``facts["memory_bytes"]`` of an iteration says
-    what all of them take. Training that starts from given weights stays near them: the penalty is then
-    ``|w - start|^2 / 2``.
+    Each example keeps its own part of the weights, a sparse vector; ``facts["memory_bytes"]`` of an iteration is their
+    total size. Training that starts from given weights stays near them: the penalty is then ``|w - start|^2 / 2``.
 
     Examples
     --------
@@ -147,32 +147,32 @@ class FrankWolfe(_StructuralSVM):
 class CuttingPlane(_StructuralSVM):
     """Train a structural SVM by cutting planes with one slack.
 
-    Each iteration decodes all examples, by several threads if there are; their most violated outputs together are one
-    plane below the sum of the losses, and the next weights are the exact solution with all planes found so far
-    (Joachims, Finley & Yu 2009, algorithm 3). It takes many passes, but they can be shared over threads, and
-    it ends with a certainty: see ``tol``.
+    Each iteration decodes all examples, on several threads if there are any. Their most violated outputs together give
+    one plane below the sum of the losses. The next weights are the exact solution for all planes found so far
+    (Joachims, Finley & Yu 2009, algorithm 3). The method takes many passes, but threads share them, and the result has
+    a guarantee: see ``tol``.
 
     Parameters
     ----------
     C : float, optional
-        Factor of the sum of the losses, beside ``|w|^2 / 2``. Left out, 1. (The ``C`` of the paper is this one times
-        the number of examples.)
+        Factor of the sum of the losses, which is added to ``|w|^2 / 2``. Left out, 1. (The paper's ``C`` is this one
+        times the number of examples.)
     epochs : int, default 500
-        Most planes.
+        Maximum number of planes.
     lam : float, optional
-        Given in place of ``C``: ``C = 1 / (lam * number of examples)``.
+        Alternative to ``C``: ``C = 1 / (lam * number of examples)``.
     tol : float, default 0.01
-        The paper's epsilon, in units of the mean loss of an example: training ends when the objective is certain to be
-        within ``C * (sum of the examples' weights) * tol`` of its minimum. The number of planes it takes grows with
-        ``1 / tol``, but not with the number of examples.
+        The paper's epsilon, in units of the mean loss of an example. Training ends when the objective is guaranteed to
+        be within ``C * (sum of the examples' weights) * tol`` of its minimum. The number of planes grows with ``1 /
+        tol``, but not with the number of examples.
     rescaling : {"margin", "slack"}, default "margin"
-        How the cost enters the hinge, as in `FrankWolfe`. Outputs are looked for by one thread with ``"slack"``.
+        How the cost enters the hinge, as in `FrankWolfe`. With ``"slack"``, decoding uses one thread.
 
     Notes
     -----
-    Planes that took no part in the solution for 50 iterations are dropped; ``facts`` has their number and the memory
-    they take, a dense vector each. The weights returned are the best of all iterations. Training that starts from given
-    weights stays near them: the penalty is then ``|w - start|^2 / 2``.
+    Planes that have not contributed to the solution for 50 iterations are dropped. ``facts`` has the number of planes
+    and their memory; each is a dense vector. The weights returned are the best of all iterations. Training that starts
+    from given weights stays near them: the penalty is then ``|w - start|^2 / 2``.
 
     Examples
     --------

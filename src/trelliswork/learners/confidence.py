@@ -1,4 +1,4 @@
-"""Learners that keep, for every weight, how sure they are of it."""
+"""Learners that keep a variance for every weight."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ __all__ = ["AROW"]
 class AROW(EpochLearner):
     """Adaptive regularisation of weights, and confidence-weighted learning.
 
-    Every weight has a variance, kept on the diagonal: weights that have been seen often are moved little, rare ones
-    much. At each example the ``k`` outputs with the highest score plus cost are looked at in turn, as single linear
-    constraints ``w . (f(x, gold) - f(x, y)) >= cost(y)`` (Mejer & Crammer 2010).
+    Every weight has a variance, the diagonal of a covariance matrix: weights of frequent features change little, those
+    of rare ones much. For each example, the ``k`` outputs with the highest score plus cost are processed in turn, as
+    single linear constraints ``w . (f(x, gold) - f(x, y)) >= cost(y)`` (Mejer & Crammer 2010).
 
     Parameters
     ----------
     r : float, optional
-        For ``"arow"``: how much of a loss is taken for noise; the larger, the shorter the steps. Left out, 1.
+        For ``"arow"``: how much of a loss is treated as noise; larger values make shorter steps. Left out, 1.
     epochs : int, default 10
         Passes over the examples.
     variant : str, default "arow"
-        ``"arow"`` trades the squared hinge against staying near the weights and variances there were (Crammer, Kulesza
-        & Dredze 2009). ``"cw"`` wants the constraint to hold with probability ``confidence`` whatever it takes (Dredze,
-        Crammer & Pereira 2008, with the variance in place of the standard deviation): fast, and easily led astray by
-        noise. ``"scw"`` wants the same with steps of at most ``C`` (Wang, Zhao & Hoi 2012, SCW-I).
+        ``"arow"`` balances the squared hinge against the distance from the previous weights and variances (Crammer,
+        Kulesza & Dredze 2009). ``"cw"`` makes the constraint hold with probability ``confidence`` at any price (Dredze,
+        Crammer & Pereira 2008, with the variance instead of the standard deviation): fast, but sensitive to noise.
+        ``"scw"`` does the same with steps of at most ``C`` (Wang, Zhao & Hoi 2012, SCW-I).
     k : int, default 1
-        Outputs looked at for each example.
+        Number of outputs to process for each example.
     confidence : float, optional
-        For ``"cw"`` and ``"scw"``: the probability wanted, above 0.5 and below 1. Left out, 0.9.
+        For ``"cw"`` and ``"scw"``: the required probability, above 0.5 and below 1. Left out, 0.9.
     C : float, optional
         For ``"scw"``: the longest step. Left out, 1.
     variance : float, default 1.0
-        Of weights that have not been met yet.
+        Initial variance of every weight.
     averaged : bool, default True
         Whether to return the mean of the weights after every example.
     shuffle : bool, default True
@@ -48,8 +48,8 @@ class AROW(EpochLearner):
 
     Notes
     -----
-    The weight of an example divides ``r`` and multiplies ``C``; ``"cw"``, which knows no loss, passes over examples of
-    weight 0 and takes all others alike.
+    The weight of an example divides ``r`` and multiplies ``C``. ``"cw"`` has no loss: it skips examples of weight 0 and
+    treats all others alike.
 
     Examples
     --------

@@ -4,8 +4,8 @@
 
 With ``nu = 0`` this is the CRF of "Structured Prediction", eq. 77.6 (Carreras, "Parameter Estimation in CRFs"; Mančev
 2015, 2.3): its gradient is expected minus observed features. With ``nu > 0`` it is softmax-margin (Mančev 2015, Table
-2.1; Gimpel & Smith 2010): structures are pushed away from gold the more, the more they cost. The objective is convex,
-and strictly so for ``l2 > 0``, unless some examples are labelled only in part.
+2.1; Gimpel & Smith 2010), which pushes structures of higher cost further away from gold. The objective is convex, and
+strictly so for ``l2 > 0``, unless some examples are only partially labelled.
 """
 
 from __future__ import annotations
@@ -54,44 +54,44 @@ class CRF(Parameters):
     l1 : float, default 0.0
         Factor of ``|w|_1``. Above zero many weights end as exact zeros.
     solver : str, default "auto"
-        ``"lbfgs"``; ``"proximal"`` or ``"owlqn"``, which alone can have ``l1 > 0`` or weights that must not be
-        negative; ``"sgd"``, stochastic gradient descent; or two in a row, ``"sgd-lbfgs"``, ``"sgd-proximal"`` and
-        ``"sgd-owlqn"``: a few stochastic passes, then the other scaled by the diagonal of the Hessian taken there.
-        ``"proximal"`` makes the steps of ``"owlqn"`` until they gain little, and then goes on by coordinate descent on
-        a model of the loss. ``"auto"`` takes two in a row, ``"sgd-proximal"`` with ``l1 > 0``, or the second alone
-        when there are few examples or ``l1`` is more than ten times ``l2``; when training starts from given weights it
-        leaves the stochastic passes out, since they would lead away from them.
+        ``"lbfgs"``; ``"proximal"`` or ``"owlqn"``, the only ones that allow ``l1 > 0`` or non-negative weights;
+        ``"sgd"``, stochastic gradient descent; or two in sequence, ``"sgd-lbfgs"``, ``"sgd-proximal"`` and
+        ``"sgd-owlqn"``: a few stochastic passes, then the second solver, scaled by the diagonal of the Hessian at that
+        point. ``"proximal"`` makes the steps of ``"owlqn"`` until they gain little, then continues with coordinate
+        descent on a model of the loss. ``"auto"`` uses two in sequence (``"sgd-proximal"`` with ``l1 > 0``), or the
+        second alone if there are few examples or ``l1`` is more than ten times ``l2``. When training starts from given
+        weights, it omits the stochastic passes, which would lead away from them.
     max_iter : int, default 1000
-        Most iterations, of all phases together; an iteration of ``"sgd"`` is a pass over the data.
+        Maximum number of iterations of all phases together; an iteration of ``"sgd"`` is a pass over the data.
     tol : float, default 1e-3
-        Stop when the objective is believed to be within this part of its minimum. Two figures are looked at, and the
-        smaller counts: ``|gradient|^2 / (2 l2)``, which is certain for a convex loss but careful; and what is still to
-        be gained if the objective goes on falling as it has, with some caution. Below 1e-5 the last
-        iterations are in double precision. Zero goes on until rounding ends it. (``"sgd"`` cannot know this much: it
-        stops when the losses met in a pass have fallen by less than this part of the objective in four passes.)
+        Stop when the objective is estimated to be within this fraction of its minimum. The estimate is the smaller of
+        two: ``|gradient|^2 / (2 l2)``, a guaranteed but conservative bound for a convex loss; and a cautious
+        extrapolation of the recent decrease. Below 1e-5 the last iterations are in double precision. With zero,
+        training continues until rounding ends it. (``"sgd"`` has no such estimate: it stops when the losses of a pass
+        have fallen by less than this fraction of the objective in four passes.)
     margin : float, default 0.0
-        ``nu``, the factor of the cost in softmax-margin; 0 is the plain CRF.
+        ``nu``, the factor of the cost in softmax-margin; 0 gives the plain CRF.
     memory : int, optional
-        Steps that L-BFGS, OWL-QN and the proximal method remember. Left out, 6.
+        Number of steps that L-BFGS, OWL-QN and the proximal method remember. Left out, 6.
     sgd_epochs : int, optional
-        Stochastic passes at the start of solvers that begin with them. Left out, 5.
+        Number of stochastic passes at the start of solvers that begin with them. Left out, 5.
     batch_size : int, optional
-        Examples of one stochastic step. Left out, 4.
+        Number of examples in a stochastic step. Left out, 4.
     step_size : float, optional
-        Length of the first stochastic step; left out, it is found on a sample.
+        Length of the first stochastic step. Left out, it is chosen on a sample.
     shards : int, optional
-        Parts of the data whose stochastic steps are made side by side, each part on weights of its own, which are
-        averaged after each pass. More of them let threads help, but a pass then achieves less. The result depends on
+        Number of parts of the data whose stochastic steps run in parallel. Each part has its own weights, which are
+        averaged after each pass. More parts can use more threads, but a pass then achieves less. The result depends on
         this number, not on ``n_jobs``. Left out, 1.
     period, delta : int and float, optional
-        Stop as well when the objective has fallen by less than ``delta`` of itself in the last ``period`` iterations of
-        the second solver, as CRFsuite does. Left out, ``period`` is 10, and ``delta`` is ``tol / 5`` with
-        ``l1 > 0``, where the last per mille of the objective takes hundreds of iterations and hardly changes a
-        prediction; else it is 0, which switches the rule off.
+        Also stop when the objective has fallen by less than a fraction of ``delta`` in the last ``period`` iterations
+        of the second solver, as CRFsuite does. Left out, ``period`` is 10. ``delta`` is then ``tol / 5`` with ``l1 >
+        0``, where the last per mille of the objective takes hundreds of iterations and hardly changes a prediction;
+        otherwise it is 0, which disables the rule.
 
     Notes
     -----
-    The page "Training" (docs/training.md) says what each solver is for, and how many passes over the data it takes.
+    The page "Training" (docs/training.md) explains what each solver is for, and how many passes over the data it takes.
 
     Examples
     --------
@@ -148,17 +148,17 @@ class CRF(Parameters):
 
     @property
     def bytes_per_weight(self) -> int | None:
-        """Bytes in memory for each weight: vectors of L-BFGS in double precision, what it remembers in single."""
+        """Bytes of memory per weight: vectors of L-BFGS in double precision, its remembered steps in single."""
         return 8 * (10 if self.solver == "sgd" else 10 + self._value("memory"))
 
     @property
     def costs(self) -> bool:
-        """Whether it looks at what a wrong output costs."""
+        """Whether it uses the cost of wrong outputs."""
         return bool(self.margin)
 
     @property
     def probabilistic(self) -> bool:
-        """Whether its scores are made to be log-probabilities: with a margin, wrong outputs are held down further."""
+        """Whether it trains scores to be log-probabilities; with a margin, wrong outputs get lower scores."""
         return not self.margin
 
     def train(
@@ -178,28 +178,28 @@ class CRF(Parameters):
         oracle : Oracle
             The examples.
         weights : array of shape (oracle.n_weights,), optional
-            Where to start; zeros if left out.
+            Initial weights; zeros if left out.
         state : dict of arrays, optional
-            What `Iteration.state` gave in an earlier run with the same examples, parameters (but for ``max_iter``,
-            ``tol``, ``period`` and ``delta``) and seed. Training goes on from there to the identical result;
-            ``weights`` is not looked at.
+            The result of `Iteration.state` in an earlier run with the same examples, parameters (but for ``max_iter``,
+            ``tol``, ``period`` and ``delta``) and seed. Training continues from there to the identical result;
+            ``weights`` is ignored.
         n_jobs : int, default 1
-            Threads. The result is the same to the last bit for any number.
+            Number of threads. The result is bit for bit the same for any number.
         seed : int, default 0
-            Of the order in which the stochastic phase visits the examples.
+            Seed of the order in which the stochastic phase visits the examples.
         on_iteration : callable, optional
-            Called with an `Iteration` after each; training stops when it returns True. `KeyboardInterrupt` passes
-            through.
+            Called with an `Iteration` after each iteration; training stops when it returns True. `KeyboardInterrupt`
+            passes through.
 
         Returns
         -------
         Trained
-            Weights, objective, and how it ended.
+            The weights, the objective, and the reason why training ended.
 
         Warns
         -----
         ConvergenceWarning
-            When it ended because of ``max_iter``, or could not go on.
+            If training ended because of ``max_iter``, or could not continue.
         """
         self.check()
         n_jobs = checked_integer("n_jobs", n_jobs, least=1, most=MOST_JOBS)

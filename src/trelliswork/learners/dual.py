@@ -18,22 +18,22 @@ __all__ = ["MIRA", "SDM", "DualCoordinate", "LaRank"]
 class MIRA(EpochLearner):
     """The margin infused relaxed algorithm for the k best outputs.
 
-    At each example, the least change of the weights that puts gold ahead of each of the ``k`` outputs with the highest
-    score plus cost, by at least its cost (Crammer et al. 2005; Mančev 2015, algorithm 2, eq. 3.3 and 3.4). With ``C``
-    finite, each of these outputs may fall short of its margin, at a price of ``C`` for each unit (eq. 3.6 and 3.7).
-    Either problem is solved exactly, by an active-set method. With ``k=1`` this is `PassiveAggressive`.
+    For each example, make the smallest change of the weights that puts gold ahead of each of the ``k`` outputs with the
+    highest score plus cost, by at least the output's cost (Crammer et al. 2005; Mančev 2015, algorithm 2, eq. 3.3 and
+    3.4). If ``C`` is finite, margins may be violated at a price of ``C`` per unit (eq. 3.6 and 3.7). An active-set
+    method solves both problems exactly. With ``k=1`` this is `PassiveAggressive`.
 
-    When no weights meet all the constraints of an example and ``C`` is infinite, those that contradict more violated
-    ones are left out.
+    If ``C`` is infinite and no weights meet all constraints of an example, those that contradict more violated ones are
+    dropped.
 
     Parameters
     ----------
     C : float, default inf
-        The price of falling short of a margin, and the longest step along one output; infinite for no slack at all.
+        The price of violating a margin, and the longest step along one output; infinite for no slack at all.
     epochs : int, default 10
         Passes over the examples.
     k : int, default 5
-        Outputs looked at for each example.
+        Number of outputs to use for each example.
     averaged : bool, default True
         Whether to return the mean of the weights after every example.
     shuffle : bool, default True
@@ -70,7 +70,7 @@ class MIRA(EpochLearner):
 
 
 class _DualMethod(EpochLearner):
-    """What the methods with working sets have in common: their parameters, and how they say that they have ended."""
+    """Base class of the methods with working sets."""
 
     C: float
     k: int
@@ -114,63 +114,63 @@ class _DualMethod(EpochLearner):
 
 
 class SDM(_DualMethod):
-    """The sequential dual method for the k best outputs, with the hinge, rescaled slack or a ramp loss.
+    """The sequential dual method for the k best outputs, with the hinge, slack rescaling or a ramp loss.
 
-    Minimises ``1/2 |w|^2 + C * sum of losses`` by its dual. Each example has a working set: the outputs whose dual
-    variables are not zero. At each visit the ``k`` outputs with the highest score plus cost join it, and sequential
-    minimal optimisation solves for the example's dual variables until its optimality conditions are violated by no
-    more than ``tau`` (Balamurugan et al. 2011; Mančev 2015, algorithm 3, eq. 3.8 to 3.13). Outputs whose variables have
-    become zero leave.
+    Minimises ``1/2 |w|^2 + C * sum of losses`` through its dual. Each example has a working set: the outputs whose dual
+    variables are not zero. On each visit, the ``k`` outputs with the highest score plus cost are added to it.
+    Sequential minimal optimisation then solves for the example's dual variables until its optimality conditions are
+    violated by at most ``tau`` (Balamurugan et al. 2011; Mančev 2015, algorithm 3, eq. 3.8 to 3.13). Outputs whose
+    variables have become zero are removed.
 
-    ``loss="slack"`` is the hinge with rescaled slack, the largest ``cost(y) (1 - w . (f(x, gold) - f(x, y)))``
-    (Tsochantaridis et al. 2005; Mančev 2015, Table 2.1): solved as the hinge is, with differences multiplied by their
-    costs.
+    ``loss="slack"`` is the hinge with slack rescaling, the largest ``cost(y) (1 - w . (f(x, gold) - f(x, y)))``
+    (Tsochantaridis et al. 2005; Mančev 2015, Table 2.1). It is solved like the hinge, with differences multiplied by
+    their costs.
 
-    ``loss="ramp"`` is the hinge less what the best output with a *reward* for its cost exceeds gold by (Mančev 2015,
-    eq. 5.2): bounded, so that a mislabelled example can do limited harm. ``"ramp-do"`` leaves the cost out of that
-    second part (Do et al. 2008). Neither is convex: rounds of the concave-convex procedure, of ``inner`` passes each,
-    solve convex problems one after the other (Mančev 2015, algorithm 6). The first round is the hinge's.
+    ``loss="ramp"`` subtracts from the hinge the amount by which the best output with a *reward* for its cost exceeds
+    gold (Mančev 2015, eq. 5.2). It is bounded, which limits the harm of a mislabelled example. ``"ramp-do"`` omits the
+    cost from the second part (Do et al. 2008). Neither is convex. The concave-convex procedure solves a sequence of
+    convex problems, in rounds of ``inner`` passes each (Mančev 2015, algorithm 6). The first round uses the hinge.
 
     Training that starts from given weights stays close to them: the penalty is then ``1/2 |w - start|^2``.
 
     Parameters
     ----------
     C : float, default 0.1
-        The weight of the losses beside the penalty, ``1 / (lam * number of examples)``.
+        The weight of the losses relative to the penalty, ``1 / (lam * number of examples)``.
     epochs : int, default 20
-        Passes over the examples, those inside rounds included.
+        Passes over the examples, including those inside rounds.
     k : int, default 1
-        Outputs that may join the working set of an example at a visit; 1 with ``loss="slack"``, for which only the
-        worst output can be looked for.
+        Number of outputs to add to the working set of an example on a visit; 1 with ``loss="slack"``, for which only
+        the worst output can be found.
     loss : {"hinge", "slack", "ramp", "ramp-do"}, default "hinge"
-        What is summed.
+        The loss of an example.
     inner : int, optional
-        Passes in a round of the concave-convex procedure; ramp losses only. Left out, 5.
+        For the ramp losses: passes in a round of the concave-convex procedure. Left out, 5.
     tau : float, default 1e-4
-        By how much the optimality conditions of an example may be violated when it is left.
+        By how much the optimality conditions of an example may be violated after a visit.
     tol : float, default 1e-3
-        Training ends when the duality gap is at most ``tol`` times the objective (and, for a ramp loss, another round
-        would be the same).
+        Training ends when the duality gap is at most ``tol`` times the objective and, for a ramp loss, another round
+        would be the same.
     growth : int, optional
-        Outputs that the working set of one example may hold. When there are more, those with the least variables
-        become one, their weighted mean, which leaves weights and dual objective as they are. Less memory, slower
-        convergence. None for no limit.
+        Maximum number of outputs in the working set of an example. When there are more, those with the smallest
+        variables are merged into their weighted mean, which leaves weights and dual objective unchanged. A limit saves
+        memory but slows convergence. None for no limit.
     skip : bool, default False
-        Whether examples found satisfied are decoded less often: every second pass, then every fourth, then every
-        eighth, for as long as they stay satisfied. In between, only their working sets are looked at.
+        Whether to decode satisfied examples less often: every second pass, then every fourth, then every eighth, as
+        long as they stay satisfied. In between, only their working sets are optimised.
     gap_every : int, default 5
-        Passes between two measurements of the primal objective and the gap, each of which decodes all examples, with
-        ``n_jobs`` threads; 0 for none before the end.
+        Number of passes between two measurements of the primal objective and the gap, each of which decodes all
+        examples on ``n_jobs`` threads; 0 for none before the end.
     averaged : bool, default False
-        Whether to return the mean of the weights after every example, instead of those that the gap is about.
+        Whether to return the mean of the weights after every example. The gap is that of the last weights.
     shuffle : bool, default True
         Whether to visit the examples in a new random order in each pass.
 
     Notes
     -----
-    The facts of an `Iteration` hold ``dual``; ``primal`` and ``gap`` when they were measured; the outputs in all
-    working sets, ``working_set``; and the memory they take, ``memory_bytes``. With a ramp loss, ``gap`` is that of the
-    round's convex problem, whose objective, ``bound``, lies above ``primal``.
+    The facts of an `Iteration` hold ``dual``; ``primal`` and ``gap`` if they were measured; ``working_set``, the number
+    of outputs in all working sets; and ``memory_bytes``, their memory. With a ramp loss, ``gap`` is that of the round's
+    convex problem, whose objective, ``bound``, lies above ``primal``.
 
     Examples
     --------
@@ -226,32 +226,32 @@ class SDM(_DualMethod):
 class LaRank(_DualMethod):
     """LaRank for the k best outputs: a dual method that comes close to the solution in one pass.
 
-    Minimises what `SDM` with the hinge does. After each example, ``reprocess`` times, an example seen before is picked
-    at random, decoded and optimised again, and then ten more are optimised within their working sets, without decoding
-    (Bordes et al. 2008; Mančev 2015, algorithm 4). The dual objective never falls. With ``reprocess=0`` the first pass
-    is that of `SDM`.
+    Minimises the same objective as `SDM` with the hinge. After each example it does the following ``reprocess`` times:
+    it picks a random earlier example, decodes and optimises it again, and then optimises ten more within their working
+    sets, without decoding (Bordes et al. 2008; Mančev 2015, algorithm 4). The dual objective never falls. With
+    ``reprocess=0`` the first pass equals that of `SDM`.
 
     Parameters
     ----------
     C : float, default 0.1
-        The weight of the losses beside the penalty, ``1 / (lam * number of examples)``.
+        The weight of the losses relative to the penalty, ``1 / (lam * number of examples)``.
     epochs : int, default 1
         Passes over the examples.
     k : int, default 1
-        Outputs that may join the working set of an example at a visit.
+        Number of outputs to add to the working set of an example on a visit.
     reprocess : int, default 10
-        How often earlier examples are gone back to after each example: ``n_R`` of Mančev 2015. A pass decodes
+        Number of times that earlier examples are revisited after each example: ``n_R`` of Mančev 2015. A pass decodes
         ``1 + reprocess`` times as many examples as there are.
     tau : float, default 1e-4
-        By how much the optimality conditions of an example may be violated when it is left.
+        By how much the optimality conditions of an example may be violated after a visit.
     tol : float, default 1e-3
         Training ends when the duality gap is at most ``tol`` times the objective.
     growth : int, optional
-        Outputs that the working set of one example may hold; more are merged, as in `SDM`.
+        Maximum number of outputs in the working set of an example; more are merged, as in `SDM`.
     gap_every : int, default 1
-        Passes between two measurements of the primal objective and the gap; 0 for none before the end.
+        Number of passes between two measurements of the primal objective and the gap; 0 for none before the end.
     averaged : bool, default False
-        Whether to return the mean of the weights after every example, instead of those that the gap is about.
+        Whether to return the mean of the weights after every example. The gap is that of the last weights.
     shuffle : bool, default True
         Whether to visit the examples in a new random order in each pass.
 
@@ -298,30 +298,30 @@ class DualCoordinate(_DualMethod):
     """Dual coordinate ascent for the squared hinge, for the k best outputs.
 
     Minimises ``1/2 |w|^2 + C * sum of max_y max(0, cost(y) - w . (f(x, gold) - f(x, y)))^2`` (Mančev 2015, Table 2.1,
-    with the positive part) by its dual, one variable at a time, over working sets like those of `SDM` (Chang and Yih
-    2013). The squared hinge charges large violations more and small ones less, and its dual variables have no upper
-    bound.
+    with the positive part) through its dual, one variable at a time, over working sets like those of `SDM` (Chang and
+    Yih 2013). The squared hinge penalises large violations more and small ones less, and its dual variables have no
+    upper bound.
 
     Parameters
     ----------
     C : float, default 0.1
-        The weight of the losses beside the penalty.
+        The weight of the losses relative to the penalty.
     epochs : int, default 20
         Passes over the examples.
     k : int, default 1
-        Outputs that may join the working set of an example at a visit.
+        Number of outputs to add to the working set of an example on a visit.
     tau : float, default 1e-4
-        By how much the optimality conditions of an example may be violated when it is left.
+        By how much the optimality conditions of an example may be violated after a visit.
     tol : float, default 1e-3
         Training ends when the duality gap is at most ``tol`` times the objective.
     growth : int, optional
-        Outputs that the working set of one example may hold; more are merged, as in `SDM`.
+        Maximum number of outputs in the working set of an example; more are merged, as in `SDM`.
     skip : bool, default False
-        Whether examples found satisfied are decoded less often, as in `SDM`.
+        Whether to decode satisfied examples less often, as in `SDM`.
     gap_every : int, default 5
-        Passes between two measurements of the primal objective and the gap; 0 for none before the end.
+        Number of passes between two measurements of the primal objective and the gap; 0 for none before the end.
     averaged : bool, default False
-        Whether to return the mean of the weights after every example, instead of those that the gap is about.
+        Whether to return the mean of the weights after every example. The gap is that of the last weights.
     shuffle : bool, default True
         Whether to visit the examples in a new random order in each pass.
 

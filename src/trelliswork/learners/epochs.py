@@ -1,4 +1,4 @@
-"""What learners that pass over the examples again and again have in common."""
+"""The base class of learners that make several passes over the examples."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ State = dict[str, npt.NDArray[Any]]
 class EpochLearner(Parameters):
     """A learner whose iterations are passes over the examples.
 
-    A subclass has the parameter ``epochs``, says in `_check` what its parameters may be, and makes the core's learner
-    in `_solver`.
+    A subclass has the parameter ``epochs``, checks its parameters in `_check`, and makes the core's learner in
+    `_solver`.
     """
 
     # Whether the weights of wrong outputs, which gold never has, are made when they are first met.
@@ -55,21 +55,21 @@ class EpochLearner(Parameters):
         seed: int = 0,
         on_iteration: OnIteration | None = None,
     ) -> Trained:
-        """Pass over the examples of ``oracle`` until ``epochs`` are done or there is no more to learn.
+        """Pass over the examples of ``oracle`` until ``epochs`` are done or nothing is left to learn.
 
         Parameters
         ----------
         oracle : Oracle
             The examples.
         weights : array of shape (oracle.n_weights,), optional
-            Where to start; zeros if left out.
+            Initial weights; zeros if left out.
         state : dict of arrays, optional
-            What `Iteration.state` gave in an earlier run with the same examples, parameters (but for ``epochs`` and
-            ``tol``) and seed. Training goes on from there to the identical result; ``weights`` is not looked at.
+            The result of `Iteration.state` in an earlier run with the same examples, parameters (but for ``epochs`` and
+            ``tol``) and seed. Training continues from there to the identical result; ``weights`` is ignored.
         n_jobs : int, default 1
-            Threads, where the algorithm has work for them. The result is the same for any number.
+            Number of threads, if the algorithm can use them. The result is the same for any number.
         seed : int, default 0
-            Of the order in which the examples are visited.
+            Seed of the order in which the examples are visited.
         on_iteration : callable, optional
             Called with an `Iteration` after each pass; training stops when it returns True. `KeyboardInterrupt` passes
             through.
@@ -77,7 +77,7 @@ class EpochLearner(Parameters):
         Returns
         -------
         Trained
-            Weights, objective, and how it ended.
+            The weights, the objective, and the reason why training ended.
         """
         self.check()
         checked_integer("epochs", self.epochs, least=1)
@@ -118,7 +118,7 @@ class EpochLearner(Parameters):
 
     @property
     def duration(self) -> str | None:
-        """The parameter that only says when to stop, so that a short run is the beginning of a long one; or None."""
+        """The parameter that only limits the length of a run, so that it can be changed on resuming; or None."""
         return "epochs"
 
     def _solver(self, oracle: _core.Oracle, weights: FloatArray, seed: int) -> _core.Solver:

@@ -20,28 +20,28 @@ class ExponentiatedGradient(EpochLearner):
     """Train a CRF or a max-margin model by exponentiated gradient on the dual.
 
     Each example has a distribution over its outputs, kept as scores of its parts. A visit multiplies it by the
-    exponential of the gradient of the dual, and the weights follow: they are always the sum of ``f(gold)`` minus
-    expected features under these distributions (Collins, Globerson, Koo, Carreras & Bartlett 2008; named in Carreras,
-    optimisation methods). Each example has a step of its own, halved until the dual does not fall and made 5% longer
-    after a success, so the dual never falls, and the duality gap says how far the objective can be from its minimum.
+    exponential of the gradient of the dual. The weights are always the sum of ``f(gold)`` minus the expected features
+    under these distributions (Collins, Globerson, Koo, Carreras & Bartlett 2008; named in Carreras, optimisation
+    methods). Each example has its own step size, halved until the dual does not fall and increased by 5% after a
+    success. So the dual never falls, and the duality gap bounds how far the objective is from its minimum.
 
     Parameters
     ----------
     l2 : float, optional
         For ``loss="crf"``: the objective is that of `CRF`, the sum of losses plus ``l2 / 2 |w|^2``. Left out, 1.
     epochs : int, default 50
-        Most passes over the examples.
+        Maximum number of passes over the examples.
     loss : str, default "crf"
         ``"crf"`` or ``"max-margin"``.
     C : float, optional
         For ``loss="max-margin"``: the objective is ``|w|^2 / 2 + C * sum of hinge losses``. Left out, 1.
     tol : float, default 1e-3
-        Stop when the duality gap is at most this part of the objective.
+        Stop when the duality gap is at most this fraction of the objective.
     step : float, optional
-        The first step of each example; for a CRF at most 1. Left out it is 0.5 for a CRF and 2 for max-margin.
+        The first step size of each example; at most 1 for a CRF. Left out, 0.5 for a CRF and 2 for max-margin.
     gap_every : int, default 5
-        Passes between exact computations of objective and gap, each of which is a further pass, shared over threads.
-        In between, the objective reported is the dual, which is below the minimum.
+        Number of passes between exact computations of objective and gap. Each computation is a further pass, shared
+        between threads. In between, the reported objective is the dual, which is below the minimum.
     averaged : bool, default False
         Whether to return the mean of the weights after every example.
     shuffle : bool, default True
@@ -49,10 +49,10 @@ class ExponentiatedGradient(EpochLearner):
 
     Notes
     -----
-    The scores of all parts of all examples are kept: ``facts["memory_bytes"]`` says what they take. Like `CRF`, it has
-    weights only for what was seen in gold, unless the oracle was given all combinations. The weight of an example
-    multiplies its loss; those of single tokens multiply costs, which ``loss="crf"`` does not look at. Training that
-    starts from given weights stays near them: the penalty is then on ``w - start``.
+    The scores of all parts of all examples stay in memory: ``facts["memory_bytes"]`` is their size. As with `CRF`, only
+    features that occur in gold have weights, unless the oracle was given all combinations. The weight of an example
+    multiplies its loss. Weights of tokens multiply costs, which ``loss="crf"`` ignores. Training that starts from given
+    weights stays near them: the penalty is then on ``w - start``.
 
     Examples
     --------
@@ -88,12 +88,12 @@ class ExponentiatedGradient(EpochLearner):
 
     @property
     def costs(self) -> bool:  # type: ignore[override]
-        """Whether it looks at what a wrong output costs."""
+        """Whether it uses the cost of wrong outputs."""
         return self.loss == "max-margin"
 
     @property
     def probabilistic(self) -> bool:  # type: ignore[override]
-        """Whether its scores are made to be log-probabilities."""
+        """Whether it trains scores to be log-probabilities."""
         return self.loss == "crf"
 
     @property

@@ -2,10 +2,10 @@
 
     p(y | x) = prod_t p(y_t | y_{t-1}, x),     p(b | a, x) = exp(s_t(a, b)) / sum over b' of exp(s_t(a, b'))
 
-(McCallum, Freitag & Pereira 2000). It is trained one decision at a time, each given the gold label before, which needs
+(McCallum, Freitag & Pereira 2000). Training treats each decision separately, given the gold label before it. It needs
 no recursion and is fast. The price is label bias ("Structured Prediction", pitfalls; Lafferty, McCallum & Pereira
-2001): what leaves a label has to add up to one, so a label with few ways out passes its probability on whatever the
-next token is.
+2001): the probabilities of the labels that follow a label add up to one, so a label with few successors passes its
+probability on whatever the next token is.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class MEMM(CRF):
         As for `CRF`: ``"lbfgs"``, ``"owlqn"``, ``"proximal"``, ``"sgd"``, ``"sgd-lbfgs"``, ``"sgd-owlqn"`` or
         ``"sgd-proximal"``.
     max_iter : int, default 1000
-        Most iterations, of all phases together.
+        Maximum number of iterations of all phases together.
     tol : float, default 1e-3
-        Stop when the objective is believed to be within this part of its minimum.
+        Stop when the objective is estimated to be within this fraction of its minimum.
     margin : float, default 0.0
         Factor of the cost that is added to the score of a wrong label (softmax-margin); 0 for none.
     memory : int, optional
@@ -54,9 +54,9 @@ class MEMM(CRF):
     step_size : float, optional
         Length of the first stochastic step; left out, it is found on a sample.
     shards : int, optional
-        Parts of the data whose stochastic steps are made side by side. Left out, 1.
+        Number of parts of the data whose stochastic steps run in parallel. Left out, 1.
     period, delta : int and float, optional
-        Stop as well when the objective has fallen by less than ``delta`` of itself in ``period`` iterations; as for
+        Also stop when the objective has fallen by less than a fraction of ``delta`` in ``period`` iterations; as for
         `CRF`.
 
     Notes
@@ -82,7 +82,7 @@ def locally_normalised(
     start: npt.ArrayLike | None = None,
     end: npt.ArrayLike | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the scores of the chain whose every step is normalised by itself.
+    """Return the scores of the chain in which each step is normalised separately.
 
     Parameters
     ----------
@@ -91,14 +91,14 @@ def locally_normalised(
     transitions : (K, K) or (T - 1, K, K) array-like
         Scores of label ``a`` followed by label ``b``; ``-inf`` forbids.
     start, end : (K,) array-like, optional
-        Scores of the first and of the last label; they take part in the first and the last decision.
+        Scores of the first and of the last label; they enter the first and the last decision.
 
     Returns
     -------
     unary : (T, K) array
         Log-probabilities of the labels of the first position; zeros elsewhere.
     transitions : (T - 1, K, K) array
-        ``log p(b | a)`` of each step. A label that nothing may follow keeps a row of ``-inf``.
+        ``log p(b | a)`` of each step. A label that no label may follow has a row of ``-inf``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Learners that move the weights after every example: the perceptron and its passive-aggressive relatives."""
+"""Learners that update the weights after every example: the perceptron and the passive-aggressive algorithms."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ __all__ = ["PassiveAggressive", "Perceptron"]
 class Perceptron(EpochLearner):
     """The structured perceptron, averaged, for the k best outputs.
 
-    At each example the ``k`` best outputs are looked at in turn, and each that scores no less than gold pushes the
-    weights by ``f(x, gold) - f(x, y)`` (Collins 2002; Mančev 2015, algorithm 5 and eq. 3.31). On separable data it
+    For each example, the ``k`` best outputs are processed in turn. Each that scores at least as much as gold adds
+    ``f(x, gold) - f(x, y)`` to the weights (Collins 2002; Mančev 2015, algorithm 5 and eq. 3.31). On separable data it
     makes at most ``(R / gamma)^2`` mistakes (Mančev 2015, Theorem 2).
 
-    The best labellings of a sequence are sought with weights rounded to single precision, which takes less time; what
-    they teach is computed, and kept, in double precision. A step of whole numbers, as there is without sample weights
-    and values, is not rounded at all.
+    To save time, the search for the best labellings of a sequence uses weights rounded to single precision. Updates are
+    computed and stored in double precision. Integer updates, which occur without sample weights and attribute values,
+    are not rounded at all.
 
-    The weight of an example multiplies what it pushes by. An output is right or wrong as a whole, whatever it costs, so
-    weights of single tokens or of their labels have no meaning here: an estimator refuses them.
+    The weight of an example multiplies its update. An output is right or wrong as a whole, whatever its cost, so
+    weights of single tokens or labels have no meaning here, and estimators refuse them.
 
     Parameters
     ----------
     epochs : int, default 10
         Passes over the examples.
     k : int, default 1
-        Outputs looked at for each example.
+        Number of outputs to process for each example.
     averaged : bool, default True
-        Whether to return the mean of the weights after every example, which generalises better than the last ones.
+        Whether to return the mean of the weights after every example, which generalises better than the last weights.
     shuffle : bool, default True
         Whether to visit the examples in a new random order in each pass.
     beam : int, optional
-        Search with a beam of so many labels a position, for label sets that are too large to be searched exactly. Gold
-        may leave the beam, so that the weights are pushed by the beginning of the sequence that is violated most
-        (max-violation: Huang et al. 2012, section 4.2). A beam of all labels finds the best labelling of every
-        beginning. Chains of order 1 only, and ``k=1``. Predictions of the model are exact all the same.
+        Width of a beam search, in labels per position, for label sets that are too large for exact search. Gold may
+        leave the beam, so the update uses the prefix that is violated most (max-violation: Huang et al. 2012, section
+        4.2). A beam of all labels finds the best labelling of every prefix. Only for chains of order 1 and ``k=1``.
+        Predictions of the model are still exact.
 
     Examples
     --------
@@ -86,16 +86,16 @@ class Perceptron(EpochLearner):
 class PassiveAggressive(EpochLearner):
     """Passive-aggressive learning from the k best outputs.
 
-    At each example the ``k`` outputs with the highest score plus cost are looked at in turn. One that violates its
-    margin, ``w . (f(x, gold) - f(x, y)) < cost(y)``, moves the weights by the least that mends this, but by no more
-    than ``C`` (Crammer et al. 2006, PA-I; Mančev 2015, algorithm 5, eq. 3.14 to 3.21). Crammer et al. call this the
-    max-loss update; without ``augmented`` it is their prediction-based one, which CRFsuite's ``pa`` has: it learns from
-    wrong predictions alone, so from fewer examples, and an epoch takes less time. With ``restricted``, only outputs
-    whose loss is at least that of the prediction count, which bounds the loss of the predictions (Mančev 2015, Theorem
-    1) at the price of further decoding.
+    For each example, the ``k`` outputs with the highest score plus cost are processed in turn. If one violates its
+    margin, ``w . (f(x, gold) - f(x, y)) < cost(y)``, the weights move by the smallest step that restores the margin,
+    but by at most ``C`` (Crammer et al. 2006, PA-I; Mančev 2015, algorithm 5, eq. 3.14 to 3.21). Crammer et al. call
+    this the max-loss update. Without ``augmented`` it is their prediction-based update, as in CRFsuite's ``pa``: it
+    learns only from wrong predictions, that is, from fewer examples, and an epoch takes less time. With ``restricted``,
+    only outputs whose loss is at least that of the prediction count, which bounds the loss of the predictions (Mančev
+    2015, Theorem 1) but needs more decoding.
 
-    The best labellings of a sequence are sought with weights rounded to single precision, which takes less time; the
-    steps are computed, and the weights kept, in double precision.
+    To save time, the search for the best labellings of a sequence uses weights rounded to single precision. Steps are
+    computed and weights stored in double precision.
 
     Parameters
     ----------
@@ -104,11 +104,11 @@ class PassiveAggressive(EpochLearner):
     epochs : int, default 10
         Passes over the examples.
     k : int, default 1
-        Outputs looked at for each example.
+        Number of outputs to process for each example.
     augmented : bool, default True
-        Whether outputs are sought by their score plus their cost, or by their score alone.
+        Whether to search for outputs by score plus cost, or by score alone.
     restricted : bool, default False
-        Whether outputs that lose less than the prediction are left out.
+        Whether to skip outputs whose loss is smaller than that of the prediction.
     averaged : bool, default True
         Whether to return the mean of the weights after every example.
     shuffle : bool, default True

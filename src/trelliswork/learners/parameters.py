@@ -28,8 +28,8 @@ __all__ = [
 class PlainParameters:
     """A class whose ``__init__`` stores each of its arguments under its own name and does nothing else.
 
-    Whatever is stored is Python's own: NumPy's numbers, flags and strings, which searches over parameters hand over,
-    are turned into those they stand for. A name that is none of the parameters is answered with the one it may be.
+    Values are stored as Python objects: NumPy's numbers, flags and strings, which parameter searches pass, are
+    converted. The error for an unknown parameter suggests the name that may be meant.
     """
 
     def __init_subclass__(cls, **how: Any) -> None:
@@ -55,9 +55,9 @@ class PlainParameters:
 
 
 class Only:
-    """Of a parameter that is looked at only where others have certain values: those, and what it is if left out.
+    """A parameter that is used only if others have certain values: those values, and its default.
 
-    Its own default is None, so that one that was given and is not looked at can be told from one that was not given.
+    Its default in the signature is None, so that a value that is given but unused can be detected.
 
     Examples
     --------
@@ -81,11 +81,11 @@ class Parameters(PlainParameters):
             cls.__init__ = _copied(cls.__init__, f"{cls.__qualname__}.__init__")  # type: ignore[method-assign]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name. ``deep`` is accepted for scikit-learn's sake."""
+        """Return the parameters by name; ``deep`` is accepted for compatibility with scikit-learn."""
         return {name: getattr(self, name) for name in self._defaults()}
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name; returns the object itself."""
+        """Set parameters by name, and return the object itself."""
         known = self._defaults()
         for name in params:
             if name not in known:
@@ -95,7 +95,7 @@ class Parameters(PlainParameters):
         return self
 
     def check(self) -> None:
-        """Raise `InvalidInput` when a parameter is wrong, or was given and would not be looked at.
+        """Raise `InvalidInput` if a parameter is wrong, or is given but would be ignored.
 
         Examples
         --------
@@ -116,7 +116,7 @@ class Parameters(PlainParameters):
             )
 
     def without_unused(self) -> Self:
-        """Return the learner itself, having left out what would not be looked at, as earlier releases kept it."""
+        """Return the learner itself without unused parameters, which earlier releases kept."""
         return self.set_params(**dict.fromkeys(self._unused()))
 
     def _check(self) -> None:

@@ -1,4 +1,4 @@
-"""Learners that go down a regularised loss, one subgradient at a time: Pegasos and stochastic subgradient descent."""
+"""Learners that minimise a regularised loss by subgradient steps: Pegasos and stochastic subgradient descent."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ __all__ = ["Pegasos", "Subgradient"]
 class Pegasos(EpochLearner):
     """Structured Pegasos: primal subgradient descent with fast, predetermined steps.
 
-    Goes down ``lam/2 |w|^2 + mean of the losses`` (Mančev 2015, eq. 6.1). At step ``t`` the weights shrink by
-    ``1 - eta_t lam`` and move by ``eta_t`` times minus the subgradient of the losses of ``batch_size`` examples
+    Minimises ``lam/2 |w|^2 + mean of the losses`` (Mančev 2015, eq. 6.1). At step ``t`` the weights shrink by ``1 -
+    eta_t lam`` and move by ``eta_t`` times minus the subgradient of the losses of ``batch_size`` examples
     (Shalev-Shwartz et al. 2011; Mančev 2015, algorithm 7 for the max-margin loss, algorithm 8 for those over several
     outputs).
 
@@ -29,44 +29,44 @@ class Pegasos(EpochLearner):
     epochs : int, default 20
         Passes over the examples.
     loss : str, default "max-margin"
-        ``"max-margin"``, the structured hinge, ``max over y of cost(y) - w . (f(x, gold) - f(x, y))``;
-        ``"k-best"``, the mean hinge of the ``k`` wrong outputs that lose most (eq. 6.14), for ``k=1`` the max-margin
-        loss; ``"averaged-sum"``, the mean hinge of all wrong outputs (eq. 6.3), of which the ``k`` that lose most are
-        looked at, or those of them that ``restricted`` leaves (eq. 6.12); ``"ramp"``, the hinge minus what is beyond
+        ``"max-margin"``, the structured hinge, ``max over y of cost(y) - w . (f(x, gold) - f(x, y))``; ``"k-best"``,
+        the mean hinge of the ``k`` wrong outputs with the largest losses (eq. 6.14), for ``k=1`` the max-margin loss;
+        ``"averaged-sum"``, the mean hinge of all wrong outputs (eq. 6.3), computed on the ``k`` with the largest
+        losses, or on those of them that ``restricted`` keeps (eq. 6.12); ``"ramp"``, the hinge minus the excess over
         the cost on the other side (eq. 5.2), which bounds the influence of mislabelled examples; ``"ramp-do"``, the
-        ramp loss of Do et al. (2008); ``"slack"``, the hinge with rescaled slack,
-        ``max over y of cost(y) (1 - w . (f(x, gold) - f(x, y)))``.
+        ramp loss of Do et al. (2008); ``"slack"``, the hinge with slack rescaling, ``max over y of cost(y) (1 - w .
+        (f(x, gold) - f(x, y)))``.
     k : int, optional
-        Outputs looked at for each example by ``"k-best"`` and ``"averaged-sum"``. Left out, 5.
+        For ``"k-best"`` and ``"averaged-sum"``: number of outputs to use for each example. Left out, 5.
     batch_size : int or None, default 1
-        Examples of one step; None for all. Batches are decoded in parallel (``n_jobs``).
+        Number of examples in a step; None for all. Batches are decoded in parallel (``n_jobs``).
     restricted : bool, default False
-        For ``"averaged-sum"``: leave out outputs that lose less than the prediction. The theory wants it (Theorem 5);
-        it costs one more decoding, and Mančev (2015) saw no difference in scores (6.6.1).
+        For ``"averaged-sum"``: skip outputs whose loss is smaller than that of the prediction. The theory requires this
+        (Theorem 5). It needs one more decoding, and Mančev (2015) found no difference in scores (6.6.1).
     projection : bool, default False
-        Whether to project onto the ball of radius ``1 / sqrt(lam)`` after each step (eq. 6.8). The minimum lies in it
-        when no cost is above 1. Mančev (2015) reached its best scores without (6.6.2).
+        Whether to project onto the ball of radius ``1 / sqrt(lam)`` after each step (eq. 6.8). The minimum lies in this
+        ball if no cost is above 1. Mančev (2015) obtained the best scores without projection (6.6.2).
     step : str, default "pegasos"
         The step size at step ``t`` (6.6.3): ``"pegasos"`` 1/(lam t); ``"power"`` 1/(lam t)^alpha; ``"asgd"``
         gamma/(lam gamma t)^alpha; ``"constant"`` gamma.
     gamma : float or None, default None
-        For ``"asgd"`` and ``"constant"``. None takes what was best in Mančev (2015): 0.1, and 0.01 for ``"constant"``
+        For ``"asgd"`` and ``"constant"``. None uses the best values of Mančev (2015): 0.1, and 0.01 for ``"constant"``
         without projection.
     alpha : float, optional
         For ``"power"`` and ``"asgd"``, above 0.5 and at most 1. Left out, 0.75.
     cccp : int, optional
-        For the ramp losses: passes of one round of the concave-convex procedure. Left out, 5.
+        For the ramp losses: passes in a round of the concave-convex procedure. Left out, 5.
     averaged : bool, default True
         Whether to return the mean of the weights after every step, which oscillates less.
     average_from : int or float, optional
-        When averaging starts: after this many epochs, or if a float, after this fraction of all steps. Left out, 0.5.
+        When averaging starts: an integer is a number of epochs, a float is a fraction of all steps. Left out, 0.5.
     shuffle : bool, default True
         Whether to visit the examples in a new random order in each pass.
 
     Notes
     -----
-    The objective that is reported is an estimate: each example's loss is taken at the weights it was visited with.
-    Weights to start from count as the result of one epoch, since the first step would otherwise forget them.
+    The reported objective is an estimate: the loss of each example is computed with the weights at its visit. Given
+    initial weights count as the result of one epoch; otherwise the first step would erase them.
 
     Examples
     --------
@@ -120,7 +120,7 @@ class Pegasos(EpochLearner):
 
     @property
     def asks(self) -> tuple[str, ...]:
-        """What an oracle has to answer: with most losses ``k`` is not looked at."""
+        """What an oracle has to answer; most losses ignore ``k``."""
         several = self.loss in ("averaged-sum", "k-best") and self._value("k") > 1
         return ("argmax", "kbest") if several else ("argmax",)
 
@@ -173,36 +173,36 @@ class Pegasos(EpochLearner):
 class Subgradient(EpochLearner):
     """Stochastic subgradient descent for the structured SVM, and direct minimisation of the cost.
 
-    At each example the weights move by ``gamma (f(x, gold) - f(x, y))``, where ``y`` is the output that loses most, and
-    then shrink by ``1 - gamma lam`` (Daumé 2017, algorithm 41, whose ``gamma`` is 1): a perceptron with costs and
-    regularisation. What goes down is ``1/2 |w|^2 + C * sum of the losses``, or the same divided by ``C N``.
+    For each example, the weights move by ``gamma (f(x, gold) - f(x, y))``, where ``y`` is the output with the largest
+    loss, and then shrink by ``1 - gamma lam`` (Daumé 2017, algorithm 41, with ``gamma`` 1). This is a perceptron with
+    costs and regularisation. The objective is ``1/2 |w|^2 + C * sum of the losses``, or the same divided by ``C N``.
 
-    With ``loss="direct"`` the expected cost of the predictions itself goes down (McAllester, Hazan & Keshet 2010): the
+    ``loss="direct"`` minimises the expected cost of the predictions itself (McAllester, Hazan & Keshet 2010): the
     weights move by ``gamma / epsilon (f(x, prediction) - f(x, y))``, where ``y`` maximises ``score + epsilon cost``.
-    ``epsilon`` above 0 moves away from outputs worse than the prediction; below 0, towards better ones. The cost is not
-    convex in the weights: start from those of another learner, above all with ``epsilon`` above 0, which has nothing to
-    learn from a prediction that could hardly be worse.
+    With ``epsilon`` above 0 they move away from outputs worse than the prediction; below 0, towards better ones. The
+    cost is not convex in the weights: start from those of another learner, especially with ``epsilon`` above 0, which
+    learns nothing from predictions that could hardly be worse.
 
     Parameters
     ----------
     C : float, optional
-        How much losses count against the size of the weights. Left out, 1.
+        The weight of the losses relative to the penalty. Left out, 1.
     epochs : int, default 10
         Passes over the examples.
     lam : float or None, default None
-        In place of ``C``: the strength of the regularisation, ``1 / (C N)``.
+        Alternative to ``C``: the strength of the regularisation, ``1 / (C N)``.
     loss : str, default "hinge"
         ``"hinge"`` or ``"direct"``.
     rescaling : str, optional
-        How the cost enters the hinge: ``"margin"``, cost - margin, or ``"slack"``, cost * (1 - margin), which does not
-        ask for large margins against outputs that are very wrong. Left out, ``"margin"``.
+        How the cost enters the hinge: ``"margin"`` is cost - margin; ``"slack"`` is cost * (1 - margin), which does not
+        require large margins against outputs that are very wrong. Left out, ``"margin"``.
     epsilon : float, optional
-        For ``"direct"``: how far towards worse (above 0) or better (below 0) outputs to look. Left out, -1.
+        For ``"direct"``: how far to search towards worse (above 0) or better (below 0) outputs. Left out, -1.
     epsilon_decay : float, optional
-        For ``"direct"``: in pass ``p``, epsilon is divided by ``p ** epsilon_decay``; the gradient is exact for small
-        epsilon only. Left out, 0.
+        For ``"direct"``: in pass ``p``, epsilon is divided by ``p ** epsilon_decay``, since the gradient is exact only
+        in the limit of small epsilon. Left out, 0.
     batch_size : int or None, default 1
-        Examples of one step; None for all, the batch method. Batches are decoded in parallel (``n_jobs``).
+        Number of examples in a step; None for all (the batch method). Batches are decoded in parallel (``n_jobs``).
     step : str, default "constant"
         The step size at step ``t``: ``"constant"`` gamma, ``"root"`` gamma / sqrt(t) or ``"pegasos"`` 1 / (lam t).
     gamma : float, optional
@@ -210,7 +210,7 @@ class Subgradient(EpochLearner):
     averaged : bool, default True
         Whether to return the mean of the weights after every step.
     average_from : int or float, optional
-        When averaging starts: after this many epochs, or if a float, after this fraction of all steps. Left out, 0.
+        When averaging starts: an integer is a number of epochs, a float is a fraction of all steps. Left out, 0.
     shuffle : bool, default True
         Whether to visit the examples in a new random order in each pass.
 

@@ -1,4 +1,4 @@
-"""What a learner and the one who called it say to each other while training goes on."""
+"""The interface of a learner: what it takes, reports and returns."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Iteration:
-    """One finished iteration, as `on_iteration` is told of it.
+    """One finished iteration, as passed to `on_iteration`.
 
     Attributes
     ----------
     number : int
-        Counting from 1, over all phases and over a resumed run.
+        Counts from 1, across phases and resumed runs.
     objective : float
-        What is being minimised, penalty included; an estimate while the phase is stochastic.
+        The value that is minimised, including the penalty; an estimate in stochastic phases.
     phase : str
-        What the learner is doing, for example ``"sgd"`` or ``"lbfgs"``.
+        The current phase, for example ``"sgd"`` or ``"lbfgs"``.
     seconds : float
-        Since training began.
+        Seconds since training began.
     weights : callable
-        Returns a copy of the weights as they are now.
+        Returns a copy of the current weights.
     state : callable
-        Returns all that a later run needs to go on from here to the identical result: names and arrays.
+        Returns arrays by name, with which a later run continues from here to the identical result.
     facts : dict
-        Further numbers worth a line in a log, for example ``gradient_norm``.
+        Further numbers to log, for example ``gradient_norm``.
     """
 
     number: int
@@ -52,7 +52,7 @@ OnIteration = Callable[[Iteration], bool | None]  # True stops training
 
 @dataclass(frozen=True)
 class Trained:
-    """What training ended with."""
+    """The result of training."""
 
     weights: FloatArray
     objective: float
@@ -66,7 +66,7 @@ class Learner(Protocol):
 
     @property
     def grows(self) -> bool:
-        """Whether weights that only wrong outputs have are to be made when they are first met."""
+        """Whether to create weights of features that only wrong outputs have, when they first occur."""
         ...
 
     @property
@@ -76,32 +76,32 @@ class Learner(Protocol):
 
     @property
     def duration(self) -> str | None:
-        """The parameter that only says when to stop, so that a short run is the beginning of a long one; or None."""
+        """The parameter that only limits the length of a run, so that it can be changed on resuming; or None."""
         ...
 
     @property
     def local(self) -> bool:
-        """Whether its weights are of a model that is normalised step by step, and must be used so."""
+        """Whether its weights are for a model that is normalised step by step."""
         ...
 
     @property
     def costs(self) -> bool:
-        """Whether it looks at what a wrong output costs."""
+        """Whether it uses the cost of wrong outputs."""
         ...
 
     @property
     def by_member(self) -> bool:
-        """Whether attributes that always occur together must be counted one by one."""
+        """Whether attributes that always occur together must be counted separately."""
         ...
 
     @property
     def sums(self) -> bool:
-        """Whether it asks for sums over all outputs (loss and gradient), or for the best outputs and for parts."""
+        """Whether it needs sums over all outputs (loss and gradient), or the best outputs and their parts."""
         ...
 
     @property
     def probabilistic(self) -> bool:
-        """Whether its scores are made to be log-probabilities, up to a constant of each input."""
+        """Whether it trains scores to be log-probabilities, up to a constant for each input."""
         ...
 
     def train(
@@ -114,5 +114,5 @@ class Learner(Protocol):
         seed: int = 0,
         on_iteration: OnIteration | None = None,
     ) -> Trained:
-        """Train from ``weights`` (zeros), or go on from ``state``. KeyboardInterrupt passes through."""
+        """Train from ``weights`` (zeros), or continue from ``state``; KeyboardInterrupt passes through."""
         ...

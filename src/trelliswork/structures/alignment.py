@@ -31,37 +31,37 @@ def alignment_structure(affine: bool, free_ends: bool) -> _core.PartStructure:
 
 
 class Alignment(PartScores[AlignedPairs]):
-    """Monotone alignments: pairs (i, j) of two sequences that do not cross, and gaps, whose scores are added.
+    """Monotone alignments of two sequences: pairs (i, j) that do not cross, and gaps; their scores are added.
 
-    Scores are maximised; for an edit distance, give costs with the other sign. ``-inf`` forbids.
+    Scores are maximised; for an edit distance, pass negated costs. ``-inf`` forbids.
 
     Parameters
     ----------
     pairs : (n, m) array-like
-        What source item i beside target item j scores, whether they are equal (a match) or not (a substitution).
+        Score of aligning source item i with target item j, whether they are equal (a match) or not (a substitution).
     deletions : (n,) array-like or number
-        What a source item alone scores.
+        Score of an unaligned source item.
     insertions : (m,) array-like or number
-        What a target item alone scores.
+        Score of an unaligned target item.
     deletion_opens, insertion_opens : (n,) and (m,) array-like or number, optional
-        What a run of deletions, or of insertions, scores in addition, by the item that it begins with: affine gaps
-        (Gotoh 1982).
+        Additional score of a run of deletions or insertions, by the item at which the run begins: affine gaps (Gotoh
+        1982).
     free_ends : bool
-        Whether what stands before the first pair and after the last scores nothing: local alignment (Smith & Waterman
+        Whether items before the first pair and after the last one score nothing: local alignment (Smith & Waterman
         1981).
 
     Attributes
     ----------
     lengths : (int, int)
-        How long the two sequences are.
+        Lengths of the two sequences.
 
     Notes
     -----
-    An alignment is its set of pairs: between two pairs, deletions are taken before insertions, so nothing is counted
-    twice, and there are (n + m over n) of them. Every answer is exact. The best one costs O(n m) time and n m bytes
-    beside the scores; sums and the others O(n m) time and about 100 n m bytes.
+    An alignment is its set of pairs. Between two pairs, deletions come before insertions, so each alignment is counted
+    once; there are (n + m over n) of them. Every answer is exact. The best alignment takes O(n m) time and n m bytes
+    besides the scores; sums and the other questions take O(n m) time and about 100 n m bytes.
 
-    Equal scores: seen from the end, a pair is preferred to a deletion, and a deletion to an insertion.
+    Ties: read from the end, a pair is preferred to a deletion, and a deletion to an insertion.
 
     Examples
     --------
@@ -140,7 +140,7 @@ class Alignment(PartScores[AlignedPairs]):
         Parameters
         ----------
         k : int
-            How many are wanted.
+            Number of alignments.
         method : {"astar", "viterbi"}
             As for `Chain.kbest`.
         """
@@ -153,13 +153,13 @@ class Alignment(PartScores[AlignedPairs]):
         return super().log_partition()
 
     def marginals(self) -> FloatArray:
-        """Return the probability of every pair, (n, m); those of items alone are in `gap_marginals`."""
+        """Return the probability of every pair, (n, m); `gap_marginals` has those of unaligned items."""
         return self._shaped(self._expected(), np.add, 0.0)
 
     def gap_marginals(self) -> tuple[FloatArray, FloatArray]:
-        """Return the probability that each source item, and each target item, stands alone.
+        """Return the probability that each source item, and each target item, is unaligned.
 
-        With free ends, only between two pairs.
+        With free ends, only items between two pairs count.
 
         Examples
         --------
@@ -170,7 +170,7 @@ class Alignment(PartScores[AlignedPairs]):
         return parts[n * m : n * m + n], parts[n * m + n : n * m + n + m]
 
     def max_marginals(self) -> FloatArray:
-        """Return the best score of an alignment with each pair, (n, m); -inf where there is none."""
+        """Return the best score of an alignment with each pair, (n, m); -inf where no alignment has the pair."""
         self._require_memory()
         return self._shaped(self._structure.max_marginals(self._shape, self._scores), np.maximum, -np.inf)
 
@@ -180,11 +180,11 @@ class Alignment(PartScores[AlignedPairs]):
         Parameters
         ----------
         n : int
-            How many.
+            Number of alignments.
         random_state : int or Generator, optional
-            Where the randomness comes from.
+            Seed or source of randomness; an integer gives the same draws every time.
         replace : bool
-            False: no alignment is drawn twice, and fewer than ``n`` are returned where there are fewer.
+            Whether an alignment may be drawn again. If not, fewer than ``n`` are returned when fewer exist.
         """
         return [self._sampled(output) for output in self._drawn(n, random_state, replace)]
 
@@ -199,15 +199,15 @@ class Alignment(PartScores[AlignedPairs]):
         return super().score(output)
 
     def augmented(self, gold: Any, cost: str | npt.ArrayLike = "hamming", scale: float = 1.0) -> Self:
-        """Return the same with ``scale`` times the cost of every pair against ``gold`` added; see `Chain.augmented`.
+        """Return the alignment with ``scale`` times the cost of pairs against ``gold`` added; see `Chain.augmented`.
 
         Parameters
         ----------
         gold : AlignedPairs, or list of (i, j)
             The right alignment.
         cost : "hamming" or (n, m) array
-            One for every pair that gold does not have, and a half for every end of a pair of gold that stands alone; or
-            the cost of every pair, which is charged whatever gold is.
+            "hamming" charges one for every pair that is not in ``gold``, and a half for every unaligned item that
+            ``gold`` aligns. An array is the cost of every pair, charged whatever ``gold`` is.
         scale : float
             The factor of the cost.
         """
@@ -231,14 +231,14 @@ class Alignment(PartScores[AlignedPairs]):
         forbidden: Iterable[Any] | None = None,
         allowed: npt.ArrayLike | None = None,
     ) -> Self:
-        """Return the same with pairs that every alignment must have, and pairs that none may have.
+        """Return the alignment with pairs that are forced or forbidden.
 
         Parameters
         ----------
         forced, forbidden : list of (i, j), optional
-            Pairs. With free ends none can be forced.
+            Pairs that every alignment must have, and pairs that none may have. With free ends, no pair can be forced.
         allowed : (n, m) array of bool, optional
-            Which pairs may occur; a band around the diagonal, say.
+            Which pairs may occur; for example, a band around the diagonal.
 
         Examples
         --------
@@ -271,18 +271,18 @@ class Alignment(PartScores[AlignedPairs]):
         ax: Axes | None = None,
         **options: Any,
     ) -> Axes:
-        """Draw scores of pairs, or probabilities, as a picture with the best alignment marked.
+        """Draw the scores or the probabilities of pairs as an image, with the best alignment marked.
 
         Parameters
         ----------
         source, target : sequences, optional
-            What stands beside rows and columns.
+            Items to write beside rows and columns.
         marginals : bool
-            Whether to draw `marginals` in place of scores.
+            Whether to draw `marginals` instead of scores.
         ax : matplotlib.axes.Axes, optional
             Where to draw.
         **options
-            For `matplotlib.axes.Axes.imshow`.
+            Options for `matplotlib.axes.Axes.imshow`.
 
         Returns
         -------

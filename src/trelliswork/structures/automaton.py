@@ -1,4 +1,4 @@
-"""Chains whose history is the state of an automaton over labels: long memory and hard rules, exactly."""
+"""Chains whose history is the state of an automaton over labels: long memory and hard rules, with exact answers."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ class Automaton:
     Parameters
     ----------
     n_labels : int or sequence of str
-        How many labels there are, 0 to ``n_labels - 1``; or their names, which may then be used for them.
+        Number of labels, which are then 0 to ``n_labels - 1``; or their names, which methods then accept, too.
     arcs : iterable of (state, label, next state)
-        States are any hashable values. At most one arc leaves a state with a label; labels without an arc may not come.
+        States are any hashable values. A state has at most one arc for each label; a label without an arc is forbidden.
     start : hashable, optional
-        The state before the first label; by default that of the first arc.
+        The state before the first label; by default the state of the first arc.
     final : iterable of states, optional
         States that a sequence may end in; by default all.
 
     Raises
     ------
     InvalidInput
-        When two arcs leave a state with the same label, a label is out of range, or a state that can be reached leads
-        to no final one.
+        If two arcs leave a state with the same label, a label is out of range, or no final state can be reached from a
+        reachable state.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class Automaton:
     >>> rule.accepts([0, 1, 0]), rule.accepts([1])
     (True, False)
 
-    At most two names, and a unit only when a quantity came before:
+    At most two names, and a unit only after a quantity:
 
     >>> labels = ["QTY", "UNIT", "NAME"]
     >>> rules = Automaton.at_most(labels, "NAME", 2) & Automaton.only_after(labels, "UNIT", "QTY")
@@ -140,7 +140,7 @@ class Automaton:
         return type(self), (self.labels or self.n_labels, self.arcs, self.states[0], final)
 
     def accepts(self, labels: Sequence[int | str] | npt.NDArray[Any]) -> bool:
-        """Return whether a sequence of labels keeps to the automaton from the start to a final state."""
+        """Return whether the automaton accepts a sequence of labels, from the start to a final state."""
         names = _Labels(self.labels or self.n_labels)
         y = np.array([names.number("a label", label) for label in labels], dtype=np.uint32)
         try:
@@ -150,7 +150,7 @@ class Automaton:
         return True
 
     def over(self, labels: Sequence[str]) -> Automaton:
-        """Return the automaton over these labels, in their order; arcs of labels that are not among them are left out.
+        """Return the automaton over these labels, in their order; arcs of all other labels are left out.
 
         Examples
         --------
@@ -179,10 +179,10 @@ class Automaton:
         return _trimmed(labels, kept, self.states[0], set(final))
 
     def relaxed(self, broken: Hashable = "broken") -> Automaton:
-        """Return the automaton that accepts every sequence, and remembers in one more state that a rule was broken.
+        """Return an automaton that accepts every sequence, and has one more state for broken rules.
 
-        Labels that have no arc lead to the state ``broken``, which is never left, and sequences may end anywhere. With
-        weights of its states or arcs a model learns how much the rule is worth (``SequenceLabeler(automaton=...,
+        Labels without an arc lead to the state ``broken``, which is never left, and sequences may end in any state.
+        With weights for states or arcs, a model learns how much the rule is worth (``SequenceLabeler(automaton=...,
         automaton_weights="arcs")``).
 
         Examples
@@ -248,11 +248,11 @@ class Automaton:
         n_labels : int or sequence of str
             Labels, as for `Automaton`.
         label : int or str
-            The label that has to wait.
+            The label that the rule restricts.
         earlier : int, str or a collection of them
-            Any of these will do.
+            The labels of which one must come before.
         directly : bool
-            Whether it must be the label just before; by default anywhere before.
+            Whether it must be the label immediately before; by default it may be anywhere before.
 
         Examples
         --------
@@ -284,9 +284,9 @@ class Automaton:
         n_labels : int or sequence of str
             Labels, as for `Automaton`.
         order : int
-            As many labels are remembered; there are up to ``n_labels ** order`` states.
+            Number of labels to remember; there are up to ``n_labels ** order`` states.
         ngrams : iterable of sequences of ``order + 1`` labels, optional
-            The n-grams that may occur, from their beginning on. All by default.
+            The n-grams that may occur; all by default. The start of a sequence must be the start of one of them.
 
         Examples
         --------
@@ -376,16 +376,16 @@ class AutomatonChain(LabellingScores):
     """A chain whose history is the state of an automaton over labels, with the questions of `Chain`.
 
     The score of ``y`` is the sum of ``unary[t, y[t]]`` and of the scores of the arcs that the automaton takes.
-    Labellings that it does not accept are forbidden. Every answer costs O(T arcs).
+    Labellings that the automaton does not accept are forbidden. Every answer costs O(T arcs).
 
     Parameters
     ----------
     unary : (T, K) array-like
         Score of each label at each position; ``-inf`` forbids.
     automaton : Automaton
-        Which labels may come after which history.
+        Which labels may follow which history.
     arcs : (n_arcs,) or (T, n_arcs) array-like, optional
-        Score of each of ``automaton.arcs``, the same everywhere or for each position; zero by default.
+        Score of each of ``automaton.arcs``, the same at all positions or one for each; zero by default.
 
     Examples
     --------
@@ -433,14 +433,14 @@ class AutomatonChain(LabellingScores):
         return out.reshape(-1, K, K)
 
     def constrained(self, allowed: Any = None, automaton: Automaton | None = None, fixed: Any = None) -> Self:
-        """Return the chain with some labels forbidden, or one that keeps to a second automaton too.
+        """Return the chain with some labels forbidden, or with a second automaton that must accept, too.
 
         Parameters
         ----------
         allowed, fixed
             As for `Chain.constrained`.
         automaton : Automaton, optional
-            A further rule. The arcs of both together have the scores of the first.
+            A second rule. Each arc of the combined automaton has the score of its arc in the first.
         """
         limited = self._with_unary(self._limited(allowed, fixed))
         if automaton is not None:

@@ -1,4 +1,4 @@
-"""Many chains at once: every question of `Chain`, answered for a batch by the core's threads."""
+"""Many chains at once: every question of `Chain`, answered for a batch on several threads."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ROWS_FED = 1024  # positions handed to an expectation pass at a time
 
 
 class ChainBatch:
-    """Chains that share their transitions, and the questions of `Chain` asked of all of them.
+    """Chains that share their transitions, with the questions of `Chain` for all of them at once.
 
     Parameters
     ----------
@@ -33,9 +33,10 @@ class ChainBatch:
     transitions : (K, K) array-like
         Score of label ``a`` followed by label ``b``; ``-inf`` forbids.
     lengths : (B,) array-like of int, optional
-        How many positions of each padded sequence count; all of them by default.
+        Length of each padded sequence; the full width by default.
     n_jobs : int, optional
-        Threads, as in scikit-learn: None is one, -1 all processors. Answers are bit for bit the same with any number.
+        Number of threads, as in scikit-learn: None is one, -1 all processors. Answers are bit for bit the same with any
+        number.
     start, end : (K,) array-like, optional
         Scores of the first and of the last label.
 
@@ -240,7 +241,7 @@ class ChainBatch:
         return zip(self, other, strict=True)
 
     def expected_counts(self, attributes: Sequence[npt.ArrayLike] | None = None) -> list[Expectations]:
-        """Return log partitions and expected counts by one forward pass each; see `Chain.expected_counts`."""
+        """Return log partitions and expected counts, in one forward pass per chain; see `Chain.expected_counts`."""
         self._require_possible()
         given = [None] * len(self) if attributes is None else attributes
         self._require_one_each("attributes", given)

@@ -26,17 +26,17 @@ Step = Callable[[tuple[int, ...]], npt.ArrayLike]
 def beam_search(step: Step, length: int, width: int) -> list[Labeling]:
     """Return up to ``width`` of the best labellings, best first, extending prefixes from left to right.
 
-    No Markov assumption: the score of a label may depend on every label before it. The price is that the answer is
-    approximate, because a prefix that leaves the beam is gone for good. It is exact when the beam is wide enough, and
-    then agrees with `Chain.kbest`, ties included: among equal scores the labelling that is smallest when read from its
-    end comes first.
+    There is no Markov assumption: the score of a label may depend on every label before it. In return the answer is
+    approximate, because a prefix that leaves the beam is lost. When the beam is wide enough, the answer is exact and
+    agrees with `Chain.kbest`, including ties: among equal scores, the labelling that is smallest when read from its end
+    comes first.
 
     Parameters
     ----------
     step : callable
-        ``step(prefix)`` gets the labels chosen so far, a tuple of ints that is empty at the first position, and
-        returns the (K,) scores of each next label. Scores are added up; ``-inf`` forbids the label. K is the same in
-        every call. What `Chain` calls ``start`` and ``end`` belongs in the first and the last scores.
+        ``step(prefix)`` gets the labels chosen so far, a tuple of ints that is empty at the first position, and returns
+        the (K,) scores of each next label. Scores are added up; ``-inf`` forbids the label. K is the same in every
+        call. Add what `Chain` calls ``start`` and ``end`` to the first and the last scores.
     length : int
         How many positions to label. Zero gives the empty labelling.
     width : int
@@ -56,13 +56,13 @@ def beam_search(step: Step, length: int, width: int) -> list[Labeling]:
 
     Notes
     -----
-    Takes at most ``length * width`` calls of ``step``, and O(K log K + width log width) time for each. The total over
-    all labellings is approximated by the labellings in the beam (Stratos 2018, "Uses of the Beam Search"):
-    ``np.logaddexp.reduce([found.score for found in beam])``, never above the true one.
+    The search makes at most ``length * width`` calls of ``step``, and needs O(K log K + width log width) time for each.
+    The total over all labellings is approximated by the labellings in the beam (Stratos 2018, "Uses of the Beam
+    Search"): ``np.logaddexp.reduce([found.score for found in beam])``, which is never above the true value.
 
     Examples
     --------
-    A score that no chain can express: label 1 pays only the first time that it is used.
+    A score that no chain can express: label 1 adds to the score only the first time it is used.
 
     >>> import trelliswork as tw
     >>> def step(prefix):
@@ -84,15 +84,16 @@ def beam_search(step: Step, length: int, width: int) -> list[Labeling]:
 
 
 class LeakyPriorityQueue:
-    """Keeps the ``capacity`` best of a stream of things and lets the rest leak (Stratos 2018, "Leaky Priority Queue").
+    """A queue that keeps the ``capacity`` best items of a stream and drops the rest (Stratos 2018).
 
-    The slide's exercise, solved with a standard heap: its root is the worst thing kept, so that one comparison tells
-    whether a newcomer gets in. `push` and `pop` take O(log capacity), `dump` O(capacity log capacity).
+    This solves the exercise on the slide "Leaky Priority Queue" with a standard heap. Its root is the worst thing kept,
+    so one comparison decides whether a new thing is kept. `push` and `pop` take O(log capacity), `dump` O(capacity log
+    capacity).
 
     Parameters
     ----------
     capacity : int
-        How many things to keep, at least 1.
+        Number of things to keep, at least 1.
 
     Examples
     --------
@@ -114,9 +115,9 @@ class LeakyPriorityQueue:
         return len(self._heap)
 
     def push(self, thing: Any, score: float, order: int = 0) -> bool:
-        """Offer a thing; return whether it was kept, perhaps in the place of the worst one.
+        """Offer a thing; return whether it was kept. If the queue is full, it replaces the worst one.
 
-        Among equal scores a smaller ``order`` is better, and then whatever came first. NaN is refused.
+        Among equal scores, the smaller ``order`` is better, then the thing that came first. NaN is refused.
         """
         if math.isnan(score):
             raise InvalidInput(f"score of {thing!r} is NaN, which cannot be ranked. Give a number or an infinity.")

@@ -57,21 +57,21 @@ def table_of_spans(by_part: FloatArray, n: int, n_labels: int, nothing: float) -
 class Bracketing(PartScores[Brackets]):
     """Trees of labelled constituents over n words; the score of a tree is the sum over its constituents.
 
-    The whole sentence is a constituent. A constituent of two words or more has two children or more, each a bare word,
-    which scores 0, or a constituent; a single word may be a constituent. A span has one label, so a chain of unary
-    constituents is one label. Every tree counts once, however many children its constituents have: sums, k best and
-    samples are over trees, not over ways to binarise them. Every answer costs O(n^3 + n^2 L).
+    The whole sentence is a constituent. A constituent of two or more words has two or more children; each is a
+    constituent or a bare word, which scores 0. A single word may be a constituent. A span has one label, so a chain of
+    unary constituents is one label. Every tree counts once, however many children its constituents have: sums, the k
+    best and samples are over trees, not over their binarisations. Every answer costs O(n^3 + n^2 L).
 
     Parameters
     ----------
     spans : (n, n + 1, L) array-like
         ``spans[i, j, l]`` scores a constituent of label ``l`` over words ``i .. j - 1``; ``-inf`` forbids. Entries with
-        ``i >= j`` are not looked at.
+        ``i >= j`` are ignored.
 
     Notes
     -----
-    Equal scores: seen from the whole sentence down, the lower label first; of its children, the first is as short as
-    possible, bare rather than a constituent; what follows is several children rather than one constituent.
+    Ties, from the whole sentence down: the lower label is preferred. The first child is as short as possible, and a
+    bare word rather than a constituent. The rest is several children rather than one constituent.
 
     Examples
     --------
@@ -114,7 +114,7 @@ class Bracketing(PartScores[Brackets]):
         return self._shaped(self._expected(), np.add, 0.0)
 
     def max_marginals(self) -> FloatArray:
-        """Return the best score of a tree with each labelled constituent, (n, n + 1, L); -inf where there is none."""
+        """Return the best score of a tree with each labelled constituent, (n, n + 1, L); -inf where no tree has it."""
         return self._shaped(self._structure.max_marginals(self._shape, self._scores), np.maximum, -np.inf)
 
     def sample(self, n: int = 1, random_state: Any = None, replace: bool = True) -> list[list[tuple[int, int, int]]]:
@@ -133,11 +133,11 @@ class Bracketing(PartScores[Brackets]):
         Parameters
         ----------
         words : sequence of n str, optional
-            What stands at the places of the words; their numbers, from 0, by default.
+            The words to draw; their numbers, from 0, by default.
         labels : sequence of L str, optional
             Names of the labels; their numbers by default.
         marginals : bool
-            Whether to shade constituents by their probability.
+            Whether to shade constituents by probability.
         **options
             As for `trelliswork.plots.tree`.
 
@@ -156,7 +156,7 @@ class Bracketing(PartScores[Brackets]):
         return tree(shown_words, spans, **options)
 
     def augmented(self, gold: Iterable[Sequence[int]], scale: float = 1.0) -> Self:
-        """Return the bracketing with ``scale`` added for each labelled constituent that ``gold`` has not.
+        """Return the bracketing with ``scale`` added to each labelled constituent that is not in ``gold``.
 
         Examples
         --------
@@ -179,9 +179,9 @@ class Bracketing(PartScores[Brackets]):
         Parameters
         ----------
         forced, forbidden : list of (begin, end) or (begin, end, label)
-            Spans, with any label or with this one.
+            Spans; with a label, only that label is meant, otherwise any.
         allowed : (n, n + 1) or (n, n + 1, L) array of bool, optional
-            Which spans may be constituents, of any label or by label.
+            Which spans may be constituents, for all labels or for each.
 
         Examples
         --------

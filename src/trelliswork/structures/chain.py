@@ -1,7 +1,7 @@
-"""One chain of labels: every question about ``score(y) = sum of unary and transition scores``, answered exactly.
+"""One chain of labels: exact answers to every question about ``score(y) = sum of unary and transition scores``.
 
-A chain is bare scores; where they come from (an HMM, a CRF, a neural network) is somebody else's business. Equations
-are those of Mančev's thesis (2015) unless another source is named.
+A chain consists of scores alone. They may come from an HMM, a CRF or a neural network. Equation numbers refer to
+Mančev's thesis (2015) unless another source is named.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ class Chain(BareScores[Labeling]):
     """A first-order chain of T positions and K labels.
 
     The score of a labelling ``y`` is ``start[y[0]] + sum of unary[t, y[t]] + sum of transitions[y[t], y[t + 1]] +
-    end[y[-1]]`` (eq. 2.38). A chain never changes: what adds costs or constraints returns a new one.
+    end[y[-1]]`` (eq. 2.38). A chain is immutable: methods that add costs or constraints return a new one.
 
     Parameters
     ----------
     unary : (T, K) array-like
         Score of each label at each position. ``-inf`` forbids; NaN, ``+inf`` and values beyond 1e300 are refused.
     transitions : (K, K) or (T - 1, K, K) array-like
-        Score of label ``a`` followed by label ``b``, the same everywhere or for each step.
+        Score of label ``a`` followed by label ``b``, the same for all steps or one for each.
     start, end : (K,) array-like, optional
         Scores of the first and of the last label.
 
     Notes
     -----
-    Ties are broken towards the lowest label index: among equal scores the labelling that is smallest read from its end
-    comes first. The empty chain (T = 0) has one labelling, the empty one, of score 0.
+    Ties are broken towards the lowest label index: among equal scores, the labelling that is smallest when read from
+    its end comes first. The empty chain (T = 0) has one labelling, which is empty and scores 0.
 
     Examples
     --------
@@ -154,8 +154,9 @@ class Chain(BareScores[Labeling]):
         Parameters
         ----------
         beam : int, optional
-            Keep so many labels a position: K times ``beam`` steps a position in place of K squared. The answer may then
-            not be the best; with ``beam=K`` it is. A beam in which everything is forbidden is made wider.
+            Number of labels to keep at each position: K times ``beam`` steps per position instead of K squared. The
+            answer may then not be the best; with ``beam=K`` it is. The beam is widened where all that it keeps is
+            forbidden.
 
         Raises
         ------
@@ -175,10 +176,10 @@ class Chain(BareScores[Labeling]):
         Parameters
         ----------
         k : int
-            How many are wanted; fewer come back when fewer exist.
+            Number of labellings; fewer are returned when fewer exist.
         method : {"astar", "viterbi"}
-            ``"astar"`` searches backwards with the Viterbi scores as exact heuristic (2.4.4); ``"viterbi"`` keeps k
-            partial labellings at every node (eq. 2.41), in k times the memory. Both give the same answer.
+            ``"astar"`` searches backwards with the Viterbi scores as an exact heuristic (2.4.4). ``"viterbi"`` keeps k
+            partial labellings at every node (eq. 2.41), which takes k times the memory. Both give the same answer.
 
         Examples
         --------
@@ -189,7 +190,7 @@ class Chain(BareScores[Labeling]):
         return self._batch.kbest(k, method)[0]
 
     def max_marginals(self) -> FloatArray:
-        """Return, for every position and label, the best score of a labelling that has it; -inf where none has.
+        """Return the best score of a labelling with each label at each position, (T, K); -inf where none has it.
 
         Examples
         --------
@@ -231,7 +232,7 @@ class Chain(BareScores[Labeling]):
         return self._batch.edge_marginals()[0]
 
     def forward(self) -> FloatArray:
-        """Return log forward vectors, (T, K) (eq. 2.53): sums over the labels before, ``unary[t]`` included.
+        """Return log forward vectors, (T, K) (eq. 2.53): sums over the labels before, including ``unary[t]``.
 
         Examples
         --------
@@ -241,7 +242,7 @@ class Chain(BareScores[Labeling]):
         return self._batch.forward()[0]
 
     def backward(self) -> FloatArray:
-        """Return log backward vectors, (T, K) (eq. 2.55): sums over the labels after, ``unary[t]`` left out.
+        """Return log backward vectors, (T, K) (eq. 2.55): sums over the labels after, excluding ``unary[t]``.
 
         Examples
         --------
@@ -261,10 +262,10 @@ class Chain(BareScores[Labeling]):
         return float(self._batch.entropy()[0])
 
     def expected_counts(self, attributes: npt.ArrayLike | None = None) -> Expectations:
-        """Return the log partition and expected counts by one forward pass over the expectation semiring.
+        """Return the log partition and expected counts, in one forward pass over the expectation semiring.
 
-        Nothing is kept per position (Table 2.2, last row; Ilić et al. 2012): use `ExpectationPass` for a sequence that
-        does not fit in memory.
+        The pass stores nothing per position (Table 2.2, last row; Ilić et al. 2012). For a sequence that does not fit
+        in memory, use `ExpectationPass`.
 
         Parameters
         ----------
@@ -303,15 +304,15 @@ class Chain(BareScores[Labeling]):
         return float(self._batch.log_prob([labels])[0])
 
     def span_probability(self, start: int, labels: Sequence[Any]) -> float:
-        """Return the probability that the positions from ``start`` on carry ``labels``, exactly.
+        """Return the exact probability that the positions from ``start`` on have these ``labels``.
 
         Parameters
         ----------
         start : int
             First position of the span.
         labels : sequence
-            For every position of the span a label index, or a collection of indices any of which will do. So the span
-            "B-X I-X, and then anything but I-X" is ``[B, I, everything_but_I]``.
+            For every position of the span, a label index or a collection of acceptable indices. The span "B-X I-X, and
+            then anything but I-X", for example, is ``[B, I, everything_but_I]``.
 
         Examples
         --------
@@ -331,8 +332,8 @@ class Chain(BareScores[Labeling]):
         random_state : None, int or numpy.random.Generator
             Source of randomness; an integer gives the same labellings every time.
         replace : bool
-            Whether a labelling may be drawn again. If not, each is drawn from those that are left (Kool et al. 2020);
-            all come back when there are fewer than ``n``.
+            Whether a labelling may be drawn again. If not, each is drawn from those that remain (Kool et al. 2020), and
+            all are returned when there are fewer than ``n``.
 
         Examples
         --------
@@ -379,11 +380,11 @@ class Chain(BareScores[Labeling]):
         allowed : (T, K) array of bool, or list of T candidate sets, optional
             Which labels each position may take; ``None`` in a list leaves the position free.
         transitions : (K, K) or (T - 1, K, K) array of bool, optional
-            Which labels may follow which; `scheme_constraints` makes it for BIO, BILOU and IOBES.
+            Which labels may follow which; `scheme_constraints` makes this array for BIO, BILOU and IOBES.
         start, end : (K,) array of bool, optional
             Which labels may come first and last.
         fixed : dict of position to label, or (T,) array of int with -1 for free, optional
-            Labels that are known.
+            Known labels.
 
         Raises
         ------
@@ -403,7 +404,7 @@ class Chain(BareScores[Labeling]):
     # ---- pictures ------------------------------------------------------------------------------------------------
 
     def plot(self, **options: Any) -> Axes:
-        """Draw the trellis with the best path bold; options are those of `trelliswork.plots.trellis`.
+        """Draw the trellis with the best path in bold; options are those of `trelliswork.plots.trellis`.
 
         Returns
         -------

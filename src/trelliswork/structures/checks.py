@@ -1,4 +1,4 @@
-"""Checks at the border: what a caller hands over becomes a clean, private array or a clear error."""
+"""Checks of arguments: a caller's input becomes a clean, private array or a clear error."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def require_scores(name: str, array: FloatArray) -> None:
 
 
 def require_memory(what: str, needed: float, advice: str) -> None:
-    """Raise when so many bytes are not in the machine, before they are taken."""
+    """Raise if the machine has less memory than this, before any of it is allocated."""
     try:
         there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # not on this system

@@ -1,6 +1,6 @@
-"""Constituents: the trees of treebanks, as brackets, as labelled spans, and with chains of unary brackets as one label.
+"""Constituents: treebank trees as brackets, as labelled spans, and with chains of unary brackets as one label.
 
-Nothing here recurses, so a tree may be as deep as memory allows.
+No function here is recursive, so a tree may be as deep as memory allows.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _INDEX = re.compile(r"[-=]\d+")
 
 
 class TreeSpan(NamedTuple):
-    """A constituent without its inside: the words ``start`` to ``stop - 1``, and its label.
+    """A constituent without its children: its label over the words ``start`` to ``stop - 1``.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class TreeSpan(NamedTuple):
 
 
 class Constituent:
-    """A labelled bracket around constituents and words; it never changes.
+    """A labelled bracket around constituents and words; immutable.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class Constituent:
 
     @classmethod
     def from_text(cls, text: str) -> Constituent:
-        """Return the tree that brackets spell; a bracket without label around it is taken off.
+        """Return the tree that brackets describe; an outer bracket without a label is removed.
 
         Examples
         --------
@@ -113,15 +113,15 @@ class Constituent:
     def from_spans(
         cls, spans: Iterable[tuple[int, int, str]], words: Sequence[str], tags: Sequence[str] | None = None
     ) -> Constituent:
-        """Return the tree with these constituents over words; of equal spans, the first one is on top.
+        """Return the tree with these constituents over words; of two equal spans, the first is the upper one.
 
         Parameters
         ----------
         spans : iterable of (start, stop, label)
-            In any order. The whole sentence should be one; if it is not, ``TOP`` is put on top.
+            In any order. One of them should be the whole sentence; if none is, ``TOP`` is added above them.
         words : sequence of str
         tags : sequence of str, optional
-            The part of speech of each word; without them words stand bare.
+            The part of speech of each word; without them, words are bare.
 
         Examples
         --------
@@ -161,7 +161,7 @@ class Constituent:
         return len(self.children) == 1 and isinstance(self.children[0], str)
 
     def nodes(self) -> Iterator[tuple[Constituent, int, int]]:
-        """Yield every constituent with its first word and the one after its last, each before its children."""
+        """Yield every constituent with the index of its first word and of the word after its last, parents first."""
         ends = _lengths(self)
         stack: list[tuple[Constituent, int]] = [(self, 0)]
         while stack:
@@ -185,7 +185,7 @@ class Constituent:
         return [tag for _, tag in self.tagged()]
 
     def tagged(self) -> list[tuple[str, str | None]]:
-        """Return the words with their tags."""
+        """Return pairs of words and tags."""
         found: list[tuple[str, str | None]] = []
         stack: list[Child] = [self]
         while stack:
@@ -218,11 +218,11 @@ class Constituent:
         return tags if any(tags) else None
 
     def spans(self) -> list[TreeSpan]:
-        """Return the constituents that are not tags as spans, each before those inside of it."""
+        """Return the constituents that are not tags as spans, each before the ones that it contains."""
         return [TreeSpan(start, stop, node.label) for node, start, stop in self.nodes() if not node.is_tag]
 
     def mapped(self, make: Callable[[Constituent, list[Child]], Constituent | None]) -> Constituent | None:
-        """Return the tree in which each constituent is what ``make(it, its new children)`` returns; None drops it.
+        """Return the tree with each constituent replaced by ``make(constituent, new_children)``; None drops it.
 
         Examples
         --------
@@ -233,9 +233,9 @@ class Constituent:
         return _rebuilt(self, lambda node: (node, node.children), make)
 
     def collapsed(self, join: str = "+") -> Constituent:
-        """Return the tree with each chain of unary brackets as one: ``(S (VP ...))`` as ``(S+VP ...)``.
+        """Return the tree with each chain of unary brackets merged: ``(S (VP ...))`` becomes ``(S+VP ...)``.
 
-        Tags are left alone. `restored` takes it back, unless a label has ``join`` in it, which is refused.
+        Tags are left alone. `restored` undoes it. A label that contains ``join`` is refused.
 
         Examples
         --------
@@ -263,7 +263,7 @@ class Constituent:
         return tree
 
     def restored(self, join: str = "+") -> Constituent:
-        """Return the tree with ``(S+VP ...)`` as ``(S (VP ...))`` again.
+        """Return the tree with merged labels split: ``(S+VP ...)`` becomes ``(S (VP ...))``.
 
         Examples
         --------
@@ -400,17 +400,17 @@ def _lengths(tree: Constituent) -> dict[int, int]:
 def cleaned(
     tree: Constituent, *, empties: bool = False, functions: bool = False, indices: bool = False
 ) -> Constituent | None:
-    """Return a tree without what parsers are neither taught nor asked; None if nothing is left of it.
+    """Return a tree without the annotation that parsers neither learn nor predict; None if nothing is left of it.
 
     Parameters
     ----------
     tree : Constituent
     empties : bool
-        Keep empty elements, tagged ``-NONE-``, and constituents around nothing else.
+        Keep empty elements, which are tagged ``-NONE-``, and constituents that contain nothing else.
     functions : bool
-        Keep function tags: ``NP-SBJ`` is otherwise ``NP``. Labels that begin with ``-`` have none.
+        Keep function tags; otherwise ``NP-SBJ`` becomes ``NP``. Labels that begin with ``-`` have none.
     indices : bool
-        Keep the numbers that tie constituents together: ``NP-1`` and ``NP=2`` are otherwise ``NP``.
+        Keep the numbers that link constituents; otherwise ``NP-1`` and ``NP=2`` become ``NP``.
 
     Examples
     --------
@@ -452,12 +452,12 @@ class _Open:
 
 
 class BracketReader:
-    """Reads brackets line by line, and says in which line something is wrong with them.
+    """A reader of brackets, line by line; its errors name the line.
 
     Parameters
     ----------
     name : str
-        Of what is read, for messages.
+        Name of the input, for messages.
     """
 
     def __init__(self, name: str) -> None:
@@ -466,7 +466,7 @@ class BracketReader:
         self._first = 0
 
     def add(self, number: int, line: str) -> Iterator[tuple[Constituent, int]]:
-        """Yield the trees that end in a line, each with the line that it begins in."""
+        """Yield the trees that end on a line, each with the number of its first line."""
         for match in _TOKEN.finditer(line):
             text = match.group()
             if not self._open:
@@ -492,7 +492,7 @@ class BracketReader:
                 yield done, self._first
 
     def finish(self) -> None:
-        """Refuse a tree that has not ended."""
+        """Raise if a tree is incomplete."""
         n = len(self._open)
         if n:
             raise InvalidInput(

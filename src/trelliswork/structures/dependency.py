@@ -29,38 +29,39 @@ _MOST_SHOWN = 100  # words, in a notebook
 
 
 class DependencyTree(PartScores[Tree]):
-    """Dependency trees over n words, whose score is the sum of the scores of their arcs.
+    """Dependency trees over n words; the score of a tree is the sum over its arcs.
 
-    Index 0 is the root, which stands before the first word; words are 1 to n. The score of a tree is the sum of
-    ``arcs[head, word]`` over its words, of ``labels[head, word, label]`` if there are labels, and of the scores of
-    siblings and grandparents if there are any. ``-inf`` forbids.
+    Index 0 is the root, which precedes the first word; words are 1 to n. The score of a tree is the sum of ``arcs[head,
+    word]`` over its words, of ``labels[head, word, label]`` if there are labels, and of the scores of siblings and
+    grandparents if they are given. ``-inf`` forbids.
 
     Parameters
     ----------
     arcs : (n + 1, n + 1) array-like
-        ``arcs[h, m]`` scores the arc from head ``h`` to modifier ``m``. Column 0 and the diagonal are not looked at.
+        ``arcs[h, m]`` scores the arc from head ``h`` to modifier ``m``. Column 0 and the diagonal are ignored.
     labels : (n + 1, n + 1, L) array-like, optional
         Score of each label of each arc, added to that of the arc.
     projective : bool
-        Whether no two arcs may cross (Eisner 1996). Otherwise every word may be the head of every other.
+        Whether arcs must not cross (Eisner 1996). Otherwise every word may be the head of every other.
     single_root : bool
-        Whether exactly one word has the root as its head; otherwise one word or more.
+        Whether exactly one word has the root as its head; otherwise one or more words do.
     siblings : (n + 1, n + 1, n + 1) array-like, optional
-        ``siblings[h, s, m]`` scores two neighbouring modifiers of ``h`` on one side, of which ``s`` is nearer to ``h``;
-        ``siblings[h, h, m]`` scores ``m`` as the nearest modifier of ``h`` on its side. Others are not looked at.
+        ``siblings[h, s, m]`` scores two neighbouring modifiers of ``h`` on one side, ``s`` being nearer to ``h``;
+        ``siblings[h, h, m]`` scores ``m`` as the nearest modifier of ``h`` on its side. Other entries are ignored.
     grandparents : (n + 1, n + 1, n + 1) array-like, optional
         ``grandparents[g, h, m]`` scores the arcs from ``g`` to ``h`` and from ``h`` to ``m``, where ``h`` is a word.
-        Other entries are not looked at.
+        Other entries are ignored.
 
     Notes
     -----
-    Costs: O(n^3), with siblings too (McDonald and Pereira 2006); with grandparents O(n^4) (Koo and Collins 2010). Where
-    arcs may cross there are no siblings or grandparents: the best tree takes O(n^2) (Chu and Liu 1965, Edmonds 1967,
-    Tarjan 1977), each further one O(n^2) (Camerini, Fratta and Maffioli 1980), sums O(n^3) by the matrix-tree theorem
-    (Koo et al. 2007), without a subtraction; samples are walks (Wilson 1996).
+    An answer costs O(n^3), also with siblings (McDonald and Pereira 2006), and O(n^4) with grandparents (Koo and
+    Collins 2010). If arcs may cross, siblings and grandparents are not available. The best tree then takes O(n^2) (Chu
+    and Liu 1965, Edmonds 1967, Tarjan 1977), each further one O(n^2) (Camerini, Fratta and Maffioli 1980). Sums take
+    O(n^3) by the matrix-tree theorem (Koo et al. 2007), computed without subtractions. Samples are random walks (Wilson
+    1996).
 
-    Every tree is counted once. Equal scores: the lower label first; trees in an order that is always the same. Where
-    arcs may cross, words and cycles take the lowest of their best heads.
+    Every tree is counted once. Ties: the lower label is preferred, and the order of trees is always the same. If arcs
+    may cross, words and cycles take the lowest of their best heads.
 
     Examples
     --------
@@ -117,7 +118,7 @@ class DependencyTree(PartScores[Tree]):
         single_root: bool = True,
         n_jobs: int | None = None,
     ) -> Batch[Tree]:
-        """Return many sentences as one `Batch`, which answers for all of them at once.
+        """Return a `Batch` of many sentences, which answers for all of them at once.
 
         Parameters
         ----------
@@ -126,9 +127,9 @@ class DependencyTree(PartScores[Tree]):
         labels : list of (n_i + 1, n_i + 1, L) array-like, or (B, n + 1, n + 1, L) array-like, optional
             Scores of labels of each sentence.
         projective, single_root : bool
-            As for each of them.
+            As for `DependencyTree`.
         n_jobs : int, optional
-            Threads; see `Batch`.
+            Number of threads; see `Batch`.
 
         Examples
         --------
@@ -190,11 +191,11 @@ class DependencyTree(PartScores[Tree]):
 
     @property
     def n_labels(self) -> int:
-        """Number of labels, L; 1 where there are none."""
+        """Number of labels, L; 1 if arcs have no labels."""
         return 1 if self.labels is None else int(self.labels.shape[2])
 
     def marginals(self) -> FloatArray:
-        """Return the probability of every arc, (n + 1, n + 1): ``[h, m]`` that ``h`` is the head of ``m``."""
+        """Return the probability of every arc, (n + 1, n + 1): ``[h, m]`` is that of ``h`` being the head of ``m``."""
         return self._shaped(self._expected(), np.add, 0.0)
 
     def label_marginals(self) -> FloatArray:
@@ -210,7 +211,7 @@ class DependencyTree(PartScores[Tree]):
         return self._second_order_marginals("grandparents")
 
     def max_marginals(self) -> FloatArray:
-        """Return the best score of a tree with each arc, (n + 1, n + 1); -inf where there is none."""
+        """Return the best score of a tree with each arc, (n + 1, n + 1); -inf where no tree has the arc."""
         return self._shaped(self._structure.max_marginals(self._shape, self._scores), np.maximum, -np.inf)
 
     def sample(self, n: int = 1, random_state: Any = None, replace: bool = True) -> list[Tree]:
@@ -219,16 +220,16 @@ class DependencyTree(PartScores[Tree]):
         Parameters
         ----------
         n : int
-            How many.
+            Number of trees.
         random_state : int or Generator, optional
-            Where the randomness comes from.
+            Seed or source of randomness; an integer gives the same draws every time.
         replace : bool
-            False: no tree is drawn twice, and fewer than ``n`` are returned where there are fewer.
+            Whether a tree may be drawn again. If not, fewer than ``n`` are returned when fewer exist.
         """
         return [self._sampled(output) for output in self._drawn(n, random_state, replace)]
 
     def score(self, output: Any) -> float:
-        """Return the score of a tree, -inf if it is forbidden or not among the trees that are asked for.
+        """Return the score of a tree; -inf if it is forbidden, also by ``projective`` or ``single_root``.
 
         Parameters
         ----------
@@ -241,9 +242,9 @@ class DependencyTree(PartScores[Tree]):
         return self._total(given)
 
     def mbr(self) -> Tree:
-        """Return the tree with the largest expected number of right heads (minimum Bayes risk), its score that number.
+        """Return the tree with the most correct heads in expectation (minimum Bayes risk); its score is their number.
 
-        Labels are the most probable ones of its arcs.
+        Each arc has its most probable label.
 
         Examples
         --------
@@ -273,11 +274,11 @@ class DependencyTree(PartScores[Tree]):
         Parameters
         ----------
         words : sequence of n str, optional
-            What stands at the places of the words; their numbers by default.
+            The words to draw; their numbers by default.
         labels : sequence of L str, optional
             Names of the labels; their numbers by default.
         marginals : bool
-            Whether to shade arcs by their probability, and to draw others that are probable below.
+            Whether to shade arcs by probability, and to draw other probable arcs below the words.
         **options
             As for `trelliswork.plots.arcs`.
 
@@ -297,15 +298,15 @@ class DependencyTree(PartScores[Tree]):
         return arcs(shown_words, best.heads.tolist(), names, **options)
 
     def augmented(self, gold: Any, cost: str | npt.ArrayLike = "hamming", scale: float = 1.0) -> Self:
-        """Return the same with ``scale`` times the cost of every arc against ``gold`` added; see `Chain.augmented`.
+        """Return the trees with ``scale`` times the cost of every arc against ``gold`` added; see `Chain.augmented`.
 
         Parameters
         ----------
         gold : Tree, n heads, or (heads, labels)
-            The right tree.
+            The correct tree.
         cost : "hamming" or array
-            One for every word whose head, or label, is wrong; or the cost of every arc, (n + 1, n + 1), or of every
-            label of it, (n + 1, n + 1, L), which is charged whatever gold is.
+            "hamming" charges one for every word whose head or label is wrong. An array is the cost of every arc, (n +
+            1, n + 1), or of every labelled arc, (n + 1, n + 1, L), charged whatever ``gold`` is.
         scale : float
             The factor of the cost.
         """
@@ -330,12 +331,13 @@ class DependencyTree(PartScores[Tree]):
         forbidden: Iterable[Any] | None = None,
         allowed: npt.ArrayLike | None = None,
     ) -> Self:
-        """Return the same with arcs that every tree must have, and arcs that none may have.
+        """Return the trees with arcs that are forced or forbidden.
 
         Parameters
         ----------
         forced, forbidden : list of (head, modifier) or (head, modifier, label), optional
-            Arcs. A forced arc leaves its modifier no other head; without a label, any label.
+            Arcs that every tree must have, and arcs that none may have. The modifier of a forced arc can have no other
+            head. An arc without a label stands for all labels.
         allowed : (n + 1, n + 1) array of bool, optional
             Which arcs may occur.
 

@@ -16,17 +16,17 @@ __all__ = ["ExpectationPass"]
 
 
 class ExpectationPass:
-    """A forward pass that carries expected counts along, fed block by block.
+    """A forward pass that accumulates expected counts, fed block by block.
 
-    Entropy message passing (Ilić et al. 2012): the pair (z, h) of Table 2.2's last row is kept as (log z, h / z), the
-    expected counts given the label at the current position, so nothing over- or underflows. Memory is
-    O(K (K + K^2 + K F)) however long the sequence; time O(T K^2 (K^2 + K F)). Where the sequence fits in memory,
-    `Chain.marginals` and `Chain.edge_marginals` cost a factor of about K^2 less.
+    This is entropy message passing (Ilić et al. 2012). The pair (z, h) in the last row of Table 2.2 is stored as (log
+    z, h / z), the expected counts given the label at the current position, so nothing over- or underflows. Memory is
+    O(K (K + K^2 + K F)), however long the sequence; time is O(T K^2 (K^2 + K F)). If the sequence fits in memory,
+    `Chain.marginals` and `Chain.edge_marginals` are cheaper by a factor of about K^2.
 
     Parameters
     ----------
     transitions : (K, K) array-like
-        Or (T - 1, K, K), one matrix per step.
+        Scores of neighbouring labels; or (T - 1, K, K), one matrix per step.
     start, end : (K,) array-like, optional
         Scores of the first and of the last label.
     n_attributes : int
@@ -59,16 +59,16 @@ class ExpectationPass:
         self._closed = False
 
     def feed(self, unary: npt.ArrayLike, attributes: Any = None, last: bool = False) -> None:
-        """Take in the next positions.
+        """Process the next positions.
 
         Parameters
         ----------
         unary : (n, K) array-like
             Scores of the next n positions.
         attributes : (n, F) array-like, optional
-            Their attribute values; needed when ``n_attributes`` is not 0.
+            Their attribute values; required when ``n_attributes`` is not 0.
         last : bool
-            Whether the sequence ends here: the end scores are added and nothing more can be fed.
+            Whether the sequence ends here. If so, the end scores are added, and nothing more can be fed.
         """
         if self._closed:
             raise InvalidInput("the sequence was ended by last=True; make a new ExpectationPass for another one.")
@@ -82,5 +82,5 @@ class ExpectationPass:
         self._core.feed(rows, values, self._closed)
 
     def result(self) -> Expectations:
-        """Return the log partition and the expected counts of what was fed so far."""
+        """Return the log partition and the expected counts of all positions fed so far."""
         return Expectations(*self._core.result())

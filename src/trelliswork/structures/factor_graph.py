@@ -1,4 +1,4 @@
-"""Factor graphs from bare scores: exact by elimination where they are acyclic or narrow, else searched, and said so."""
+"""Factor graphs from bare scores: exact elimination on acyclic and narrow graphs, search with a bound on others."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ _MOST_ENTRIES = 2.0**30  # table entries that an exact answer may go through: so
 
 
 class FactorGraph(PartScores[GraphLabeling]):
-    """Variables with labels of their own, and factors that score the labels of some of them together.
+    """Variables, each with its own labels, and factors that score the labels of several variables together.
 
-    The score of a labelling is the sum of the scores that it meets; scores are maximised and ``-inf`` forbids. On
-    graphs without cycles, and on those that are narrow, every answer is exact. On others `argmax` searches and says
-    what it proved; sums are refused unless approximate ones are asked for.
+    The score of a labelling is the sum of the unary and factor scores that apply to it. Scores are maximised; ``-inf``
+    forbids. On graphs that are acyclic or narrow, every answer is exact. On others, `argmax` searches and reports what
+    it has proved; sums are refused unless you ask for approximate ones.
 
     Parameters
     ----------
     unary : list of (K_i,) arrays, or (n, K) array
         Scores of the labels of each variable.
     edges : (m, 2) array or list of pairs, optional
-        Which two variables each pairwise table is about, in either order. Two variables may have several.
+        The two variables of each pairwise table, in either order. Two variables may have several edges.
     pairwise : list of (K_i, K_j) arrays, (m, K, K) array, or one (K, K) array for all edges, optional
         ``pairwise[e][a, b]`` is the score of labels ``a`` and ``b`` at the first and the second variable of edge e.
     factors : list, optional
@@ -58,19 +58,19 @@ class FactorGraph(PartScores[GraphLabeling]):
     n_variables : int
         Number of variables.
     n_labels : (n,) array of int
-        Number of labels of each.
+        Number of labels of each variable.
     edges : (m, 2) array of int
         The variables of each edge, as given.
     factors : tuple
-        All other factors.
+        All factors other than edges.
 
     Notes
     -----
-    Elimination costs the entries of its tables (`width` says how many): O(n K^2) on trees, O(n K^(w+1)) for treewidth w
-    as far as a greedy order finds it (the smallest table next, or min-fill; Koller and Friedman 2009, sec. 9.4.3).
-    Logic factors are counters, so that an ``AtMost`` over a thousand variables is narrow. Each further of the k best
-    costs as much as reading off the best (Lawler 1972). Ties: the lowest label of the variable that is eliminated last,
-    then of the one before it, and so on.
+    The cost of elimination is the number of entries of its tables (see `width`): O(n K^2) on trees, O(n K^(w+1)) for
+    width w. The order is greedy, smallest table first or min-fill (Koller and Friedman 2009, sec. 9.4.3), so w may
+    exceed the treewidth. Logic factors are counters: an ``AtMost`` over a thousand variables is narrow. Each further
+    one of the k best costs as much as reading off the best (Lawler 1972). Ties: the lowest label of the variable that
+    is eliminated last, then of the one before it, and so on.
 
     Examples
     --------
@@ -154,9 +154,9 @@ class FactorGraph(PartScores[GraphLabeling]):
         return self._by_edge(self._scores)
 
     def width(self) -> tuple[float, float]:
-        """Return the entries of the largest table that elimination makes, and of all its tables.
+        """Return the number of entries of the largest table of elimination, and of all its tables.
 
-        They say what exact answers cost; where these are refused, how far elimination got.
+        They measure the cost of exact answers. If these are refused, the numbers say how far elimination got.
 
         Examples
         --------
@@ -183,27 +183,27 @@ class FactorGraph(PartScores[GraphLabeling]):
         prove: bool = False,
         start: GraphLabeling | None = None,
     ) -> GraphLabeling:
-        """Return the best labelling that was found, its score, and whether it is proved to be the best.
+        """Return the best labelling found, its score, and whether it is proved to be the best.
 
         Parameters
         ----------
         method : {"auto", "exact", "bp", "trw", "ad3", "cut", "ilp"}
-            "auto" is elimination where the graph is narrow, else a search; "exact" is elimination or a refusal. The
-            others search: loopy max-product messages, tree-reweighted messages with a bound, dual decomposition (which
-            takes logic and whole structures as they are), minimum cuts, branch and bound.
+            "auto" uses elimination if the graph is narrow, and a search otherwise. "exact" uses elimination or refuses.
+            The others search, in this order: by loopy max-product messages, tree-reweighted messages with a bound, dual
+            decomposition (which handles logic and whole structures directly), minimum cuts, branch and bound.
         time_limit : float, optional
-            Seconds that a search may take. "auto" searches also where elimination would take longer.
+            Limit of a search in seconds. "auto" also searches if elimination would take longer than this.
         iterations : int
-            The most that a search makes.
+            Maximum number of iterations of a search.
         tolerance : float
-            When messages, or the gap as a share of the score, count as settled.
+            Threshold of convergence, for changes of messages and for the gap as a fraction of the score.
         damping : float
-            How much of an old message stays, in belief propagation; from 0 to below 1.
+            Weight of the old message in belief propagation, at least 0 and below 1.
         prove : bool
-            Whether to split what a search leaves undecided until the answer is proved (or time is over).
+            Whether to branch on what a search leaves undecided until the answer is proved or time is up.
         start : GraphLabeling, optional
-            An earlier answer for a graph with the same variables and factors, whatever its scores: the search begins
-            where that one ended.
+            An earlier answer for a graph with the same variables and factors, with any scores. The search begins where
+            the earlier one ended.
 
         Raises
         ------
@@ -249,9 +249,9 @@ class FactorGraph(PartScores[GraphLabeling]):
         Parameters
         ----------
         k : int
-            How many are wanted.
+            Number of labellings.
         method : {"astar", "viterbi"}
-            As for `Chain.kbest`; there is one search here.
+            As for `Chain.kbest`; both use the same search here.
 
         Examples
         --------
@@ -262,7 +262,7 @@ class FactorGraph(PartScores[GraphLabeling]):
         return super().kbest(k, method)
 
     def max_marginals(self) -> list[FloatArray]:
-        """Return, for every variable and label, the best score of a labelling that has it; -inf where none has.
+        """Return the best score of a labelling with each label of each variable; -inf where none has it.
 
         Examples
         --------
@@ -280,8 +280,8 @@ class FactorGraph(PartScores[GraphLabeling]):
         Parameters
         ----------
         method : {"exact", "bp", "trw"}
-            "bp" estimates it by damped belief propagation (Bethe), "trw" bounds it from above by reweighted messages;
-            both are exact without cycles. A warning is given where messages do not come to rest.
+            "bp" is an estimate by damped belief propagation (Bethe), "trw" an upper bound by reweighted messages; both
+            are exact on graphs without cycles. You get a warning if messages do not converge.
         **settings
             As for `beliefs`.
         """
@@ -297,7 +297,7 @@ class FactorGraph(PartScores[GraphLabeling]):
         Parameters
         ----------
         method : {"exact", "bp", "trw"}
-            As for `log_partition`; those that are not exact are estimates where the graph has cycles.
+            As for `log_partition`; "bp" and "trw" give estimates if the graph has cycles.
         **settings
             As for `beliefs`.
         """
@@ -336,22 +336,22 @@ class FactorGraph(PartScores[GraphLabeling]):
         damping: float = 0.5,
         start: GraphBeliefs | None = None,
     ) -> GraphBeliefs:
-        """Return sums by messages: estimates where the graph has cycles, with a word on whether they settled.
+        """Return sums by message passing: estimates if the graph has cycles, and whether they converged.
 
         Parameters
         ----------
         method : {"bp", "trw"}
-            Damped belief propagation, or reweighted messages, whose log partition is an upper bound.
+            Damped belief propagation, or tree-reweighted messages, whose log partition is an upper bound.
         time_limit : float, optional
-            Seconds.
+            Limit in seconds.
         iterations : int
-            The most there are.
+            Maximum number of iterations.
         tolerance : float
-            Messages that change by less have come to rest.
+            Messages that change by less than this have converged.
         damping : float
-            How much of an old message stays, from 0 to below 1.
+            Weight of the old message, at least 0 and below 1.
         start : GraphBeliefs, optional
-            Earlier ones of a graph with the same variables and factors, to begin where they ended.
+            An earlier result for a graph with the same variables and factors, to begin where it ended.
         """
         if method not in ("bp", "trw"):
             raise InvalidInput(f'method must be "bp" or "trw" where sums are approximate, found {method!r}.')
@@ -396,12 +396,12 @@ class FactorGraph(PartScores[GraphLabeling]):
         unary: npt.ArrayLike | Sequence[npt.ArrayLike] | None = None,
         pairwise: npt.ArrayLike | Sequence[npt.ArrayLike] | None = None,
     ) -> Self:
-        """Return the same graph with other scores; the order of elimination is not looked for again.
+        """Return the same graph with other scores; the order of elimination is kept.
 
         Parameters
         ----------
         unary, pairwise
-            As the graph was made with; None keeps what there is.
+            As for the graph; None keeps the present scores.
 
         Examples
         --------
@@ -426,7 +426,7 @@ class FactorGraph(PartScores[GraphLabeling]):
         Parameters
         ----------
         gold : (n,) array-like of int
-            The right labels.
+            The correct labels.
         cost : "hamming" or (K, K) array-like
             ``cost[gold, label]``, where all variables have K labels.
         scale : float
@@ -460,12 +460,12 @@ class FactorGraph(PartScores[GraphLabeling]):
         allowed : list of candidate sets or (K_i,) masks, or (n, K) array of bool, optional
             Which labels each variable may take; ``None`` in a list leaves the variable free.
         fixed : dict of variable to label, or (n,) array of int with -1 for free, optional
-            Labels that are known.
+            Known labels.
 
         Raises
         ------
         Unsatisfiable
-            If no labelling is left, on graphs that are narrow enough to know.
+            If no labelling is left; detected only on graphs that are narrow enough.
 
         Examples
         --------
@@ -489,7 +489,7 @@ class FactorGraph(PartScores[GraphLabeling]):
         return limited
 
     def plot(self, **options: Any) -> Axes:
-        """Draw the graph with the best labels that were found, paler where they are in doubt.
+        """Draw the graph with the best labels found, paler where they are uncertain.
 
         Parameters
         ----------

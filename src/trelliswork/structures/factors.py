@@ -1,7 +1,7 @@
-"""What a `FactorGraph` may have beside variables and edges: tables over more variables, logic, whole structures.
+"""Factors of a `FactorGraph` besides edges: tables over several variables, logic, whole structures.
 
-A literal says "this variable has this label". It is written as a pair ``(variable, label)``; where only variables are
-given, the label is 1, as for variables that are yes or no.
+A literal says "this variable has this label". It is written as a pair ``(variable, label)``. A variable alone stands
+for its label 1, as is usual for binary variables.
 
 Examples
 --------
@@ -32,12 +32,12 @@ NOTHING = 2**32 - 1  # in place of a variable
 
 
 class Table:
-    """A score for every joint labelling of some variables.
+    """A factor with a score for every joint labelling of some variables.
 
     Parameters
     ----------
     variables : sequence of int
-        Different variables.
+        Distinct variables.
     scores : array-like
         One axis for each variable, in their order; ``-inf`` forbids.
 
@@ -85,7 +85,7 @@ class Xor(_Logic):
     Parameters
     ----------
     literals : sequence of (variable, label), or of int
-        Different literals; a variable alone stands for its label 1.
+        Distinct literals; a variable alone stands for its label 1.
 
     Examples
     --------
@@ -106,7 +106,7 @@ class Or(_Logic):
     Parameters
     ----------
     literals : sequence of (variable, label), or of int
-        Different literals; a variable alone stands for its label 1.
+        Distinct literals; a variable alone stands for its label 1.
 
     Examples
     --------
@@ -127,7 +127,7 @@ class AtMost(_Logic):
     Parameters
     ----------
     literals : sequence of (variable, label), or of int
-        Different literals; a variable alone stands for its label 1.
+        Distinct literals; a variable alone stands for its label 1.
     k : int
         How many may be true.
 
@@ -150,17 +150,17 @@ class AtMost(_Logic):
 class Structure:
     """A whole chain or tree as one factor: the variables together are one of its outputs.
 
-    Only searches by dual decomposition take it as it is (Martins et al. 2015); a graph that has one has no exact
-    answers by elimination. Where a chain shares its labels with a graph and all is to be exact, write its transitions
-    as edges.
+    Only search by dual decomposition handles it directly (Martins et al. 2015); elimination does not work on a graph
+    that has one. If a chain shares its labels with a graph and you want exact answers, write its transitions as edges.
 
     Parameters
     ----------
     scores : Chain, DependencyTree, SpanningTree or another class of bare scores
         Their scores are added to those of the graph.
     variables : array of int
-        For the places of ``scores.marginals()``: which variable has label 1 if an output has what stands there, and
-        only then; -1 for none. Or, without the last axis: which variable has the label itself, as for chains.
+        An array of the shape of ``scores.marginals()``. Each entry is the variable that has label 1 if and only if the
+        output has that part; -1 for none. Or, as for chains, an array without the last axis: each entry is the variable
+        whose label is the label at that place.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Structures as variables and linear rows: what a solver of integer programs has to know of them.
+"""Structures as variables and linear constraints, for solvers of integer programs.
 
 Chains are written as Daumé 2017 has them (eq. 17.33, 17.34). Every other dynamic program is a flow of 1 into its goal:
 a variable for each hyperedge, and at each node as much comes in as is used further on (Martin, Rardin and Campbell

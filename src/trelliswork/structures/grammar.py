@@ -1,4 +1,4 @@
-"""Weighted context-free grammars, and the trees that they give a sentence, with the questions of a `Chain`."""
+"""Weighted context-free grammars and the parses of a sentence, with the questions of a `Chain`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Rule = tuple[str, tuple[str, ...], float]
 
 
 class WeightedGrammar:
-    """The rules of a grammar with their scores; `Grammar`, which also counts treebanks, says more."""
+    """The rules of a grammar with their scores. See `Grammar`, which also estimates them from treebanks."""
 
     def __init__(
         self,
@@ -75,19 +75,19 @@ class WeightedGrammar:
         tags: Sequence[str] | None = None,
         spans: npt.ArrayLike | None = None,
     ) -> Parses:
-        """Return the trees of a sentence and their distribution.
+        """Return the parses of a sentence and their distribution.
 
         Parameters
         ----------
         scores : list of words, (n, T) array-like, or list of dicts
-            Words that are terminals; or the score of each of `terminals` at each position; or the same as dicts, in
-            which what is not named is forbidden. A grammar `from_trees` takes any words.
+            Words that are terminals; or the score of each of `terminals` at each position; or the same as dicts, which
+            forbid the terminals that they do not name. A grammar `from_trees` takes any words.
         words : sequence of str, optional
-            With scores: the words, which then stand in the trees below the terminals.
+            Only with scores: the words, which are then placed below the terminals of the trees.
         tags : sequence of str, optional
-            With words: the terminal of each, whose own score is 0.
+            Only with words: the terminal of each word, which scores 0.
         spans : (n, n + 1, N) array-like, optional
-            Further scores of ``symbols`` over words ``i .. j - 1``, as for `Bracketing`; ``-inf`` forbids.
+            Additional scores of ``symbols`` over words ``i .. j - 1``, as for `Bracketing`; ``-inf`` forbids.
         """
         rows, leaves = self._word_scores(scores, words, tags)
         return Parses(self, rows, leaves, spans)
@@ -177,9 +177,9 @@ class WeightedGrammar:
 
 
 class Parses(PartScores[Parse]):
-    """The trees that a grammar gives a sentence, each with the sum of the scores of its rules and words.
+    """The parses of a sentence under a grammar; the score of a tree is the sum over its rules and words.
 
-    Made by `Grammar.parse`. Marginals and maxima are about the symbols of ``grammar.symbols``.
+    Made by `Grammar.parse`. The last axis of marginals and max-marginals is the symbols in ``grammar.symbols``.
     """
 
     _output_name = "tree"
@@ -222,7 +222,7 @@ class Parses(PartScores[Parse]):
         return self._shaped(self._expected(), np.add, 0.0)
 
     def rule_marginals(self) -> FloatArray:
-        """Return how often each rule is expected in the tree, in the order of ``grammar.rules``."""
+        """Return the expected number of uses of each rule, in the order of ``grammar.rules``."""
         return self._expected()[len(self._scores) - len(self.grammar.rules) :]
 
     def word_marginals(self) -> FloatArray:
@@ -231,7 +231,7 @@ class Parses(PartScores[Parse]):
         return self._expected()[begin : begin + self.words.size].reshape(self.words.shape)
 
     def max_marginals(self) -> FloatArray:
-        """Return the best score of a tree with each symbol over each span, (n, n + 1, N); -inf where there is none."""
+        """Return the best score of a tree with each symbol over each span, (n, n + 1, N); -inf where no tree has it."""
         return self._shaped(self._structure.max_marginals(self._shape, self._scores), np.maximum, -np.inf)
 
     def sample(self, n: int = 1, random_state: Any = None, replace: bool = True) -> list[Constituent]:
@@ -239,7 +239,7 @@ class Parses(PartScores[Parse]):
         return [self._tree(output) for output in self._drawn(n, random_state, replace)]
 
     def augmented(self, gold: Constituent, scale: float = 1.0) -> Self:
-        """Return the same with ``scale`` added for each symbol over a span that ``gold`` has not."""
+        """Return the parses with ``scale`` added to each symbol over a span that is not in ``gold``."""
         cost = np.full(len(self._scores), checks.as_scale(scale))
         cost[self._structure.parts_of(self._shape, self._output(gold))] = 0.0
         return self._rescored(self._table(cost, 0.0))
@@ -247,12 +247,12 @@ class Parses(PartScores[Parse]):
     def constrained(
         self, forbidden: Iterable[tuple[int, int, str]] = (), uncrossed: Iterable[tuple[int, int]] = ()
     ) -> Self:
-        """Return the same with only some of the trees.
+        """Return the parses without the trees that break these rules.
 
         Parameters
         ----------
         forbidden : list of (begin, end, symbol)
-            What no tree may have.
+            Constituents that no tree may have.
         uncrossed : list of (begin, end)
             Spans that no constituent may cross (Pereira and Schabes 1992).
         """

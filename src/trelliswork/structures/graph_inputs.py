@@ -1,4 +1,4 @@
-"""What a caller hands over as a factor graph becomes flat arrays, or a clear error."""
+"""Checks of the input of factor graphs, which becomes flat arrays or a clear error."""
 
 from __future__ import annotations
 

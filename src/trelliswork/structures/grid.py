@@ -1,4 +1,4 @@
-"""Grids of cells in two or three dimensions: the best labelling by minimum cuts, from bare scores."""
+"""Grids of cells in two or three dimensions: best labellings by minimum cuts, from bare scores."""
 
 from __future__ import annotations
 
@@ -39,53 +39,53 @@ _METHODS = ("auto", "cut", "expansion", "swap", "qpbo")
 
 
 class Grid:
-    """Labellings of the cells of a grid, whose unary scores and scores of neighbouring pairs are added.
+    """Labellings of the cells of a grid, with scores of cells and of neighbouring pairs.
 
     ``score(labels) = sum of unary[cell, label] + sum over edges of pairwise[label of its first cell, of its second]``.
-    Scores are maximised; for energies, give them with the other sign. ``-inf`` forbids.
+    Scores are maximised; to minimise an energy, negate it. ``-inf`` forbids.
 
     Parameters
     ----------
     unary : (H, W, K) or (D, H, W, K) array-like
-        The score of each of K labels at each cell. Three dimensions are a picture, four are a volume.
+        The score of each of K labels at each cell: three dimensions for an image, four for a volume.
     pairwise : float, (K, K) array-like, or a sequence with one item for each direction
-        One number: what every edge scores where its two cells agree (Potts). A table ``pairwise[a, b]``: what an edge
-        scores whose first cell has label ``a`` and its second ``b``. A sequence: for each direction one such number or
-        table, None for nothing, or an array that begins with the shape of that direction's edges: one number for each
-        edge, scored where its cells agree, or a (K, K) table for each.
+        A number is the score of every edge whose two cells agree (Potts). In a table, ``pairwise[a, b]`` is the score
+        of an edge whose first cell has label ``a`` and whose second has ``b``. A sequence has an item for each
+        direction: such a number or table; None for no scores; or an array whose shape begins with that of the
+        direction's edges and has for each edge a number, its score if its cells agree, or a (K, K) table.
     neighbours : {4, 8, 6, 26}, optional
-        How many neighbours a cell has: 4 (the default) or 8 in a picture, 6 (the default) or 26 in a volume.
+        Number of neighbours of a cell: 4 (the default) or 8 in an image, 6 (the default) or 26 in a volume.
     reuse : bool
-        Keep the network after a cut, about 50 bytes a cell, so that `with_scores` goes on from its flow.
+        Keep the network after a cut, about 50 bytes per cell, so that `with_scores` can start from its flow.
 
     Attributes
     ----------
     shape : tuple of int
         (H, W) or (D, H, W).
     n_labels : int
-        K.
+        Number of labels, K.
     unary : array
-        A private copy, read-only.
+        A private, read-only copy of the scores.
     directions : tuple of tuples
-        The step of each direction: (0, 1) is from a cell to the one on its right.
+        The step of each direction: (0, 1) leads from a cell to the one on its right.
 
     Notes
     -----
-    *Directions.* With 4 neighbours right (0, 1) and down (1, 0); with 8 also (1, 1) and (1, -1). In a volume
-    (0, 0, 1), (0, 1, 0), (1, 0, 0), and with 26 those of `directions`. Edges are numbered by the lower corner of the
-    box that their cells span, so an array of edges is one smaller along every axis on which the direction moves: those
-    to the right are (H, W - 1), those down (H - 1, W), and edge (i, j) of direction (1, -1) goes from cell (i, j + 1)
-    to (i + 1, j).
+    *Directions.* With 4 neighbours they are right (0, 1) and down (1, 0); with 8 also (1, 1) and (1, -1). In a volume
+    they are (0, 0, 1), (0, 1, 0), (1, 0, 0), and with 26 neighbours those of `directions`. The index of an edge is the
+    lower corner of the box that its cells span. So an array of edges is one smaller along every axis on which the
+    direction moves: edges to the right are (H, W - 1), edges down are (H - 1, W), and edge (i, j) of direction (1, -1)
+    goes from cell (i, j + 1) to (i + 1, j).
 
-    *What is exact.* Two labels are, by one maximum flow, if ``P[0, 0] + P[1, 1] >= P[0, 1] + P[1, 0]`` on every edge:
-    the pair is submodular, neighbours rather agree (Greig, Porteous and Seheult 1989). Among equally good labellings
-    the lowest is returned: a cell has label 1 only where every best labelling has it. For other pairs roof duality
-    decides some cells (`partial`), and the rest is a search with a bound. More labels are done by alpha-expansion
-    (Boykov, Veksler and Zabih 2001). Every answer says whether it was proved optimal, and how far off it may be. Scores
-    may be as large as 1e300; sums are as exact as doubles are.
+    *What is exact.* With two labels, one maximum flow gives the exact answer if ``P[0, 0] + P[1, 1] >= P[0, 1] + P[1,
+    0]`` on every edge, that is, if pairs are submodular and favour agreement (Greig, Porteous and Seheult 1989). Among
+    equally good labellings it returns the lowest: a cell has label 1 only where every best labelling has it. For other
+    pairs, roof duality decides some cells (`partial`), and a search with a bound does the rest. More than two labels
+    use alpha-expansion (Boykov, Veksler and Zabih 2001). Every answer says whether it is proved optimal, and how far
+    off it may be. Scores may be as large as 1e300; sums have the precision of doubles.
 
-    A maximum flow takes O(n) memory, 8 bytes for each neighbour of a cell and 24 more, and is found by incremental
-    breadth-first search (Goldberg et al. 2011), in practice in little more than linear time.
+    A maximum flow takes O(n) memory: for each cell, 8 bytes per neighbour and 24 more. Incremental breadth-first search
+    (Goldberg et al. 2011) finds it, in practice in little more than linear time.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class Grid:
     >>> best.labels.tolist(), round(best.score, 6), best.exact
     ([[1, 1, 0], [1, 1, 0], [1, 1, 0]], 6.4, True)
 
-    A table for each direction; neighbours above each other would rather differ, which no cut can express:
+    A table for each direction. Vertical neighbours prefer to differ, which no cut can express:
 
     >>> stripes = tw.Grid(np.zeros((3, 3, 2)), [[[1, 0], [0, 1]], [[0, 1], [1, 0]]])
     >>> stripes.argmax().exact, stripes.argmax().score
@@ -139,25 +139,26 @@ class Grid:
         self._set(*state[1:])
 
     def argmax(self, method: str = "auto", start: npt.ArrayLike | None = None, rounds: int = 100) -> GridLabeling:
-        """Return the best labelling, or the best that was found, with its score and what is proved about it.
+        """Return the best labelling found, its score, and whether it is proved to be optimal.
 
         Parameters
         ----------
         method : {"auto", "cut", "expansion", "swap", "qpbo"}
-            "cut" is exact, and refuses more than two labels and pairs that are not submodular. "expansion" lets one
-            label after the other take as many cells as make the score better, "swap" lets two exchange cells: no such
-            move improves what they return. "qpbo" is roof duality for two labels and any pairs, and a search for what
-            it leaves undecided. "auto": a cut where it is exact, "qpbo" for other pairs of two labels, "expansion" for
-            more labels; elimination where forbidden pairs block all moves and the grid is narrow.
+            "cut" is exact; it refuses more than two labels, and pairs that are not submodular. "expansion" extends one
+            label after another over the cells where that improves the score; "swap" exchanges cells between two labels.
+            No further move of the kind improves their answers. "qpbo" is roof duality for two labels and any pairs,
+            with a search for the undecided cells. "auto" chooses a cut where it is exact, "qpbo" for other pairs of two
+            labels, "expansion" for more labels, and elimination where forbidden pairs block all moves and the grid is
+            narrow.
         start : array of labels, optional
-            Where expansion, swap and qpbo begin: by default label 0 everywhere.
+            Where expansion, swap and qpbo begin; label 0 everywhere by default.
         rounds : int
-            At most so many passes over all labels.
+            Maximum number of passes over all labels.
 
         Returns
         -------
         GridLabeling
-            ``labels``, ``score``, ``exact`` (proved optimal) and ``gap`` (how much better any labelling could be).
+            ``labels``, ``score``, ``exact`` (proved optimal) and ``gap`` (by how much a labelling could be better).
 
         Examples
         --------
@@ -185,9 +186,9 @@ class Grid:
         return self._answer(found)
 
     def partial(self) -> PartialGrid:
-        """Return what roof duality (QPBO) knows of two labels with any pairs: labels, -1 where it is undecided.
+        """Return the labels that roof duality (QPBO) decides, for two labels and any pairs; -1 where undecided.
 
-        Every best labelling has the labels that are decided (Hammer, Hansen and Simeone 1984).
+        Every best labelling has the decided labels (Hammer, Hansen and Simeone 1984).
 
         Examples
         --------
@@ -204,13 +205,13 @@ class Grid:
     def kbest(self, k: int) -> list[GridLabeling]:
         """Return the ``k`` best labellings, distinct and best first; as many as there are, up to ``k``.
 
-        Narrow grids are done by elimination. Others must have two labels and submodular pairs: each further labelling
-        then costs one cut for each cell (Lawler 1972).
+        Narrow grids use elimination. Others must have two labels and submodular pairs; each further labelling then
+        costs one cut per cell (Lawler 1972).
 
         Parameters
         ----------
         k : int
-            How many are wanted.
+            Number of labellings.
 
         Examples
         --------
@@ -229,10 +230,9 @@ class Grid:
         return [self._answer(answer) for answer in found]
 
     def max_marginals(self) -> FloatArray:
-        """Return the best score with each label at each cell, of the shape of ``unary``; -inf where there is none.
+        """Return the best score with each label at each cell, in the shape of ``unary``; -inf where none has it.
 
-        Narrow grids are done by elimination. Others must have two labels and submodular pairs: it then costs one cut
-        for each cell.
+        Narrow grids use elimination. Others must have two labels and submodular pairs, and cost one cut per cell.
         """
         if self.n_labels > 2 or self._core.refused() is not None:
             graph = self.factor_graph()
@@ -244,7 +244,7 @@ class Grid:
     def factor_graph(self) -> FactorGraph:
         """Return the grid as a factor graph, whose variables are the cells in C order.
 
-        It answers sums: exactly where the grid is narrow (about K ** width entries a cell), by messages otherwise.
+        Use it for sums: exact ones if the grid is narrow (about K ** width entries per cell), otherwise by messages.
 
         Examples
         --------
@@ -275,8 +275,8 @@ class Grid:
         Parameters
         ----------
         method : {"exact", "bp", "trw"}
-            "exact" is elimination, and refuses grids that are not narrow; "bp" and "trw" are messages, an estimate and
-            an upper bound. See `FactorGraph.log_partition`.
+            "exact" uses elimination, and refuses grids that are not narrow. "bp" and "trw" pass messages: the first
+            gives an estimate, the second an upper bound. See `FactorGraph.log_partition`.
         **settings
             As for `FactorGraph.beliefs`.
 
@@ -288,12 +288,12 @@ class Grid:
         return self.factor_graph().log_partition(method, **settings) if self.unary.size else 0.0
 
     def marginals(self, method: str = "exact", **settings: Any) -> FloatArray:
-        """Return the probability of each label at each cell, of the shape of ``unary``.
+        """Return the probability of each label at each cell, in the shape of ``unary``.
 
         Parameters
         ----------
         method : {"exact", "bp", "trw"}
-            As for `log_partition`; those that are not exact are estimates.
+            As for `log_partition`; "bp" and "trw" give estimates.
         **settings
             As for `FactorGraph.beliefs`.
 
@@ -307,27 +307,27 @@ class Grid:
         return np.array(self.factor_graph().marginals(method, **settings)).reshape(self.unary.shape)
 
     def entropy(self) -> float:
-        """Return the entropy of the distribution, in nats; refused where the grid is not narrow."""
+        """Return the entropy of the distribution, in nats; refused if the grid is not narrow."""
         return self.factor_graph().entropy() if self.unary.size else 0.0
 
     def sample(self, n: int = 1, random_state: Any = None, replace: bool = True) -> LabelGrid:
-        """Draw ``n`` labellings from the distribution, (n, H, W); refused where the grid is not narrow.
+        """Draw ``n`` labellings from the distribution, (n, H, W); refused if the grid is not narrow.
 
         Parameters
         ----------
         n : int
-            How many.
+            Number of labellings.
         random_state : int or Generator, optional
-            Where the randomness comes from.
+            Seed or source of randomness; an integer gives the same draws every time.
         replace : bool
-            False: no labelling is drawn twice, and fewer than ``n`` are returned where there are fewer.
+            Whether a labelling may be drawn again. If not, fewer than ``n`` are returned when fewer exist.
         """
         if not self.unary.size:
             return np.zeros((checks.as_count("n", n, least=0), *self.shape), dtype=np.int32)
         return self.factor_graph().sample(n, random_state, replace).reshape(-1, *self.shape)
 
     def log_prob(self, labels: npt.ArrayLike) -> float:
-        """Return the log-probability of a labelling, never above zero; refused where the grid is not narrow."""
+        """Return the log-probability of a labelling, never above zero; refused if the grid is not narrow."""
         return min(self.score(labels) - self.log_partition(), 0.0)
 
     def score(self, labels: npt.ArrayLike) -> float:
@@ -343,13 +343,14 @@ class Grid:
     def with_scores(self, unary: npt.ArrayLike | None = None, pairwise: Any = None) -> Self:
         """Return the same grid with other scores.
 
-        With ``reuse``, a cut then begins from the flow of this grid's cut (Kohli and Torr 2007), and costs little where
-        little has changed. This grid gives its network away, and would make another if it were asked again.
+        With ``reuse``, a cut of the new grid starts from the flow of this grid's cut (Kohli and Torr 2007), and is
+        cheap if few scores have changed. The network moves to the new grid; this one builds another if it is used
+        again.
 
         Parameters
         ----------
         unary, pairwise : optional
-            As for the grid; those of this grid by default.
+            As for the grid; by default, the scores of this one.
 
         Examples
         --------
@@ -370,14 +371,14 @@ class Grid:
         return other
 
     def augmented(self, gold: npt.ArrayLike, cost: str | npt.ArrayLike = "hamming", scale: float = 1.0) -> Self:
-        """Return the same with ``scale`` times the cost of every label against ``gold`` added; see `Chain.augmented`.
+        """Return the grid with ``scale`` times the cost of every label against ``gold`` added; see `Chain.augmented`.
 
         Parameters
         ----------
         gold : array of int, of the grid's shape
-            The right labels.
+            The correct labels.
         cost : "hamming" or (K, K) array
-            One for every wrong label; or ``cost[right, label]``, with a zero diagonal.
+            "hamming" charges one for every wrong label; an array is ``cost[correct, label]``, with a zero diagonal.
         scale : float
             The factor of the cost.
         """
@@ -390,14 +391,14 @@ class Grid:
     def constrained(
         self, allowed: npt.ArrayLike | None = None, fixed: npt.ArrayLike | Mapping[Any, int] | None = None
     ) -> Self:
-        """Return the same with cells limited to some labels.
+        """Return the grid with cells limited to some labels.
 
         Parameters
         ----------
         allowed : array of bool, of the shape of ``unary``, optional
             Which labels each cell may have.
         fixed : array of int of the grid's shape, or dict from cells to labels, optional
-            Labels that cells must have; in an array, -1 where they are free.
+            Known labels of cells; in an array, -1 where a cell is free.
 
         Examples
         --------
@@ -416,9 +417,9 @@ class Grid:
         return limited
 
     def program(self) -> Program:
-        """Return the integer program of the grid, to add constraints to; see `Chain.program`.
+        """Return the integer program of the grid, for adding constraints; see `Chain.program`.
 
-        Coefficients have the shape of ``unary``. It has a variable for each pair of labels of each edge.
+        Coefficients have the shape of ``unary``. The program has a variable for each pair of labels of each edge.
 
         Examples
         --------
@@ -466,20 +467,20 @@ class Grid:
         plane: int = 0,
         axes: Sequence[Axes] | None = None,
     ) -> list[Axes]:
-        """Draw labels as a picture, beside an image and the truth where they are given.
+        """Draw labels as an image, next to the original image and the correct labels if they are given.
 
         Parameters
         ----------
         labels : array of int, optional
-            What to draw; the best labelling by default. -1 is drawn as undecided.
+            The labels to draw; the best labelling by default. -1 is drawn as undecided.
         image : (H, W) or (H, W, 3) array, optional
-            What is shown first.
+            The original image, which is shown first.
         truth : array of int, optional
-            The right labels; wrong cells are then marked.
+            The correct labels; cells that differ from them are marked.
         plane : int
-            Which plane of a volume is shown.
+            Which plane of a volume to show.
         axes : sequence of matplotlib axes, optional
-            Where to draw, one for each picture; new ones by default.
+            Where to draw, one for each image; new ones by default.
 
         Returns
         -------

@@ -27,38 +27,39 @@ _ITERATIONS, _TOLERANCE = 10_000, 1e-10  # of belief propagation
 
 
 class Matching(PartScores[MatchedPairs]):
-    """Matchings of two sides: pairs (i, j), no row i and no column j in two of them, whose scores are added.
+    """Matchings of two sides: pairs (i, j) in which no row i and no column j occurs twice; their scores are added.
 
-    Scores are maximised; for costs, give them with the other sign. ``-inf`` forbids a pair.
+    Scores are maximised; to minimise costs, negate them. ``-inf`` forbids a pair.
 
     Parameters
     ----------
     scores : (n, m) array-like
         Scores of all pairs.
     unmatched_left, unmatched_right : (n,) and (m,) array-like or number, optional
-        What a row, or a column, scores that is in no pair; ``-inf``: it must be in one. Without both, a matching has as
-        many pairs as the smaller side. With one of them any number of pairs may be, and the other side scores 0.
+        Score of each row, or column, that is in no pair; with ``-inf`` it must be in one. Without both arguments, a
+        matching has as many pairs as the smaller side has items. With one of them, a matching has any number of pairs,
+        and unmatched items of the other side score 0.
     approximate : "bethe", optional
-        What stands for sums over all matchings (log partition, marginals, probabilities, entropy) where these are too
-        many to be summed exactly. By default such questions are refused.
+        Approximation of sums over all matchings (log partition, marginals, probabilities, entropy) if there are too
+        many for an exact sum. By default such questions are refused.
 
     Attributes
     ----------
     scores : (n, m) array
         Scores of pairs.
     unmatched_left, unmatched_right : arrays, or None
-        Those of what is unmatched.
+        Scores of unmatched items.
 
     Notes
     -----
-    The best matching costs O(n^3) at most (Jonker & Volgenant 1987), each further one O(n^2) and usually less
-    (Murty 1968), max-marginals O(n^3). Sums are exact while the smaller side has up to 20, or 22 on both (a dynamic
-    program over its subsets, O(m n 2^n), or O(n 2^n) where all are matched): at most 512 MB. Beyond, ``bethe`` is
-    Bethe's approximation by belief propagation (Huang & Jebara 2009; Vontobel 2013): `sums` says that it is not exact.
-    Scores are kept once, 8 n m bytes: 800 MB for 10,000 rows and columns.
+    The best matching costs at most O(n^3) (Jonker & Volgenant 1987), each further one O(n^2) and usually less (Murty
+    1968), max-marginals O(n^3). Sums are exact while the smaller side has up to 20 items, or if all of 22 and 22 are
+    matched: a dynamic program over its subsets takes O(m n 2^n), or O(n 2^n) if all are matched, and at most 512 MB.
+    Beyond that size, ``bethe`` is Bethe's approximation by belief propagation (Huang & Jebara 2009; Vontobel 2013);
+    `sums` says that it is not exact. Scores are stored once in 8 n m bytes: 800 MB for 10,000 rows and columns.
 
-    Equal scores: the same scores always give the same matching. Rows are decided in their order, and each first takes
-    the lowest of equal columns, but a later row may move it on.
+    Ties: the same scores always give the same matching. Rows are matched in order. Each first takes the lowest of equal
+    columns, but a later row may displace it.
 
     Examples
     --------
@@ -71,7 +72,7 @@ class Matching(PartScores[MatchedPairs]):
     >>> matching.marginals().round(2).tolist()
     [[0.92, 0.05, 0.03], [0.06, 0.83, 0.12]]
 
-    Who is better left alone:
+    Items that are better left unmatched:
 
     >>> Matching([[4, 2], [3, -2]], unmatched_left=0, unmatched_right=0).argmax().pairs.tolist()
     [[0, 1], [1, 0]]
@@ -133,16 +134,16 @@ class Matching(PartScores[MatchedPairs]):
 
     @property
     def sums_are_exact(self) -> bool:
-        """Whether sums over all matchings of this size are within reach."""
+        """Whether exact sums over all matchings are feasible at this size."""
         return bool(self._structure.answers_sums(self._shape))
 
     def sums(self, method: str | None = None) -> MatchingSums:
-        """Return the log partition and the probability of every part, and whether they are exact.
+        """Return the log partition, the probability of every part, and whether they are exact.
 
         Parameters
         ----------
         method : {"exact", "bethe"}, optional
-            How. By default exactly where that is within reach, and as ``approximate`` says elsewhere.
+            By default "exact" where that is feasible, and the value of ``approximate`` elsewhere.
 
         Examples
         --------
@@ -181,7 +182,8 @@ class Matching(PartScores[MatchedPairs]):
     def log_partition(self) -> float:
         """Return the log of the sum of exp(score) over all matchings; -inf when all are forbidden.
 
-        Exact where that is within reach; see `sums`. Otherwise Bethe's with ``approximate="bethe"``, or refused.
+        It is exact where that is feasible; see `sums`. Otherwise it is Bethe's approximation with
+        ``approximate="bethe"``, and refused without.
         """
         if self.sums_are_exact:
             return super().log_partition()
@@ -190,7 +192,7 @@ class Matching(PartScores[MatchedPairs]):
         return self.sums().log_partition
 
     def marginals(self) -> FloatArray:
-        """Return the probability of every pair, (n, m); those of what is unmatched are in `sums`."""
+        """Return the probability of every pair, (n, m); `sums` has those of unmatched items."""
         return self.sums().marginals
 
     def entropy(self) -> float:
@@ -228,9 +230,9 @@ class Matching(PartScores[MatchedPairs]):
         Parameters
         ----------
         k : int
-            How many are wanted.
+            Number of matchings.
         method : {"astar", "viterbi"}
-            As for `Chain.kbest`; there is one way here (Murty 1968).
+            As for `Chain.kbest`; both use the same algorithm here (Murty 1968).
         """
         k = checks.as_count("k", k)
         checks.as_method(method)
@@ -244,7 +246,7 @@ class Matching(PartScores[MatchedPairs]):
         return [MatchedPairs(own, score) for own, (_, score) in zip(pairs, found, strict=True)]
 
     def max_marginals(self) -> FloatArray:
-        """Return the best score of a matching with each pair, (n, m); -inf where there is none. Any size."""
+        """Return the best score of a matching with each pair, (n, m), at any size; -inf where none has it."""
         return self._shaped(self._structure.max_marginals(self._shape, self._scores), np.maximum, -np.inf)
 
     def sample(self, n: int = 1, random_state: Any = None, replace: bool = True) -> list[MatchedPairs]:
@@ -253,11 +255,11 @@ class Matching(PartScores[MatchedPairs]):
         Parameters
         ----------
         n : int
-            How many.
+            Number of matchings.
         random_state : int or Generator, optional
-            Where the randomness comes from.
+            Seed or source of randomness; an integer gives the same draws every time.
         replace : bool
-            False: no matching is drawn twice, and fewer than ``n`` are returned where there are fewer.
+            Whether a matching may be drawn again. If not, fewer than ``n`` are returned when fewer exist.
         """
         self._require_reach()
         return [self._sampled(output) for output in self._drawn(n, random_state, replace)]
@@ -273,15 +275,15 @@ class Matching(PartScores[MatchedPairs]):
         return super().score(output)
 
     def augmented(self, gold: Any, cost: str | npt.ArrayLike = "hamming", scale: float = 1.0) -> Self:
-        """Return the same with ``scale`` times the cost of every pair against ``gold`` added; see `Chain.augmented`.
+        """Return the matching with ``scale`` times the cost of pairs against ``gold`` added; see `Chain.augmented`.
 
         Parameters
         ----------
         gold : MatchedPairs, or list of (i, j)
-            The right matching.
+            The correct matching.
         cost : "hamming" or (n, m) array
-            One for every pair that gold does not have, and a half for every end of a pair of gold that is unmatched; or
-            the cost of every pair, which is charged whatever gold is.
+            "hamming" charges one for every pair that is not in ``gold``, and a half for every unmatched item that
+            ``gold`` matches. An array is the cost of every pair, charged whatever ``gold`` is.
         scale : float
             The factor of the cost.
         """
@@ -309,12 +311,12 @@ class Matching(PartScores[MatchedPairs]):
         forbidden: Iterable[Any] | None = None,
         allowed: npt.ArrayLike | None = None,
     ) -> Self:
-        """Return the same with pairs that every matching must have, and pairs that none may have.
+        """Return the matching with pairs that are forced or forbidden.
 
         Parameters
         ----------
         forced, forbidden : list of (i, j), optional
-            Pairs.
+            Pairs that every matching must have, and pairs that none may have.
         allowed : (n, m) array of bool, optional
             Which pairs may occur.
 
@@ -342,16 +344,16 @@ class Matching(PartScores[MatchedPairs]):
         return limited
 
     def plot(self, marginals: bool = False, ax: Axes | None = None, **options: Any) -> Axes:
-        """Draw scores, or probabilities, as a picture with the best matching marked.
+        """Draw the scores or the probabilities as an image, with the best matching marked.
 
         Parameters
         ----------
         marginals : bool
-            Whether to draw `marginals` in place of scores.
+            Whether to draw `marginals` instead of scores.
         ax : matplotlib.axes.Axes, optional
             Where to draw.
         **options
-            For `matplotlib.axes.Axes.imshow`.
+            Options for `matplotlib.axes.Axes.imshow`.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Chains of higher order: scores of label n-grams, with the same questions (Carreras, "Beyond Bigrams")."""
+"""Chains of higher order: scores of label n-grams, with the questions of `Chain` (Carreras, "Beyond Bigrams")."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class NGramChain(LabellingScores):
     """A chain of order M: the score of a label may depend on the M labels before it.
 
     The score of ``y`` is the sum of ``unary[t, y[t]]`` and, from position M on, of ``ngram[y[t - M], ..., y[t]]``.
-    Every answer costs O(T) times the number of n-grams that are not forbidden, K^(M + 1) at most. Scores of the first
-    labels go into ``unary``.
+    Every answer costs O(T) times the number of n-grams that are not forbidden, at most K^(M + 1). Add scores of the
+    first labels to ``unary``.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class NGramChain(LabellingScores):
 
     @property
     def order(self) -> int:
-        """How many labels back a score may look, M."""
+        """Number of previous labels on which a score depends, M."""
         return self.ngram.ndim - 1
 
     @property

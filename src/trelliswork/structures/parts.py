@@ -1,6 +1,7 @@
-"""Bare scores of parts: the questions that every structure answers, written once on log partitions and on parts.
+"""Bare scores of parts, and the questions that every structure answers, written once for all.
 
-`BareScores` is the base of all: chains answer by their kernels, `PartScores` by the core's dynamic programs.
+`BareScores` is the base class of all structures. Chains use their own kernels, `PartScores` the core's dynamic
+programs.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Numbers = npt.NDArray[np.uint32]
 
 
 class BareScores(ABC, Generic[Answer]):
-    """A distribution over outputs, each with the sum of the scores of its parts."""
+    """A distribution over outputs; the score of an output is the sum over its parts."""
 
     @abstractmethod
     def log_partition(self) -> float:
@@ -71,10 +72,10 @@ class BareScores(ABC, Generic[Answer]):
         raise NotImplementedError
 
     def program(self) -> Program:
-        """Return the integer program whose best solution is the best output, to add constraints to.
+        """Return the integer program whose best solution is the best output, for adding constraints.
 
-        The coefficients of constraints have the shape of the marginals; of segments, that of ``segment_scores``; of
-        labelled arcs, (n + 1, n + 1, L).
+        The coefficients of constraints have the shape of the marginals. For segments, it is that of ``segment_scores``;
+        for labelled arcs, (n + 1, n + 1, L).
 
         Examples
         --------
@@ -102,7 +103,7 @@ class BareScores(ABC, Generic[Answer]):
         return self._log_count()
 
     def cross_entropy(self, other: Self) -> float:
-        """Return minus the mean log-probability under ``other`` of outputs drawn from this one, in nats.
+        """Return the mean negative log-probability under ``other`` of outputs drawn from this one, in nats.
 
         Parameters
         ----------
@@ -215,10 +216,9 @@ class PartScores(BareScores[Answer]):
         Parameters
         ----------
         k : int
-            How many are wanted.
+            Number of outputs.
         method : {"astar", "viterbi"}
-            As for `Chain.kbest`. There is one search here, which looks for what is asked when it is asked (Huang and
-            Chiang 2005).
+            As for `Chain.kbest`; both use the same lazy search here (Huang and Chiang 2005).
         """
         k = checks.as_count("k", k)
         checks.as_method(method)
@@ -284,14 +284,15 @@ class PartScores(BareScores[Answer]):
 
 
 class Batch(Generic[Answer]):
-    """Many structures of one kind, asked at once on several threads.
+    """Many structures of one kind, answered together on several threads.
 
     Parameters
     ----------
     structures : list of DependencyTree, or of another class of scores of parts
-        All of one class and with the same options; their sizes may differ.
+        Structures of one class and with the same options; their sizes may differ.
     n_jobs : int, optional
-        Threads, as in scikit-learn: None is one, -1 all processors. Answers are bit for bit the same with any number.
+        Number of threads, as in scikit-learn: None is one, -1 all processors. Answers are bit for bit the same with any
+        number.
 
     Examples
     --------
@@ -364,7 +365,7 @@ class Batch(Generic[Answer]):
         return [one._shaped(parts, np.maximum, -np.inf) for one, parts in zip(self._members, found, strict=True)]
 
     def sample(self, n: int = 1, random_state: Any = None, replace: bool = True) -> list[Any]:
-        """Draw ``n`` outputs of each; those of one do not depend on how many others there are after it."""
+        """Draw ``n`` outputs of each; the draws of one do not depend on the structures after it."""
         n = checks.as_count("n", n, least=0)
         self._require_possible()
         seeds = checks.as_generator(random_state).integers(2**63, size=len(self), dtype=np.uint64)

@@ -1,9 +1,9 @@
 """Integer linear programs: the best structure when no dynamic program can find it.
 
-Source: Daumé 2017, section 17.6. A structure is a vector z of indicators, its score is a . z, and whatever can be said
-about it in linear constraints can be asked for (eq. 17.32). Every structure of the library is one (`Chain.program` and
-its likes; `formulations.py` says how). SciPy's HiGHS does the searching; where constraints are few and about the parts
-of a structure, multipliers and the structure's own best outputs are faster (`core/structures/constrained.hpp`).
+Source: Daumé 2017, section 17.6. A structure is a vector z of indicators with the score a . z, and constraints on it
+are linear (eq. 17.32). Every structure of the library can be written so (`Chain.program` and others, see
+`formulations.py`). SciPy's HiGHS searches for the solution. If constraints are few and refer to the parts of a
+structure, Lagrange multipliers with the structure's own best outputs are faster (`core/structures/constrained.hpp`).
 """
 
 from __future__ import annotations
@@ -36,25 +36,25 @@ _MOST_TO_EXPLAIN = 30.0  # seconds to look for constraints that clash, where no 
 class Program:
     """The variables z that maximise ``objective @ z`` under linear constraints (Daumé 2017, eq. 17.32).
 
-    Variables are binary unless said otherwise. A program never changes: `subject_to` and its shorthands return a new
-    one. Among solutions of equal score the solver chooses; it chooses the same one every time.
+    Variables are binary by default. A program is immutable: `subject_to` and its shorthands return a new one. Among
+    solutions of equal score, the solver chooses one, the same every time.
 
     Every structure has a `program` too: ``chain.program()``, ``tree.program()``. Its coefficients have the shape of the
-    structure's marginals, its answers are those of the structure.
+    structure's marginals, and its answers are the structure's answers.
 
     Parameters
     ----------
     objective : array_like
-        The score of each variable, of any shape; the variables, and the coefficients of `subject_to`, have the same
-        shape. ``-inf`` forbids: the variable is fixed at zero.
+        The score of each variable, in any shape; the variables and the coefficients of `subject_to` have the same
+        shape. ``-inf`` fixes a variable at zero.
     constraints : sequence of scipy.optimize.LinearConstraint or (A, lower, upper)
         ``lower <= A @ z <= upper`` over the variables in C order; A is a dense or a sparse matrix.
     lower, upper : array_like, optional
-        Bounds of the variables, of the shape of the objective or one for all.
+        Bounds of the variables, in the shape of the objective or one for all.
     integer : array_like of bool, optional
-        Which variables must be whole numbers; all by default.
+        Which variables must be integers; all by default.
     names : sequence of hashable, optional
-        A name for each variable of a one-dimensional objective, to be used in `subject_to`.
+        A name for each variable of a one-dimensional objective, for use in `subject_to`.
     readout : callable, optional
         Turns the array of values into what `argmax` returns; `Solution` by default.
 
@@ -68,7 +68,7 @@ class Program:
     >>> jobs.argmax().values.tolist(), jobs.argmax().score
     ([1.0, 0.0, 1.0], 4.0)
 
-    A dependency tree in which word 1 has two modifiers at least, and no word more than two:
+    A dependency tree in which word 1 has at least two modifiers, and no word more than two:
 
     >>> tree = tw.DependencyTree([[0, 2, 5, 0], [0, 0, 1, 1], [0, 4, 0, 3], [0, 0, 0, 0]])
     >>> program = tree.program().at_least(n=2, where=1)
@@ -106,26 +106,26 @@ class Program:
     def from_chain(cls, chain: Chain) -> Program:
         """Return ``chain.program()``, whose best solution is the chain's best labelling (Daumé 2017, eq. 17.33, 17.34).
 
-        There is a variable z[t, j, k] for each pair of neighbouring labels: position t has label k and the one before
-        it has j. At the first position the only j is a start symbol. The coefficients of `subject_to` are not over
-        these, but have the shape (T, K) of the indicators "position t has label k".
+        There is a variable z[t, j, k] for each pair of neighbouring labels: position t has label k, and the position
+        before it has label j. At the first position the only j is a start symbol. The coefficients of `subject_to` do
+        not refer to these variables: they have the shape (T, K) of the indicators "position t has label k".
 
-        With costs: ``chain.augmented(gold).program()`` (17.5).
+        For the cost-augmented program, use ``chain.augmented(gold).program()`` (17.5).
 
         Parameters
         ----------
         chain : Chain
-            Unary, transition, start and end scores all count; what they forbid stays forbidden.
+            Unary, transition, start and end scores all count; whatever they forbid stays forbidden.
 
         Returns
         -------
         Program
-            Its `argmax` returns a `Labeling`, with the score that ``chain.score`` gives to it.
+            Its `argmax` returns a `Labeling` with its score as ``chain.score`` computes it.
 
         Notes
         -----
-        In C order the variables are the K of the first position and then (T - 1, K, K), for constraints on
-        transitions that are given as a ``LinearConstraint``. Scores count to about 12 digits of the largest one.
+        To constrain transitions, use a ``LinearConstraint``. Its variables in C order are the K of the first position
+        and then (T - 1, K, K). Scores are precise to about 12 digits of the largest one.
 
         Examples
         --------
@@ -150,7 +150,7 @@ class Program:
 
     @property
     def objective(self) -> npt.NDArray[np.float64]:
-        """The score of each variable, zero for those that are forbidden; read-only."""
+        """The score of each variable, zero for forbidden ones; read-only."""
         scores = self._source.form.objective
         return _read_only(scores if self._source.structure is not None else scores.reshape(self.shape))
 
@@ -161,12 +161,12 @@ class Program:
 
     @property
     def n_variables(self) -> int:
-        """How many variables there are, forbidden ones included."""
+        """Number of variables, including forbidden ones."""
         return self._source.form.objective.size
 
     @property
     def n_constraints(self) -> int:
-        """How many rows of linear constraints there are, bounds and cuts that are not needed not counted."""
+        """Number of linear constraints, without bounds and unused cuts."""
         return sum(len(rows.lower) for rows in (*self._source.form.rows, *(added.rows for added in self._added)))
 
     def __repr__(self) -> str:
@@ -185,9 +185,9 @@ class Program:
         coefficients : array_like, sparse matrix, mapping or scipy.optimize.LinearConstraint
             An array of the program's `shape`, (T, K) for a chain, or several stacked along a new first axis; a sparse
             matrix with a row for each constraint; or a mapping from names or indices, such as ``(t, k)``, to
-            coefficients. A ``LinearConstraint`` speaks of the variables themselves and brings its own bounds.
+            coefficients. A ``LinearConstraint`` refers to the variables themselves and has its own bounds.
         lower, upper : float or array_like of shape (n,)
-            Bounds of the sum, for each constraint if there are several; at least one must be finite.
+            Bounds of the sum, one for each constraint if there are several; at least one must be finite.
 
         Returns
         -------
@@ -203,7 +203,7 @@ class Program:
         >>> program.argmax().labels.tolist()
         [0, 1, 1]
 
-        A budget: what the labels cost, position by position, is 3 at most.
+        A budget: the costs of the labels at all positions add up to at most 3.
 
         >>> chain.program().subject_to([[0, 1], [0, 2], [0, 2]], upper=3).argmax().labels.tolist()
         [1, 1, 0]
@@ -216,18 +216,19 @@ class Program:
     def at_most(self, label: Any = None, n: int = 1, where: Any = None) -> Program:
         """Return the program in which a label occurs at most ``n`` times.
 
-        Labels are the last axis of `shape`: positions of a chain that have the label, segments, arcs of a labelled
-        tree, constituents.
+        The label is the last axis of `shape`. What counts is the positions of a chain, the segments, the arcs of a
+        labelled tree, or the constituents that have the label.
 
         Parameters
         ----------
         label : int, collection of int, "each" or None
-            The label; several are counted together. ``"each"`` makes a constraint for every label. None counts all.
+            The label. Several are counted together, ``"each"`` makes one constraint for every label, and None counts
+            all.
         n : int
-            How often.
+            The limit.
         where : index or array of bool, optional
-            Which indicators are counted, as an index into an array of `shape`: ``where=3`` are the arcs from word 3
-            of a tree, ``where=np.s_[:, 3]`` those into it, ``where=np.s_[2:5]`` positions 2 to 4 of a chain.
+            Which indicators to count, as an index into an array of `shape`. In a tree, ``where=3`` counts the arcs from
+            word 3, and ``where=np.s_[:, 3]`` those into it. In a chain, ``where=np.s_[2:5]`` counts positions 2 to 4.
 
         Examples
         --------
@@ -267,24 +268,23 @@ class Program:
     # ---- answers -------------------------------------------------------------------------------------------------
 
     def argmax(self, time_limit: float | None = None, method: str = "auto") -> Any:
-        """Return the best solution: an answer of the structure, else a `Solution` or what ``readout`` makes of it.
+        """Return the best solution: an answer of the structure, a `Solution`, or what ``readout`` returns.
 
-        It has ``exact``, whether it is proved to be the best, and ``gap``: no solution is better by more.
+        Its ``exact`` says whether it is proved to be the best. No solution is better by more than its ``gap``.
 
         Parameters
         ----------
         time_limit : float, optional
-            Give up after so many seconds, and return the best solution so far with its gap.
+            Stop after this many seconds, and return the best solution so far with its gap.
         method : {"auto", "lagrangian", "highs"}
-            How to search. ``"lagrangian"`` moves multipliers of the constraints and asks the structure for its best
-            outputs, then branches; it needs a structure, and constraints on its indicators. ``"highs"`` is the integer
-            program. ``"auto"`` begins with the first, where it can, and goes over to the second where that does not
-            end soon.
+            ``"lagrangian"`` adjusts multipliers of the constraints, given the best outputs of the structure, then
+            branches; it needs a structure and constraints on its indicators. ``"highs"`` solves the integer program.
+            ``"auto"`` starts with the first where possible, and switches to the second if that does not end soon.
 
         Raises
         ------
         Unsatisfiable
-            If nothing meets all constraints; the message names some that clash, none of which can be spared.
+            If no solution meets all constraints; the message names a minimal set of constraints that clash.
         TrellisworkError
             If no solution was found in time, or the program is unbounded.
         """
@@ -293,9 +293,9 @@ class Program:
     def kbest(self, k: int, time_limit: float | None = None, method: str = "auto") -> list[Any]:
         """Return the ``k`` best solutions, distinct and best first; as many as there are, up to ``k``.
 
-        With HiGHS each solution that was found is cut off from the next search, so it takes ``k`` searches. Solutions
-        are distinct in their binary variables, answers of a structure as outputs. Parameters as for `argmax`; where
-        time runs out, those that were found are returned, and the last says that it may not be the next best.
+        HiGHS needs ``k`` searches, each of which excludes the solutions found before. Solutions differ in their binary
+        variables; answers of a structure differ as outputs. Parameters as for `argmax`. If time runs out, the solutions
+        found so far are returned, and the last one says that it may not be the next best.
 
         Examples
         --------
@@ -306,7 +306,7 @@ class Program:
         return self._best(as_count("k", k), Deadline(time_limit), method)
 
     def relaxed(self, time_limit: float | None = None) -> Relaxation:
-        """Return the best solution whose variables need not be whole: its score is a bound on every solution's.
+        """Return the best solution of the linear relaxation; its score is an upper bound on that of every solution.
 
         Examples
         --------
@@ -413,7 +413,7 @@ class Program:
     # ---- solving -------------------------------------------------------------------------------------------------
 
     def _over_variables(self, chosen: Iterable[int] | None = None) -> list[Rows]:
-        """The constraints that were added, or those with these numbers, as rows over the variables."""
+        """The added constraints, or those with these numbers, as rows over the variables."""
         indicators = self._source.form.indicators
         numbers = range(len(self._added)) if chosen is None else chosen
         found = []

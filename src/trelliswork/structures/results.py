@@ -1,4 +1,4 @@
-"""What the structures answer: small named tuples, cheap to make and easy to unpack."""
+"""Answers of the structures: small named tuples, cheap to make and easy to unpack."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = [
 
 
 class Labeling(NamedTuple):
-    """One label per position, and the score of the whole.
+    """One label per position, and the score of the labelling.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class Labeling(NamedTuple):
 
 
 class GridLabeling(NamedTuple):
-    """One label for each cell of a grid, the score, whether no other is better, and by how much one could be.
+    """One label for each cell of a grid, the score, whether it is proved optimal, and the gap.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class GridLabeling(NamedTuple):
 
 
 class PartialGrid(NamedTuple):
-    """What is known of the best labellings of a grid: labels, -1 for undecided, and a score that none is above.
+    """The decided labels of a grid, -1 for undecided cells, and an upper bound on the score of every labelling.
 
     Examples
     --------
@@ -78,12 +78,12 @@ class PartialGrid(NamedTuple):
 
     @property
     def undecided(self) -> npt.NDArray[np.bool_]:
-        """Which cells are left open."""
+        """Which cells are undecided."""
         return self.labels < 0
 
 
 class Segmentation(NamedTuple):
-    """Segments as rows ``(start, stop, label)``, and the score of the whole.
+    """Segments as rows ``(start, stop, label)``, and the score of the segmentation.
 
     Examples
     --------
@@ -102,7 +102,7 @@ class Segmentation(NamedTuple):
 
 
 class Brackets(NamedTuple):
-    """Constituents ``(begin, end, label)`` of a sentence, outermost first, and the score of the whole.
+    """Constituents ``(begin, end, label)`` of a sentence, outermost first, and the score of the tree.
 
     Examples
     --------
@@ -115,7 +115,7 @@ class Brackets(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """The head of every word, 0 for the root; the label of the arc into it, where there are labels; the score.
+    """The head of every word, 0 for the root; the label of the arc to its head, if there are labels; the score.
 
     Examples
     --------
@@ -142,12 +142,12 @@ class SpanningEdges(NamedTuple):
 
 
 class GraphLabeling(NamedTuple):
-    """A label for each variable of a factor graph, the score, and what is known of how good it is.
+    """A label for each variable of a factor graph, the score, and whether it is proved optimal.
 
-    ``exact`` is True where no labelling is better, which was proved; otherwise none is better by more than ``gap``, inf
-    where nothing is known. ``status`` says how the search ended: "exact" (elimination, nothing was searched),
-    "proved", "converged" or "stopped" (by its limits of time or iterations), after ``iterations``. ``state`` is where a
-    search ended, for the next one to begin there.
+    ``exact`` is True if it is proved that no labelling is better. Otherwise none is better by more than ``gap``, which
+    is inf if no bound is known. ``status`` says how the search ended: "exact" (elimination, without a search),
+    "proved", "converged" or "stopped" (by its limits of time or iterations), after ``iterations``. ``state`` is where
+    the search ended; another search can start from it.
 
     Examples
     --------
@@ -165,10 +165,10 @@ class GraphLabeling(NamedTuple):
 
 
 class GraphBeliefs(NamedTuple):
-    """Sums over a factor graph by messages: approximate where it has cycles.
+    """Sums over a factor graph by message passing; approximate if the graph has cycles.
 
-    ``log_partition`` is an estimate, or a bound that is never too low where ``is_bound`` is True; ``converged`` says
-    whether messages came to rest, after ``iterations``.
+    ``log_partition`` is an estimate, or an upper bound if ``is_bound`` is True. ``converged`` says whether messages
+    converged, after ``iterations``.
 
     Examples
     --------
@@ -186,7 +186,7 @@ class GraphBeliefs(NamedTuple):
 
 
 class MatchedPairs(NamedTuple):
-    """The pairs of a matching as rows (i, j), by i, and the score; whether it is proved to be the best, and the gap.
+    """The pairs of a matching as rows (i, j), by i, the score, whether it is proved optimal, and the gap.
 
     Examples
     --------
@@ -201,7 +201,7 @@ class MatchedPairs(NamedTuple):
 
 
 class MatchingSums(NamedTuple):
-    """Sums over all matchings: probabilities of pairs, (n, m), and of what is unmatched; whether they are exact.
+    """Sums over all matchings: probabilities of pairs, (n, m), and of unmatched items; whether they are exact.
 
     Examples
     --------
@@ -218,7 +218,7 @@ class MatchingSums(NamedTuple):
 
 
 class AlignedPairs(NamedTuple):
-    """The pairs of an alignment as rows (i, j), both rising, the score, and the two lengths.
+    """The pairs of an alignment as rows (i, j), both increasing, the score, and the two lengths.
 
     Examples
     --------
@@ -238,7 +238,7 @@ class AlignedPairs(NamedTuple):
 
     @property
     def operations(self) -> list[tuple[str, int | None, int | None]]:
-        """What happens from left to right: ("pair", i, j), ("delete", i, None) or ("insert", None, j)."""
+        """The operations from left to right: ("pair", i, j), ("delete", i, None) or ("insert", None, j)."""
         found: list[tuple[str, int | None, int | None]] = []
         i = j = 0
         for a, b in [*self.pairs.tolist(), self.lengths]:
@@ -250,14 +250,14 @@ class AlignedPairs(NamedTuple):
         return found
 
     def text(self, source: Sequence[Any], target: Sequence[Any], gap: str = "-") -> str:
-        """Return both sequences, one below the other, with gaps; items of several characters are set apart.
+        """Return both sequences, one below the other, with gaps; spaces separate items of several characters.
 
         Parameters
         ----------
         source, target : sequences
-            What was aligned: strings, or lists of tokens.
+            The aligned sequences: strings or lists of tokens.
         gap : str
-            What stands for nothing.
+            The symbol for a gap.
         """
         if (len(source), len(target)) != tuple(self.lengths):
             raise InvalidInput(
@@ -311,9 +311,9 @@ class Expectations(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """The best values of the variables of a program, in the shape of its objective, and their score.
+    """The best values of a program's variables, in the shape of its objective, and their score.
 
-    ``exact``: whether they are proved to be the best. ``gap``: no solution is better by more.
+    ``exact`` says whether they are proved to be the best. No solution is better by more than ``gap``.
 
     Examples
     --------
@@ -328,7 +328,7 @@ class Solution(NamedTuple):
 
 
 class Relaxation(NamedTuple):
-    """What the indicators of a program are where they need not be whole, and a bound on the score of every solution.
+    """The indicators of a program's linear relaxation, and an upper bound on the score of every solution.
 
     Examples
     --------
@@ -341,7 +341,7 @@ class Relaxation(NamedTuple):
 
 
 def proved(answer: Any, gap: float) -> Any:
-    """Return an answer that also has ``exact`` and ``gap``; it stays equal to what it was, and unpacks as it did.
+    """Return an answer with ``exact`` and ``gap``; it still equals the given one, and unpacks in the same way.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Semi-Markov chains: whole segments are scored and labelled, with the same questions as a `Chain`."""
+"""Semi-Markov chains: scores and labels of whole segments, with the questions of a `Chain`."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def _structure(n_labels: int, longest: int) -> _core.PartStructure:
 class SegmentChain(PartScores[Segmentation]):
     """Segmentations of T positions into labelled segments of at most L positions (Sarawagi and Cohen 2004).
 
-    The score of a segmentation is ``start`` of its first label, the scores of its segments, ``transitions`` between
-    neighbouring segments, and ``end`` of its last label. Every answer costs O(T K (K + L)).
+    The score of a segmentation is the sum of ``start`` for its first label, the scores of its segments, ``transitions``
+    between neighbouring segments, and ``end`` for its last label. Every answer costs O(T K (K + L)).
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class SegmentChain(PartScores[Segmentation]):
 
     Notes
     -----
-    Equal scores are ordered by what is seen from the end: the lower label first, then the shorter segment.
+    Ties are ordered from the end: the lower label first, then the shorter segment.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class SegmentChain(PartScores[Segmentation]):
 
     @property
     def longest(self) -> int:
-        """Positions of the longest segment allowed, L."""
+        """Length of the longest segment allowed, L."""
         return int(self.segment_scores.shape[1])
 
     @property
@@ -112,9 +112,9 @@ class SegmentChain(PartScores[Segmentation]):
         return self._shaped(self._expected(), np.add, 0.0)
 
     def edge_marginals(self) -> FloatArray:
-        """Return the probability of every pair of labels on both sides of a boundary, (T - 1, K, K).
+        """Return the probability of every pair of labels across a segment boundary, (T - 1, K, K).
 
-        A step within a segment counts for no pair.
+        Steps within a segment do not count.
         """
         self._possible_log_partition()
         T, K = self.n_positions, self.n_labels
@@ -141,7 +141,7 @@ class SegmentChain(PartScores[Segmentation]):
         return np.arange(self.segment_scores.size, dtype=np.int64).reshape(self.segment_scores.shape)
 
     def segment_probability(self, start: int, stop: int, label: int) -> float:
-        """Return the probability that positions from ``start`` to before ``stop`` are one segment of ``label``."""
+        """Return the probability that positions ``start`` to ``stop - 1`` form one segment of ``label``."""
         (segment,) = self._checked_segments([(start, stop, label)], partial=True)
         length = segment[1] - segment[0]
         return float(self.segment_marginals()[segment[0], length - 1, segment[2]]) if length <= self.longest else 0.0
@@ -160,14 +160,14 @@ class SegmentChain(PartScores[Segmentation]):
         return self._with_position_scores(checks.as_scale(scale) * charged[y])
 
     def constrained(self, allowed: Any = None, transitions: npt.ArrayLike | None = None) -> Self:
-        """Return the chain with labels forbidden at some positions, and labels that may not follow each other.
+        """Return the chain with some labels and transitions forbidden.
 
         Parameters
         ----------
         allowed : (T, K) array of bool, or list of T candidate sets, optional
-            A segment may only cover positions that allow its label.
+            Which labels each position may have. A segment covers only positions that allow its label.
         transitions : (K, K) array of bool, optional
-            Which label of a segment may follow which.
+            Which labels of neighbouring segments may follow which.
         """
         limited = self
         if allowed is not None:

@@ -1,8 +1,8 @@
-"""Inference over any semiring (Mančev 2015, 2.4.1): the seven rows of Table 2.2, and the user's own.
+"""Inference over any semiring (Mančev 2015, 2.4.1): the seven rows of Table 2.2, and user-defined ones.
 
-A semiring adds alternatives with ``plus`` and joins parts with ``times``; ``lift`` makes an element, the local kernel
-u_t of eq. 2.28, from the score of one edge. `forward` and `forward_backward` run one recursion for all of them; the
-named scalar semirings and `k_best` run in the core, others call back into Python for every edge.
+A semiring adds alternatives with ``plus`` and joins parts with ``times``. ``lift`` makes an element, the local kernel
+u_t of eq. 2.28, from the score of one edge. `forward` and `forward_backward` use the same recursion for every semiring.
+The named scalar semirings and `k_best` run in the core; others call Python for every edge.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class Semiring:
     zero, one
         Their identities; ``times`` with ``zero`` gives ``zero``.
     lift : callable
-        ``lift(score, position, previous, label)`` makes the element of an edge. ``previous`` is -1 at first;
-        the end scores arrive with ``position = T`` and ``label = -1``.
+        ``lift(score, position, previous, label)`` makes the element of an edge. ``previous`` is -1 at the first
+        position; end scores have ``position = T`` and ``label = -1``.
 
     Examples
     --------
-    How many labellings are possible:
+    The number of possible labellings:
 
     >>> count = Semiring(lambda a, b: a + b, lambda a, b: a * b, 0, 1, lambda score, *where: int(score > -np.inf))
     >>> chain = Chain([[0.0, 0.0]] * 10, [[0.0, -np.inf], [0.0, 0.0]])
@@ -91,9 +91,10 @@ _NAMED = {ring.core: ring for ring in (SUM_PRODUCT, MAX_PRODUCT, MAX_PLUS, LOG)}
 
 
 def cost_augmented(gold: npt.ArrayLike, cost: str | npt.ArrayLike = "hamming", scale: float = 1.0) -> Semiring:
-    """Return row 4: max-plus whose elements carry ``scale`` times the cost against ``gold`` (eq. 2.40).
+    """Return row 4: max-plus with ``scale`` times the cost against ``gold`` added to its elements (eq. 2.40).
 
-    The cost changes the elements, not the semiring: ``chain.augmented(gold, cost, scale)`` with `MAX_PLUS` is the same.
+    The cost changes the elements, not the semiring: ``chain.augmented(gold, cost, scale)`` with `MAX_PLUS` gives the
+    same.
 
     Examples
     --------
@@ -143,12 +144,12 @@ def k_best(k: int) -> Semiring:
 def expectation(features: Callable[[int, int, int], npt.ArrayLike]) -> Semiring:
     """Return row 7: pairs (z, h), the total and its gradient in one forward pass.
 
-    ``h / z`` of the total is the expected feature vector. `ExpectationPass` is the fast, rescaled form of it.
+    ``h / z`` of the total is the expected feature vector. `ExpectationPass` is a fast, rescaled version.
 
     Parameters
     ----------
     features : callable
-        ``features(position, previous, label)`` gives the feature vector of an edge, always of one length.
+        ``features(position, previous, label)`` returns the feature vector of an edge; all have the same length.
 
     Examples
     --------
@@ -184,8 +185,8 @@ def forward(chain: Chain, semiring: Semiring | str) -> Forward:
     Returns
     -------
     Forward
-        ``total``, and ``alpha``: (T, K), the sum over the labels before, the label's own score included; an array of
-        floats for the scalar semirings of the core, of objects for others.
+        ``total`` and ``alpha``. ``alpha`` has shape (T, K): the sum over the labels before, including the label's own
+        score. It is an array of floats for the scalar semirings of the core, of objects for others.
 
     Examples
     --------
@@ -207,8 +208,8 @@ def forward_backward(chain: Chain, semiring: Semiring | str) -> ForwardBackward:
     Returns
     -------
     ForwardBackward
-        ``total``, ``alpha`` as in `forward`, ``beta`` (T, K): the sum over the labels after, and ``edges``
-        (T - 1, K, K): alpha, edge and beta joined (eq. 2.35).
+        ``total`` and ``alpha`` as in `forward`; ``beta``, (T, K), the sum over the labels after; and ``edges``, (T - 1,
+        K, K), which joins alpha, edge and beta (eq. 2.35).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""HiGHS, through SciPy, at work on a formulation: the best values, or why there are none.
+"""Formulations solved by HiGHS, through SciPy: the best values, or the reason why there are none.
 
 Rows that a formulation only has as cuts are added where a solution breaks them, first to the linear relaxation, where
 that is cheap, then to the program itself.

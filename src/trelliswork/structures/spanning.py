@@ -27,16 +27,16 @@ _STRUCTURE = _core.PartStructure.spanning_tree()
 
 
 class SpanningTree(PartScores[SpanningEdges]):
-    """Spanning trees of a graph: edges that connect all nodes without a cycle, whose scores are added.
+    """Spanning trees of a graph: edges that connect all nodes without a cycle; their scores are added.
 
-    Scores are maximised; for a minimum spanning tree, give lengths with the other sign. ``-inf`` forbids.
+    Scores are maximised; for a minimum spanning tree, negate the lengths. ``-inf`` forbids.
 
     Parameters
     ----------
     edges : (n, n) array-like, or list of (i, j, score)
-        Scores of all pairs of nodes, symmetric; the diagonal is not looked at. Or, with ``n``, the edges there are.
+        Symmetric scores of all pairs of nodes; the diagonal is ignored. Or, with ``n``, a list of the edges.
     n : int, optional
-        Number of nodes, when edges are listed.
+        Number of nodes, if edges are listed.
 
     Attributes
     ----------
@@ -49,9 +49,9 @@ class SpanningTree(PartScores[SpanningEdges]):
 
     Notes
     -----
-    The best tree costs O(n^2) when all pairs are edges (Prim 1957) and O(m log m) for m edges that are listed (Kruskal
-    1956); each further one O(m) (Gabow 1977). Sums cost O(n^3) (Kirchhoff 1847) and never subtract; samples are walks
-    (Wilson 1996). Equal scores: the edge with the lower nodes first, or the one that was listed first.
+    The best tree costs O(n^2) if all pairs are edges (Prim 1957), and O(m log m) for m listed edges (Kruskal 1956);
+    each further one costs O(m) (Gabow 1977). Sums cost O(n^3) (Kirchhoff 1847) and use no subtractions. Samples are
+    random walks (Wilson 1996). Ties: the edge with the lower nodes is preferred, or the one listed first.
 
     Examples
     --------
@@ -120,7 +120,7 @@ class SpanningTree(PartScores[SpanningEdges]):
         nodes : sequence of n str, optional
             Names of the nodes; their numbers by default.
         marginals : bool
-            Whether to shade edges by their probability, and to draw others that are probable below.
+            Whether to shade edges by probability, and to draw other probable edges below the nodes.
         **options
             As for `trelliswork.plots.arcs`.
 
@@ -151,7 +151,7 @@ class SpanningTree(PartScores[SpanningEdges]):
         return self._as_matrix(self._expected(), 0.0)
 
     def max_marginals(self) -> FloatArray:
-        """Return the best score of a tree with each edge, (n, n) and symmetric; -inf where there is none."""
+        """Return the best score of a tree with each edge, (n, n) and symmetric; -inf where no tree has it."""
         return self._shaped(self._structure.max_marginals(self._shape, self._scores), np.maximum, -np.inf)
 
     def _shaped(self, parts: FloatArray, join: np.ufunc, nothing: float) -> FloatArray:
@@ -169,11 +169,11 @@ class SpanningTree(PartScores[SpanningEdges]):
         Parameters
         ----------
         n : int
-            How many.
+            Number of trees.
         random_state : int or Generator, optional
-            Where the randomness comes from.
+            Seed or source of randomness; an integer gives the same draws every time.
         replace : bool
-            False: no tree is drawn twice, and fewer than ``n`` are returned where there are fewer.
+            Whether a tree may be drawn again. If not, fewer than ``n`` are returned when fewer exist.
         """
         drawn = self._drawn(n, random_state, replace)
         return [self._answer(output, float(self._scores[output].sum())) for output in drawn]
@@ -192,19 +192,20 @@ class SpanningTree(PartScores[SpanningEdges]):
         return float(self.scores[numbers].sum())
 
     def cross_entropy(self, other: Self) -> float:
-        """Return minus the mean log-probability under ``other`` of trees drawn from this one; see `Chain`."""
+        """Return the mean negative log-probability under ``other`` of trees drawn from this one; see `Chain`."""
         found = super().cross_entropy(other)
         return np.inf if (self._expected()[other._forced] < 1.0 - 1e-12).any() else found
 
     def augmented(self, gold: Any, cost: str | npt.ArrayLike = "hamming", scale: float = 1.0) -> Self:
-        """Return the same with ``scale`` times the cost of every edge against ``gold`` added; see `Chain.augmented`.
+        """Return the graph with ``scale`` times the cost of every edge against ``gold`` added; see `Chain.augmented`.
 
         Parameters
         ----------
         gold : SpanningEdges, or list of (i, j)
-            The right tree.
+            The correct tree.
         cost : "hamming" or (n, n) array
-            One for every edge that gold does not have; or the cost of every edge, which is charged whatever gold is.
+            "hamming" charges one for every edge that is not in ``gold``. An array is the cost of every edge, charged
+            whatever ``gold`` is.
         scale : float
             The factor of the cost.
         """
@@ -230,14 +231,14 @@ class SpanningTree(PartScores[SpanningEdges]):
         forbidden: Iterable[Any] | None = None,
         allowed: npt.ArrayLike | None = None,
     ) -> Self:
-        """Return the same with edges that every tree must have, and edges that none may have.
+        """Return the graph with edges that are forced or forbidden.
 
         Parameters
         ----------
         forced, forbidden : list of (i, j), optional
-            Edges.
+            Edges that every tree must have, and edges that none may have.
         allowed : (n, n) array of bool, optional
-            Which edges may occur; an edge must be allowed in both directions.
+            Which edges may occur; an entry must be True in both directions.
 
         Examples
         --------
