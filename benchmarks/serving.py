@@ -7,8 +7,8 @@ so client and server share its cores. Each side does what its users do: text in,
 Servers take turns; medians of the rounds are printed, with the least and the greatest. Microseconds of the processor
 are what the server spends on a request, which says more than the clock on a machine with other work. Then what the page
 takes: bytes, and the time from connecting until its files, the model's description and the first answer are there.
---soak asks so many times, and prints the server's VmRSS every five seconds. The peer needs fastapi and python-crfsuite
-in this environment. What hostile requests do: serving_abuse.py.
+--soak asks our server alone so many times, and prints its VmRSS along the way. The peer needs fastapi and
+python-crfsuite in this environment. What hostile requests do: serving_abuse.py.
 """
 
 from __future__ import annotations
@@ -85,6 +85,10 @@ def main() -> None:
             "trelliswork serve": [sys.executable, "-m", "trelliswork", "serve", model, "--port"],
             "FastAPI + python-crfsuite": [sys.executable, peer, peer_model],
         }
+        if arguments.soak:
+            with running(servers["trelliswork serve"]) as (port, pid):
+                soak(port, pid, script, arguments.soak)
+            return
         if not has_peer():
             print("FastAPI or python-crfsuite is not installed: no peer.")
             del servers["FastAPI + python-crfsuite"]
@@ -120,9 +124,6 @@ def main() -> None:
         with running(servers["trelliswork serve"]) as (port, _):
             times, sizes = zip(*(page(port) for _ in range(20)), strict=True)
         print(f"\nthe page: {sizes[0]} bytes; all of it and its first answer after {spread(list(times), '.1f')} ms")
-        if arguments.soak:
-            with running(servers["trelliswork serve"]) as (port, pid):
-                soak(port, pid, script, arguments.soak)
 
 
 def processor_seconds(pid: int) -> float:
@@ -263,13 +264,11 @@ def page(port: int) -> tuple[float, int]:
 def soak(port: int, pid: int, script: str, n: int) -> None:
     """Print what memory does over many requests."""
     done, began = 0.0, time.monotonic()
-    print(f"memory over {n} requests:", end="", flush=True)
     while done < n:
         done += 5 * throughput(port, script, 5)
         status = Path(f"/proc/{pid}/status").read_text()
         resident = int(re.search(r"VmRSS:\s+(\d+)", status)[1])  # type: ignore[index]
-        print(f" {resident / 1024:.1f}", end="", flush=True)
-    print(f" MiB ({time.monotonic() - began:.0f} s)")
+        print(f"{done:8.0f} requests, {time.monotonic() - began:4.0f} s: {resident / 1024:.1f} MiB", flush=True)
 
 
 if __name__ == "__main__":
