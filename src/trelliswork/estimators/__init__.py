@@ -1,4 +1,4 @@
-"""What a person uses: `fit`, `predict` and questions about the answer, behind the scikit-learn conventions."""
+"""Estimators: `fit`, `predict` and questions about the answers, by the conventions of scikit-learn."""
 
 from trelliswork.lazy import attach
 

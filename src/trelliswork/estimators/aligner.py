@@ -36,14 +36,14 @@ class Aligner(LinearEstimator):
     learner : learner or str, default "crf"
         The training algorithm, such as ``tw.CRF(l2=0.5)``, or its name.
     features : "auto" or callable, default "auto"
-        What is seen of a pair of items, and of an item alone. By default: the items themselves, whether they and their
-        neighbours are the same, their classes, and how far apart they are. Or a function ``features(source, target)``
-        that returns attributes of pairs, as n lists of m lists of strings or dicts, or as an array (n, m, d); or these
-        with those of the n deletions and of the m insertions. A model file does not keep the function.
+        The features of pairs of items and of unaligned items. By default: the items themselves, whether they and their
+        neighbours are equal, their classes, and their distance. Or a function ``features(source, target)`` that returns
+        attributes of pairs, as n lists of m lists of strings or dicts, or as an array (n, m, d); or a tuple of these,
+        the attributes of the n deletions and those of the m insertions. A model file does not store the function.
     affine : bool, default False
-        Whether a run of gaps has a weight for its beginning.
+        Whether the beginning of a run of gaps has a weight.
     free_ends : bool, default False
-        Whether what is before the first pair and after the last scores nothing (local alignment).
+        Whether items before the first pair and after the last one score nothing (local alignment).
     min_count, hash_bits, combinations, patience, n_jobs, random_state, verbose
         As for `SequenceLabeler`.
 
@@ -55,13 +55,13 @@ class Aligner(LinearEstimator):
     Notes
     -----
     ``X`` is a list of pairs (source, target): two strings, or two lists of tokens, each a string, a list of strings or
-    a dict of attributes. Or a list of arrays (n, m, d), or of triples of arrays (n, m, d), (n, e), (m, f): numbers of
-    pairs, of deletions and of insertions. ``y`` has for each a list of pairs (i, j), which do not cross. Every answer
-    is exact; see `Alignment`. Development data are scored by F1.
+    a dict of attributes. Or a list of arrays (n, m, d), or of triples of arrays (n, m, d), (n, e), (m, f): numeric
+    features of pairs, deletions and insertions. ``y`` has a list of pairs (i, j) for each, which must not cross. Every
+    answer is exact; see `Alignment`. Development data are scored by F1.
 
     Examples
     --------
-    What stands for what in misspellings, learned from a few:
+    Letters that replace each other in misspellings, learned from a few examples:
 
     >>> import trelliswork as tw
     >>> X = [("recieve", "receive"), ("definately", "definitely"), ("acomodate", "accommodate"), ("untill", "until")]
@@ -157,7 +157,7 @@ class Aligner(LinearEstimator):
 
     @snapshot
     def alignments(self, X: Any) -> list[Alignment]:
-        """Return the alignments of each input with their scores, for every other question: see `Alignment`.
+        """Return the alignments of each input with their scores, for all other questions; see `Alignment`.
 
         ``-alignments([(a, b)])[0].argmax().score`` is a learned distance.
         """
@@ -189,10 +189,10 @@ class Aligner(LinearEstimator):
         ----------
         X : inputs
         y : list of lists of (i, j)
-            The sure pairs S of each.
+            The sure pairs S of each input.
         possible : list of lists of (i, j), optional
-            Pairs P that are right, too, but not missed; those of ``y`` are among them. By default none other, and the
-            error rate is 1 less the F1.
+            The possible pairs P: also correct, but no error if missing. They include those of ``y``. By default there
+            are no others, and the error rate is 1 minus the F1.
         """
         found = self.alignments(X)
         gold = [set(_listed(own)) for own in self._gold(y, found)]

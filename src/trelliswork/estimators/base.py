@@ -1,9 +1,9 @@
-"""What estimators are to scikit-learn, without importing it: parameters, a picture, tags, metadata routing.
+"""The scikit-learn interface of estimators, without importing it: parameters, diagram, tags, metadata routing.
 
-Importing scikit-learn takes longer than loading a model and asking it, and most programs that ask a model need nothing
-of it. So the methods that scikit-learn calls are here, and they import it when they are called. `clone`, searches over
-parameters, pipelines, routing and pickling work as they do with ``BaseEstimator``; only ``isinstance(estimator,
-BaseEstimator)`` is False. Where that matters, inherit from both::
+Importing scikit-learn takes longer than loading a model and predicting, and most programs that predict do not need it.
+So the methods that scikit-learn calls are defined here, and import it only when called. `clone`, parameter searches,
+pipelines, routing and pickling work as with ``BaseEstimator``; only ``isinstance(estimator, BaseEstimator)`` is False.
+If that matters, inherit from both::
 
     class Mine(tw.SequenceLabeler, BaseEstimator):
         pass
@@ -41,7 +41,7 @@ class Estimator(PlainParameters):
         return sorted(cls._defaults())
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name; if ``deep``, also those of learners and estimators, as ``learner__C``."""
+        """Return the parameters by name; if ``deep``, also the nested ones, such as ``learner__C``."""
         found: dict[str, Any] = {}
         for name in self._get_param_names():
             value = getattr(self, name)
@@ -51,7 +51,7 @@ class Estimator(PlainParameters):
         return found
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name; ``learner__C=0.5`` also where the learner is given by its name.
+        """Set parameters by name; ``learner__C=0.5`` works also if the learner is given by name.
 
         Examples
         --------
@@ -89,7 +89,7 @@ class Estimator(PlainParameters):
         return BaseEstimator.__sklearn_tags__(self)
 
     def get_metadata_routing(self) -> Any:
-        """Return which further arguments of its methods the estimator wants from scikit-learn."""
+        """Return the additional arguments that the estimator's methods request from scikit-learn."""
         from sklearn.base import BaseEstimator
 
         return BaseEstimator.get_metadata_routing(_as_base_estimator(self))

@@ -37,34 +37,33 @@ class ConstituencyParser(LinearEstimator):
     learner : learner or str, default "pa"
         The training algorithm, such as ``tw.PassiveAggressive(epochs=8)``, or its name.
     features : "auto", str or Templates, default "auto"
-        What is seen of a constituent: lines of templates that begin with ``span:`` and ``rule:`` (docs/features.md).
+        The features of a constituent: lines of templates that begin with ``span:`` and ``rule:`` (docs/features.md).
         ``"auto"`` is `Templates.constituency` or, for words without tags, `Templates.constituency_words`.
     rules : {"seen", "all", None}, default "seen"
-        Whether the score of a tree also has weights of the labels of parents and children, and of where the children of
-        a constituent meet: with those pairs of labels that the training data have, with all, or not at all.
+        Whether the score of a tree also has weights of the labels of parents and children, and of the boundaries
+        between the children of a constituent: for the pairs of labels in the training data, for all pairs, or for none.
     attributes : {"gold", "all"}, default "gold"
-        Which attributes of spans have weights: those that some gold constituent has, or those of all spans, which are
-        many times more. With `hash_bits`, all have.
+        Which attributes of spans have weights: those of gold constituents, or those of all spans, which are many times
+        more. With ``hash_bits``, all attributes have weights.
     mbr : bool, default False
-        Whether `predict` returns the tree with the least expected number of wrong and missed constituents (minimum
-        risk), in place of the best one. It needs a learner whose scores are probabilities.
+        Whether `predict` returns the tree with the smallest expected number of wrong and missed constituents (minimum
+        risk) instead of the best one. This needs a learner whose scores are probabilities.
     min_count, hash_bits, combinations, patience, n_jobs, random_state, verbose
         As for `SequenceLabeler`.
 
     Attributes
     ----------
     classes_ : object array
-        The labels, sorted. ``"S+VP"`` is an S whose only child is a VP: chains of unary constituents are one label, and
-        become constituents again in answers.
+        The labels, sorted. ``"S+VP"`` is an S whose only child is a VP: chains of unary constituents are one label
+        inside the model, and separate constituents in answers.
     n_iter_, converged_, message_, history_, best_iteration_
         As for `SequenceLabeler`.
 
     Notes
     -----
-    Trees are n-ary, and each is scored once: there is no binarisation to be seen. Tags are those of X, or ``"_"``
-    where it has none; a sentence without words has the tree ``(TOP)``. Development data are scored by F1 of brackets,
-    by evalb's rules. `MEMM` learns the decisions from the top down that make a tree; answers are those of its
-    weights as weights of whole trees.
+    Trees are n-ary, and each counts once, without binarisation. Tags come from X, or are ``"_"`` if it has none; a
+    sentence without words has the tree ``(TOP)``. Development data are scored by F1 of brackets, by evalb's rules.
+    `MEMM` learns the top-down decisions that build a tree; predictions use its weights as weights of whole trees.
 
     Examples
     --------
@@ -127,8 +126,8 @@ class ConstituencyParser(LinearEstimator):
         X : list of sentences or of trees, or TokenTable
             A sentence is a list of words, or of tuples of columns, of which the second is the tag.
         y : list of trees, optional
-            Each a `Constituent`, or text in brackets. Its leaves are the words; its tags are not looked at. Left out,
-            the trees are those of X.
+            Each is a `Constituent`, or text in brackets. Its leaves are the words; its tags are ignored. By default,
+            the trees in X.
         X_dev, y_dev : optional
             Development data, scored after each iteration by F1 of brackets. The best weights are kept.
         sample_weight : (n,) array-like, optional
@@ -174,12 +173,12 @@ class ConstituencyParser(LinearEstimator):
         Parameters
         ----------
         X : list of sentences or of trees, or TokenTable
-            Of trees, the words and tags are used.
+            Sentences; of trees, only the words and tags are used.
         allowed : list, optional
-            For each sentence None, or an array of bool that says which spans may be constituents: (n, n + 1), or
-            (n, n + 1, L) by label. ``[i, j]`` is the span of the words ``i .. j - 1``.
+            For each sentence None, or a boolean array of the spans that may be constituents: (n, n + 1), or (n, n + 1,
+            L) by label. ``[i, j]`` is the span of the words ``i .. j - 1``.
         fixed : list, optional
-            For each sentence None, or a list of (start, stop) or (start, stop, label): constituents that are known.
+            For each sentence None, or a list of known constituents, (start, stop) or (start, stop, label).
 
         Examples
         --------
@@ -215,7 +214,7 @@ class ConstituencyParser(LinearEstimator):
     def predict_marginals(self, X: Any, allowed: Any = None, fixed: Any = None) -> list[FloatArray]:
         """Return, for each sentence of n words, the probability of every constituent, an array (n, n + 1, L).
 
-        ``[i, j, k]`` is that of a constituent with the label ``classes_[k]`` over the words ``i .. j - 1``.
+        ``[i, j, k]`` is the probability of a constituent with label ``classes_[k]`` over the words ``i .. j - 1``.
         """
         self._fitted()
         self._require_probabilities()
@@ -223,7 +222,7 @@ class ConstituencyParser(LinearEstimator):
 
     @snapshot
     def log_prob(self, X: Any, y: Any = None) -> FloatArray:
-        """Return log p(y | x) of each sentence, -inf where the model cannot have this tree: a label it never saw."""
+        """Return log p(y | x) of each sentence, -inf if the tree has a label that the model does not know."""
         model = self._fitted()
         self._require_probabilities()
         sentences = _sentences(X)
@@ -249,7 +248,7 @@ class ConstituencyParser(LinearEstimator):
 
     @snapshot
     def explain(self, x: Any) -> list[ConstituentExplanation]:
-        """Return why one sentence is parsed as it is: its constituents, outermost first, and what adds to each."""
+        """Explain the parse of one sentence: its constituents, outermost first, and what adds to the score of each."""
         model = self._fitted()
         self._require_probabilities()
         (sources,) = model.sources(_sentences([x], "x"))
@@ -274,7 +273,7 @@ class ConstituencyParser(LinearEstimator):
         return tree_of(rows, sentence, self._model.label_chains) if len(rows) else Constituent(TOP)
 
     def _ask(self, X: Any, allowed: Any = None, fixed: Any = None) -> Iterator[tuple[TreeBatch, Any]]:
-        """Yield the sentences, some at a time."""
+        """Yield the sentences in batches."""
         model, n_jobs, first = self._fitted(), checks.as_jobs(self.n_jobs), 0
         sentences = _sentences(X)
         limited = allowed is not None or fixed is not None

@@ -46,35 +46,36 @@ class DependencyParser(LinearEstimator):
     Parameters
     ----------
     learner : learner or str, default "pa"
-        The training algorithm, such as ``tw.PassiveAggressive(epochs=8)``, or its name. By name, ``"crf"`` and
-        ``"memm"`` are trained by five stochastic passes: other solvers take gigabytes for millions of hashes.
+        The training algorithm, such as ``tw.PassiveAggressive(epochs=8)``, or its name. The names ``"crf"`` and
+        ``"memm"`` stand for training with five stochastic passes, since other solvers take gigabytes for millions of
+        hashes.
     features : "auto", str or Templates, default "auto"
-        What is seen of an arc: lines of templates with ``head.`` and ``mod.`` (docs/features.md). ``"auto"`` is
-        `Templates.dependency` or, for order 2, `Templates.dependency2`, as far as there are columns for them.
+        The features of an arc: lines of templates with ``head.`` and ``mod.`` (docs/features.md). ``"auto"`` is
+        `Templates.dependency` or, for order 2, `Templates.dependency2`, without the lines for missing columns.
     order : {1, 2}, default 1
-        1: the score of a tree is a sum over arcs. 2: over siblings and grandparents, too.
+        With 1, the score of a tree is a sum over arcs; with 2, also over siblings and grandparents.
     projective : bool, default True
-        Whether arcs of an answer may not cross (Eisner 1996), or may (Chu & Liu 1965; Edmonds 1967).
+        Whether arcs of an answer must not cross (Eisner 1996) or may cross (Chu & Liu 1965; Edmonds 1967).
     labels : {"joint", "chain", None}, default "joint"
-        ``"joint"``: heads and relations are chosen together. ``"chain"``: heads first; then the relations of each
-        head's modifiers as a chain, by a `SequenceLabeler` with the same learner. None: heads only.
+        ``"joint"`` predicts heads and relations together. ``"chain"`` predicts heads first, then the relations of each
+        head's modifiers as a chain, by a `SequenceLabeler` with the same learner. None predicts heads only.
     heads : int or None, default 12
-        How many heads of each word a cheap first pass leaves to choose from; None for all.
+        Number of candidate heads of each word that a fast first pass keeps; None for all.
     single_root : bool, default True
-        Whether exactly one word of a sentence has no head but the root, or one or more.
+        Whether exactly one word of a sentence has the root as its head; otherwise one or more words do.
     mbr : bool, default False
-        Whether `predict` returns the tree with the largest expected number of right heads (minimum risk), in place of
-        the best one. It needs a learner whose scores are probabilities.
+        Whether `predict` returns the tree with the largest expected number of correct heads (minimum risk) instead of
+        the best one. This needs a learner whose scores are probabilities.
     hash_bits : int, default 22
         There are ``2 ** hash_bits`` weights of arcs; attributes that share a hash share a weight.
     patience : int, optional
-        Stop when the score on development data has not improved for so many iterations.
+        Stop after this many iterations in a row without a better score on the development data.
     n_jobs : int, optional
-        Threads; results are the same for any number. -1 for all.
+        Number of threads, -1 for all; results are the same for any number.
     random_state : int, optional
-        Seed.
+        Seed of the order in which the sentences are visited.
     verbose : int, default 0
-        1: a line for each iteration.
+        With 1, print a line for each iteration.
 
     Attributes
     ----------
@@ -85,9 +86,9 @@ class DependencyParser(LinearEstimator):
 
     Notes
     -----
-    Attributes are hashed and never stored, so also those that only wrong arcs have get weights (Bohnet 2010). Gold that
-    is not projective is kept: it scores as the sum of its parts. Scores of words count punctuation, and relations
-    without their subtypes.
+    Attributes are hashed and never stored, so attributes that occur only on wrong arcs have weights, too (Bohnet 2010).
+    Gold trees that are not projective are kept; their score is the sum over their parts. Evaluation counts punctuation,
+    and ignores subtypes of relations.
 
     Examples
     --------
@@ -156,9 +157,9 @@ class DependencyParser(LinearEstimator):
         X : Treebank, TokenTable, or list of sentences
             A sentence is a list of words, of tuples of columns, or of dicts of columns.
         y : list of trees, optional
-            A tree is a pair of heads and relations, or heads alone: 0 is the root, ``i`` the word ``i``, from 1. A head
-            that is not known is None: what is learned is that one of the trees with the known heads is right. Left out,
-            the trees are those of X.
+            A tree is a pair of heads and relations, or heads alone: 0 is the root, ``i`` the word ``i``, from 1. None
+            is an unknown head: training then assumes that one of the trees with the known heads is correct. By default,
+            the trees in X.
         X_dev, y_dev : optional
             Development data, scored after each iteration by LAS (UAS without labels). The best weights are kept.
         sample_weight : (n,) array-like, optional
@@ -258,9 +259,9 @@ class DependencyParser(LinearEstimator):
         ----------
         X : Treebank, TokenTable, or list of sentences
         allowed : list, optional
-            For each sentence None, or for each word a collection of the heads it may have, or None for any.
+            For each sentence None, or a list with, for each word, a collection of possible heads, or None for any.
         fixed : list, optional
-            For each sentence None, or a tree in which unknown heads (and relations) are None: what is known stays.
+            For each sentence None, or a tree with known heads and relations, and None for unknown ones.
 
         Examples
         --------
@@ -274,7 +275,7 @@ class DependencyParser(LinearEstimator):
 
     @snapshot
     def predict_coded(self, X: Any, allowed: Any = None, fixed: Any = None) -> CodedTrees:
-        """Return the same trees as numbers in arrays, as `Treebank.with_trees` and `tw.evaluation` take them."""
+        """Return the trees as arrays of numbers, the form that `Treebank.with_trees` and `tw.evaluation` take."""
         model, X = self._fitted(), _held(X)
         if self.mbr or allowed is not None or fixed is not None:
             if self.mbr:
@@ -346,14 +347,14 @@ class DependencyParser(LinearEstimator):
     ) -> list[FloatArray]:
         """Return, for each sentence of n words, the probability of every arc, an array (n + 1, n + 1).
 
-        ``[h, m]`` is that of ``h`` (0 is the root) as the head of word ``m``, from 1. Heads that the first pass left
-        out have 0.
+        ``[h, m]`` is the probability that ``h`` (0 is the root) is the head of word ``m``, from 1. It is 0 for heads
+        that the first pass has excluded.
 
         Parameters
         ----------
         X : sentences
         labels : bool
-            Whether arcs are told apart by their relation: (n + 1, n + 1, L), in the order of `classes_`.
+            Whether to distinguish arcs by relation: (n + 1, n + 1, L), in the order of `classes_`.
         allowed, fixed
             As for `predict`.
         """
@@ -369,7 +370,7 @@ class DependencyParser(LinearEstimator):
 
     @snapshot
     def log_prob(self, X: Any, y: Any = None) -> FloatArray:
-        """Return log p(y | x) of each sentence, -inf where the model cannot have this tree."""
+        """Return log p(y | x) of each sentence, -inf if the model cannot produce this tree."""
         self._require_joint("log_prob")
         model, X = self._fitted(), _held(X)
         self._require_probabilities()
@@ -398,7 +399,7 @@ class DependencyParser(LinearEstimator):
         ----------
         x : sentence
         marginals : bool
-            Whether to shade arcs by their probability, and to draw others that are probable below the words.
+            Whether to shade arcs by probability, and to draw other probable arcs below the words.
         ax : matplotlib.axes.Axes, optional
         **how
             As for `trelliswork.plots.arcs`, such as ``gold``.
@@ -432,7 +433,7 @@ class DependencyParser(LinearEstimator):
 
     @snapshot
     def explain(self, x: Any) -> list[ArcExplanation]:
-        """Return why one sentence is parsed as it is: for each word its head, relation, and what adds to the score.
+        """Explain the parse of one sentence: for each word its head, relation, and the contributions to the score.
 
         Parameters
         ----------
@@ -443,13 +444,13 @@ class DependencyParser(LinearEstimator):
 
     @snapshot
     def weights(self, most: int = 1000) -> list[Weight]:
-        """Return the largest weights. A hash has no name: ``arc 123`` is the weight of all arcs with that hash."""
+        """Return the largest weights; hashes have no names: ``arc 123`` is the weight of all arcs with that hash."""
         model: DependencyModel = self._fitted()
         return model.largest_weights(checks.as_count("most", most))
 
     @snapshot
     def scores(self, X: Any, y: Any = None) -> AttachmentScores:
-        """Return UAS and LAS, with and without subtypes, and the share of whole trees.
+        """Return UAS and LAS, with and without subtypes, and the fraction of completely correct trees.
 
         Parameters
         ----------
@@ -475,7 +476,7 @@ class DependencyParser(LinearEstimator):
 
     @snapshot
     def score(self, X: Any, y: Any = None) -> float:
-        """Return LAS, or UAS where there are no labels; see `scores`."""
+        """Return LAS, or UAS if there are no labels; see `scores`."""
         found = self.scores(X, y)
         return found.uas if found.las is None else found.las
 
@@ -483,14 +484,14 @@ class DependencyParser(LinearEstimator):
 
     @snapshot
     def save(self, path: Any, *, metadata: Mapping[str, Any] | None = None) -> None:  # type: ignore[override]
-        """Write the model to one file, whole or not at all; `trelliswork.load` reads it.
+        """Write the model to a file, completely or not at all; `trelliswork.load` reads it.
 
         Parameters
         ----------
         path : path or binary file
             Where to write.
         metadata : dict, optional
-            Whatever you want to find with the model again (`metadata_`), and JSON can hold; None keeps what there is.
+            Any JSON data to store with the model (`metadata_`); None keeps the present data.
         """
         tensors, settings = self.exported()
         models.save(path, tensors, models.with_metadata(settings, metadata))
@@ -554,7 +555,7 @@ class DependencyParser(LinearEstimator):
             )
 
     def _ask(self, X: Any, allowed: Any = None, fixed: Any = None) -> Iterator[TreeBatch]:
-        """Yield the sentences, some at a time."""
+        """Yield the sentences in batches."""
         model, n_jobs, first = self._fitted(), checks.as_jobs(self.n_jobs), 0
         X = getattr(X, "tokens", X)
         X = X if hasattr(X, "__len__") and hasattr(X, "__getitem__") else list(X)

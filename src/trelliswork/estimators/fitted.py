@@ -1,7 +1,7 @@
-"""What an estimator has learned: whether there is something, and how it changes while others look at it.
+"""The state of an estimator: whether it is fitted, and consistent changes while other threads use it.
 
-An estimator may be asked by one thread while another lets it learn again. So learning works on a copy of the estimator,
-whose new attributes are taken over in one step, and an answer is given by the attributes of one moment.
+One thread may use an estimator to predict while another trains it again. So training works on a copy of the estimator,
+and replaces all attributes in one step. Each prediction uses the attributes of one moment.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Grammars with the relative frequencies of a treebank's rules, and how its tags emit words."""
+"""Grammars with the relative frequencies of a treebank's rules, and emissions of words by its tags."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CLASS_PSEUDO_COUNT = 0.1  # how many sightings of a known word the words like i
 
 @dataclass
 class Annotation:
-    """Symbols for the labels of trees: each label with those of its ancestors, as many as ``vertical`` says."""
+    """Symbols for the labels of trees: each label with ``vertical - 1`` of its ancestors."""
 
     vertical: int
     tags: set[str] = field(default_factory=set)
@@ -70,7 +70,7 @@ class Annotation:
 
 
 class WordScores:
-    """Log-probabilities of words given their tags, as the counts of a treebank have them."""
+    """Log-probabilities of words given their tags, from the counts of a treebank."""
 
     def __init__(self, counts: Counter[tuple[str, str]], rare_count: int, max_suffix: int) -> None:
         self.tags = {tag: i for i, tag in enumerate(dict.fromkeys(tag for _, tag in counts))}
@@ -95,7 +95,7 @@ class WordScores:
 
 @dataclass
 class TreebankGrammar:
-    """What a treebank says: rules with log-probabilities, symbols that are not shown, and how words are scored."""
+    """The counts of a treebank: rules with log-probabilities, hidden symbols, and scores of words."""
 
     rules: list[tuple[str, tuple[str, ...], float]]
     inner: set[str]
@@ -106,7 +106,7 @@ class TreebankGrammar:
 def counted(
     trees: Iterable[Constituent], *, vertical: int, horizontal: int | None, rare_count: int, max_suffix: int
 ) -> TreebankGrammar:
-    """Count a treebank; `Grammar.from_trees` says how."""
+    """Count a treebank; see `Grammar.from_trees`."""
     vertical = checks.as_count("vertical", vertical)
     horizontal = None if horizontal is None else checks.as_count("horizontal", horizontal, least=0)
     rare_count, max_suffix = (checks.as_count(*one, least=0) for one in (("rare_count", rare_count),
@@ -155,10 +155,10 @@ def _steps(
 class Grammar(WeightedGrammar):
     """A context-free grammar with a score for each rule; `parse` gives the distribution over the trees of a sentence.
 
-    A rule has one child or more; longer ones are taken apart inside, in one way, so that each tree counts once. What
-    is never a parent is a terminal: a word, or a tag of words. Rules with one child must not form a cycle: such a
-    grammar has infinitely many trees for a sentence and is refused. Put a chain of them into one label instead, as
-    `Constituent.collapsed` does. Rules that no tree can use do no harm.
+    A rule has one or more children. Rules with more than two are binarised internally in a unique way, so each tree
+    counts once. A symbol that is never a parent is a terminal: a word, or a tag of words. Rules with one child must not
+    form a cycle: such a grammar has infinitely many trees for a sentence and is refused. Merge such a chain into one
+    label instead, as `Constituent.collapsed` does. Rules that no tree can use are allowed.
 
     Parameters
     ----------
@@ -166,15 +166,16 @@ class Grammar(WeightedGrammar):
         ``children`` is a tuple of symbols, or one symbol. Scores are added up over a tree; for probabilities, pass
         their logarithms. ``-inf`` forbids a rule.
     start : str or list of str, optional
-        The symbols that a tree may have on top; the parent of the first rule if not given.
+        The possible root symbols of a tree; by default, the parent of the first rule.
     inner : collection of str
-        Symbols that are left out of trees: their children become children of their parent, as after binarising. They
-        have rules with two children or more. Derivations that differ in these alone count as different ones.
+        Symbols that trees omit: their children become children of their parent, which undoes a binarisation. Their
+        rules have two or more children. Derivations that differ only in these symbols count separately.
 
     Notes
     -----
-    Parsing is by CKY (Kasami 1965; Younger 1967), O(n^3) times the number of rules at most; only what words lead to is
-    looked at. Equal scores: the start symbol and the rule that were given first, then the shorter first child.
+    Parsing uses CKY (Kasami 1965; Younger 1967), at most O(n^3) times the number of rules, and considers only
+    constituents that can derive the words. Ties: the start symbol and the rule that were given first, then the shorter
+    first child.
 
     Examples
     --------
@@ -213,23 +214,24 @@ class Grammar(WeightedGrammar):
     ) -> Self:
         """Return the grammar of a treebank, with the relative frequencies of its rules (Charniak 1996).
 
-        Chains of unary brackets are one label inside, and are apart again in the trees that come out. Terminals are
-        tags; words are emitted by tags, and words that the treebank has not by what the rare words of the same shape
-        and ending show (`HMM` has the same model of them).
+        Chains of unary brackets are one label internally, and separate brackets in the resulting trees. Terminals are
+        tags, and tags emit words. The emission of unknown words is estimated from rare words of the same shape and
+        ending, as in `HMM`.
 
         Parameters
         ----------
         trees : iterable of Constituent
-            Every word must have a tag. Take empty elements and function tags off before, unless they are wanted.
+            Every word must have a tag. Remove empty elements and function tags first, unless you want them in the
+            grammar.
         vertical : int
-            1: rules of labels as they are. 2: each label knows that of its parent (Johnson 1998), and so on.
+            1: plain labels. 2: labels annotated with that of the parent (Johnson 1998), and so on.
         horizontal : int, optional
-            Children come one after the other, each given the ``horizontal`` ones before it (Klein and Manning 2003); if
-            not given, only lists of children that were seen are possible.
+            Children are generated in order, each given the ``horizontal`` ones before it (Klein and Manning 2003). By
+            default, only lists of children that occur in the treebank are possible.
         rare_count : int
-            Words seen at most this often stand for those never seen.
+            Unknown words are modelled on the words seen at most this often.
         max_suffix : int
-            The longest ending that is looked at.
+            Length of the longest ending used, in characters.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Labels of the nodes of graphs: features of nodes and of edges, and any learner, behind `fit` and `predict`."""
+"""Labels of the nodes of graphs: features of nodes and edges, and any learner, behind `fit` and `predict`."""
 
 from __future__ import annotations
 
@@ -35,34 +35,36 @@ _AT_A_TIME = 1 << 22  # scores that are in memory at a time, unless a graph has 
 
 
 class GraphLabeler(LinearEstimator):
-    """Learns to label the nodes of graphs, and labels those of new ones.
+    """Learns to label the nodes of graphs, and labels new graphs.
 
     Parameters
     ----------
     learner : learner or str, default "pa"
         The training algorithm, such as ``tw.CRF(l2=0.5)``, or its name.
     inference : {"auto", "exact", "bp", "trw", "ad3", "cut", "ilp"}, default "auto"
-        How the best labels are found, in training and by `predict`. ``"auto"``: exactly, by elimination, and a graph
-        that is too wide for it is refused; with ``associative`` and two labels by a minimum cut, which is exact on any
-        graph. ``"exact"``: by elimination or else by branch and bound, which may take long. ``"ilp"``: by branch and
-        bound on the linear relaxation. The others are approximate where graphs have cycles: belief propagation,
+        How to find the best labels, in training and in `predict`. ``"auto"`` is exact: it uses elimination and refuses
+        graphs that are too wide for it; with ``associative`` and two labels it uses a minimum cut, which is exact on
+        any graph. ``"exact"`` uses elimination, or else branch and bound, which may take long. ``"ilp"`` uses branch
+        and bound on the linear relaxation. The others are approximate on graphs with cycles: belief propagation,
         tree-reweighted messages (TRW-S), dual decomposition (AD3), and minimum cuts with moves.
     relaxed : bool, default False
-        Whether training takes fractional answers as they are (Finley & Joachims 2008). Goes with "trw" and "ad3".
+        Whether to train on fractional answers (Finley & Joachims 2008). Requires "trw" or "ad3".
     associative : {False, True, "label"}, default False
-        Whether an edge only says how much its nodes prefer equal labels: one weight for each of its features, never
-        negative; with ``"label"`` one for each feature and label. Features of edges must not be negative then.
+        Whether edges only score equal labels of their nodes: one weight, never negative, for each feature of an edge;
+        with ``"label"``, one for each feature and label. Features of edges must then not be negative.
     symmetric : bool, default False
-        Whether (a, b) and (b, a) are the same pair of labels on an edge. By default edges have a direction: the first
-        node is the one that ``edges`` has first.
+        Whether (a, b) and (b, a) are the same pair of labels on an edge. By default edges are directed: their first
+        node is the one listed first in ``edges``.
     labels : list, or dict of lists by type of node, optional
-        The labels that there are; by default those that ``y`` has, by type, sorted.
+        All labels; by default the labels in ``y``, by type, sorted.
     search_iterations : int, default 1000
-        The most iterations of an approximate search. Another number is refused where ``inference`` does not search.
+        Maximum number of iterations of an approximate search. Other values are refused if ``inference`` does not
+        search.
     time_limit : float, optional
-        The most seconds that a search takes for one graph. What was found by then is the answer.
+        Maximum number of seconds of a search on one graph; the answer is the best found by then.
     min_count, hash_bits, combinations, patience, n_jobs, random_state, verbose
-        As for `SequenceLabeler`; numbers have a weight for every label and pair, unless ``combinations="seen"``.
+        As for `SequenceLabeler`; numeric features have a weight for every label and pair, unless
+        ``combinations="seen"``.
 
     Attributes
     ----------
@@ -71,7 +73,7 @@ class GraphLabeler(LinearEstimator):
     node_types_, edge_kinds_ : list
         The types of nodes, and the kinds of edges as (name, first type, second type).
     exact_ : bool
-        Whether every answer that training had was proved to be the best.
+        Whether every answer in training was proved to be the best.
     n_iter_, converged_, message_, history_, best_iteration_
         As for `SequenceLabeler`.
 
@@ -79,19 +81,19 @@ class GraphLabeler(LinearEstimator):
     -----
     ``X`` is a list of graphs, each a tuple ``(node features (n, d), edges (m, 2), edge features (m, e) or None)``, a
     `GraphInput` or dict with types of nodes and kinds of edges, a networkx graph, or an object with ``x``,
-    ``edge_index`` (2, m) and perhaps ``edge_attr`` as PyTorch Geometric has them. Features are arrays, sparse matrices,
-    or for each node or edge a string, a list of strings or a dict. Of networkx graphs, the attribute ``features`` is a
-    row of numbers; without it all attributes are seen but ``type``, ``kind``, ``label`` and ``y``.
+    ``edge_index`` (2, m) and optionally ``edge_attr``, as in PyTorch Geometric. Features are arrays, sparse matrices,
+    or for each node or edge a string, a list of strings or a dict. In networkx graphs, the attribute ``features`` is a
+    row of numbers; without it, all attributes except ``type``, ``kind``, ``label`` and ``y`` are features.
 
-    The score of a labelling is a sum over nodes, of the weights of a node's features with its label, and over edges, of
-    the weights of an edge's features with its pair of labels; each label and each pair of labels has a weight besides.
-    Every type of nodes and every kind of edges has weights of its own.
+    The score of a labelling is a sum over nodes and edges. A node adds the weights of its features with its label, an
+    edge the weights of its features with its pair of labels. Each label and each pair of labels has a weight, too.
+    Every type of nodes and every kind of edges has separate weights.
 
-    Approximate answers are used for training where ``inference`` says so, and the model remembers it (`exact_`).
+    With an approximate ``inference``, training uses approximate answers; `exact_` tells whether all were exact.
 
     Examples
     --------
-    Friends vote alike. What the third person likes is not known:
+    Friends vote alike. The third person's preferences are unknown:
 
     >>> import numpy as np
     >>> import trelliswork as tw
@@ -156,9 +158,9 @@ class GraphLabeler(LinearEstimator):
         Parameters
         ----------
         X : list of graphs
-            In a form that the class describes.
+            Graphs in a form that the class describes.
         y : list of (n,) arrays or lists
-            The label of each node: strings or whole numbers. For networkx graphs also dicts from nodes to labels.
+            The label of each node: strings or integers. For networkx graphs also dicts from nodes to labels.
         X_dev, y_dev : optional
             Development data, scored after each iteration by accuracy. The weights with the best score are kept.
         sample_weight : (n,) array-like, optional
@@ -189,7 +191,7 @@ class GraphLabeler(LinearEstimator):
     def predict(self, X: Any) -> list[npt.NDArray[Any]]:
         """Return the labels of the nodes of each graph, (n,) each.
 
-        They are the best that `inference` finds; `graph` says how good they are.
+        They are the best labels that ``inference`` finds; `graph` tells how good they are.
         """
         model = self._fitted()
         return [
@@ -202,7 +204,7 @@ class GraphLabeler(LinearEstimator):
     def predict_kbest(self, X: Any, k: int) -> list[list[tuple[npt.NDArray[Any], float]]]:
         """Return, for each graph, its ``k`` most probable labellings with their log-probabilities, best first.
 
-        They are exact. A graph that is too wide for it is refused, whatever ``inference`` says.
+        They are exact. Graphs that are too wide are refused, whatever ``inference`` is.
         """
         model, k = self._fitted(), checks.as_count("k", k)
         self._require_probabilities()
@@ -220,9 +222,9 @@ class GraphLabeler(LinearEstimator):
     def predict_marginals(self, X: Any) -> list[Any]:
         """Return, for each graph, the probability of each label at each node, (n, K).
 
-        Columns are in the order of `classes_`; with several types of nodes, dicts of such arrays by type, with a row
-        for each node of the type. They are exact where the graph is narrow. Others are refused, unless ``inference``
-        is "bp" or "trw": then they are approximate, and a warning says so.
+        Columns are in the order of `classes_`. With several types of nodes, the result is a dict of such arrays by
+        type, with a row for each node of the type. Probabilities are exact on narrow graphs. Wider graphs are refused,
+        unless ``inference`` is "bp" or "trw"; probabilities are then approximate, and a warning says so.
         """
         model = self._fitted()
         self._require_probabilities()
@@ -235,7 +237,7 @@ class GraphLabeler(LinearEstimator):
 
     @snapshot
     def log_prob(self, X: Any, y: Any) -> FloatArray:
-        """Return log p(y | x) of each graph, exact or as `predict_marginals` is; -inf where a label was never seen."""
+        """Return log p(y | x) of each graph, exact or approximate like `predict_marginals`; -inf for unknown labels."""
         from trelliswork.training.graph_examples import codes_of, label_lists
 
         model, all_graphs, first = self._fitted(), checked_graphs(X), 0
@@ -256,7 +258,7 @@ class GraphLabeler(LinearEstimator):
 
     @snapshot
     def score(self, X: Any, y: Any) -> float:
-        """Return the share of nodes whose label is right, over all graphs."""
+        """Return the accuracy by node, over all graphs."""
         from trelliswork.training.graph_examples import accuracy, codes_of, label_lists
 
         model, graphs = self._fitted(), checked_graphs(X)
@@ -266,9 +268,9 @@ class GraphLabeler(LinearEstimator):
 
     @snapshot
     def graph(self, x: Any) -> FactorGraph:
-        """Return one graph with the scores that the model gives it, to be asked further.
+        """Return one graph with the model's scores, for all other questions.
 
-        Its labels are numbers: places in `classes_`, for each node in that of its type.
+        Its labels are indices into `classes_`, for each node into the classes of its type.
         """
         from trelliswork.structures.factor_graph import FactorGraph
 
@@ -367,7 +369,7 @@ class GraphLabeler(LinearEstimator):
     def _ask(
         self, model: GraphModel, graphs: list[CheckedGraph]
     ) -> Iterator[tuple[list[CheckedGraph], list[Shape], list[FloatArray]]]:
-        """Yield graphs, their shapes and the scores of their parts, some at a time."""
+        """Yield graphs, their shapes and the scores of their parts, in batches."""
         if model.pairs.startswith("equal"):
             from trelliswork.training.graph_examples import require_nonnegative
 
@@ -411,7 +413,7 @@ class GraphLabeler(LinearEstimator):
 
 
 def _require_listed(structure: Any, shapes: Sequence[Shape], graphs: Sequence[CheckedGraph], what: str) -> None:
-    """Refuse graphs that are too wide for elimination; ``what`` is said of them, and what helps."""
+    """Refuse graphs that are too wide for elimination; ``what`` is part of the message."""
     for shape, graph in zip(shapes, graphs, strict=True):
         if not structure.answers_lists(shape):
             raise InvalidInput(

@@ -1,4 +1,4 @@
-"""Pictures: a label for every cell, by scores of cells and of neighbours, and a learner, behind `fit` and `predict`."""
+"""Images: a label for every cell, and any learner, behind `fit` and `predict`."""
 
 from __future__ import annotations
 
@@ -34,45 +34,43 @@ _BELIEFS = ("bp", "trw")
 
 
 class ImageSegmenter(LinearEstimator):
-    """Learns to label every cell of pictures, and labels new ones (a conditional random field on a grid).
+    """Learns to label every cell of images, and labels new ones (a conditional random field on a grid).
 
     Parameters
     ----------
     learner : learner or str, default "pa"
-        The training algorithm, such as ``tw.Pegasos(epochs=20)``, or its name. It must be one that keeps weights from
-        being negative, unless ``associative`` is False or ``neighbours`` is 0.
+        The training algorithm, such as ``tw.Pegasos(epochs=20)``, or its name. It must support non-negative weights,
+        unless ``associative`` is False or ``neighbours`` is 0.
     features : {"auto", "colour", "maps"}, default "auto"
-        What is seen of a cell. ``"colour"``: the ready set for raw pictures (channels, squares, means and deviations
-        around the cell, bins of brightness; docs/images.md). ``"maps"``: the channels are features already, and
-        are only standardised. ``"auto"``: the ready set for one or three channels, maps for other numbers.
+        The features of a cell. ``"colour"``: the ready-made set for raw images (channels, squares, means and deviations
+        around the cell, bins of brightness; docs/images.md). ``"maps"``: the channels are features already, and are
+        only standardised. ``"auto"``: ``"colour"`` for one or three channels, ``"maps"`` for other numbers.
     neighbours : {4, 8, 0}, default 4
-        Which cells are neighbours. 0: none, so that every cell is labelled by itself. In volumes 4 stands for 6, those
-        that share a face, and 8 for 26.
+        Which cells are neighbours. With 0, every cell is labelled independently. In volumes, 4 stands for the 6 cells
+        that share a face, and 8 for all 26.
     associative : bool, default True
-        True: a pair of neighbours has one score, for having the same label, and its weights are kept from being
-        negative: with two labels the best labelling is then exact, by a minimum cut. False: a weight for each two
-        labels, of any sign.
+        With True, a pair of neighbours has one score, for equal labels, with non-negative weights. With two labels, a
+        minimum cut then finds the best labelling exactly. With False, each pair of labels has weights of any sign.
     contrast : bool or float, default True
-        Whether a pair sees how different its cells are: ``exp(-|difference|^2 / (2 sigma^2))`` (Boykov & Jolly 2001).
-        True takes sigma from the training pictures; a number is sigma. Colours are compared from 0 to 1 where they
-        are whole numbers, maps after they were standardised.
+        Whether pairs have the contrast of their cells as a feature: ``exp(-|difference|^2 / (2 sigma^2))`` (Boykov &
+        Jolly 2001). With True, sigma is estimated on the training images; a number is sigma. Integer colours are scaled
+        to 0 to 1, maps are standardised.
     position : bool, default False
-        Whether the ready set has the place of a cell. Does not go with maps.
+        Whether the ready-made set includes the position of a cell. Not with maps.
     inference : {"auto", "cut", "trw", "bp", "ad3"}, default "auto"
-        How the best labels are found where that is not exact anyway. It is for two labels with ``associative``, by a
-        minimum cut; for cells without neighbours; and for narrow pictures (``K ** (width + 1)`` up to 4,096), which
-        have exact answers to all questions. ``"auto"``: `fit` refuses everything else, and
-        `predict` warns of it. ``"cut"``: alpha-expansion for
-        more than two labels, roof duality for two. ``"trw"``, ``"bp"``: messages, also for learners that sum over all
-        labellings. ``"ad3"``: dual decomposition.
+        How to find the best labels if exact inference is not possible. It is exact for two labels with ``associative``,
+        by a minimum cut; for cells without neighbours; and for narrow images (``K ** (width + 1)`` up to 4,096), which
+        have exact answers to all questions. In all other cases, with ``"auto"``, `fit` refuses and `predict` warns.
+        ``"cut"``: alpha-expansion for more than two labels, roof duality for two. ``"trw"``, ``"bp"``: messages, also
+        for learners that sum over all labellings. ``"ad3"``: dual decomposition.
     relaxed : bool, default False
-        Whether fractional answers are learned from where a search by ``"trw"`` or ``"ad3"`` ends with one (Finley &
-        Joachims 2008).
+        Whether to train on fractional answers, if a search by ``"trw"`` or ``"ad3"`` ends with one (Finley & Joachims
+        2008).
     volume : bool, default False
-        Whether the pictures are volumes: (planes, rows, columns) or (planes, rows, columns, channels).
+        Whether the images are volumes: (planes, rows, columns) or (planes, rows, columns, channels).
     ignore : label, optional
-        What ``y`` has in cells whose label is not known. Masked arrays say the same. These cells, and their pairs, take
-        no part in learning and in scores.
+        The value in ``y`` of cells whose label is unknown; or use masked arrays. Training and scores ignore these cells
+        and their pairs.
     patience, n_jobs, random_state, verbose
         As for `SequenceLabeler`.
 
@@ -81,18 +79,18 @@ class ImageSegmenter(LinearEstimator):
     classes_ : array (K,)
         The labels, sorted.
     exact_ : bool
-        Whether all answers that the learner had were exact: best labels that are proved, sums that are no beliefs.
+        Whether all answers in training were exact: best labels that are proved, and exact sums.
     n_iter_, converged_, message_, history_, best_iteration_
         As for `SequenceLabeler`.
 
     Notes
     -----
-    ``X`` is a list of arrays (rows, columns), or (rows, columns, channels), of any sizes; whole numbers of one or two
-    bytes are taken for 0 to 1. ``y`` is a list of arrays (rows, columns) of whole numbers, truth values or strings.
-    Cost is the number of wrong cells, and so is what development data are scored by.
+    ``X`` is a list of arrays (rows, columns), or (rows, columns, channels), of any sizes; integers of one or two bytes
+    are scaled to 0 to 1. ``y`` is a list of arrays (rows, columns) of integers, booleans or strings. The cost is the
+    number of wrong cells, which is also the measure on development data.
 
-    Learning keeps 4 bytes for each number of each cell, and 8 for each pair: 100 pictures of 256 x 256 cells in colour
-    (22 numbers) take 0.9 GB. An answer takes 8 bytes for each number, 16 for each part, and what the cut takes.
+    Training stores 4 bytes for each feature of each cell, and 8 for each pair: 100 colour images of 256 x 256 cells (22
+    features) take 0.9 GB. A prediction takes 8 bytes for each feature, 16 for each part, and the memory of the cut.
 
     Examples
     --------
@@ -176,7 +174,7 @@ class ImageSegmenter(LinearEstimator):
         self.exact_ = bool(model.settings["structure"]["exact"])
 
     def neighbours_in_grid(self) -> int:
-        """Return how many neighbours a cell has, 6 or 26 in volumes."""
+        """Return the number of neighbours of a cell, 6 or 26 in volumes."""
         return _IN_VOLUMES[self.neighbours] if self.volume else self.neighbours
 
     def _check_parameters(self) -> None:
@@ -206,7 +204,7 @@ class ImageSegmenter(LinearEstimator):
 
     @snapshot
     def predict(self, X: Any) -> list[npt.NDArray[Any]]:
-        """Return the label of each cell of each picture, arrays (rows, columns).
+        """Return the label of each cell of each image, arrays (rows, columns).
 
         Examples
         --------
@@ -226,8 +224,8 @@ class ImageSegmenter(LinearEstimator):
         ----------
         X : list of pictures
         inference : {"trw", "bp"}, optional
-            Which messages stand for probabilities where a grid is too wide for exact ones; by default those of the
-            model, or ``"trw"``. The first time that this happens, a warning says so.
+            The messages that approximate probabilities if a grid is too wide for exact ones; by default those of the
+            model, or ``"trw"``. The first time that this happens, you get a warning.
         """
         model = self._fitted()
         if inference is not None and inference not in _BELIEFS:
@@ -245,7 +243,7 @@ class ImageSegmenter(LinearEstimator):
 
     @snapshot
     def score(self, X: Any, y: Any) -> float:
-        """Return the share of cells with a known label that are labelled right; see also `evaluation.map_scores`."""
+        """Return the accuracy on cells with a known label; see also `evaluation.map_scores`."""
         from trelliswork.training.image_examples import accuracy
 
         model = self._fitted()
@@ -258,7 +256,7 @@ class ImageSegmenter(LinearEstimator):
 
     @snapshot
     def grid(self, x: Any) -> Grid:
-        """Return the scores of one picture, to be asked anything: `Grid.argmax` says whether its answer is exact.
+        """Return one image as a `Grid` of scores, for all other questions; `Grid.argmax` says whether it is exact.
 
         Examples
         --------
@@ -291,19 +289,19 @@ class ImageSegmenter(LinearEstimator):
 
     @snapshot
     def plot(self, x: Any, truth: Any = None) -> list[Axes]:
-        """Draw a picture, the truth if it is given, and the prediction, side by side (needs matplotlib).
+        """Draw an image, the correct labels if they are given, and the prediction, side by side (needs matplotlib).
 
         Parameters
         ----------
         x : array
-            One picture; of a volume the middle plane is drawn.
+            One image; of a volume, the middle plane is drawn.
         truth : array, optional
-            Its labels.
+            Its correct labels.
 
         Returns
         -------
         list of matplotlib axes
-            Their ``figure`` has ``savefig``.
+            To save the figure, call ``savefig`` of their ``figure``.
         """
         from trelliswork.plots.grids import label_pictures
 

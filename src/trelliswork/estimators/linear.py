@@ -1,7 +1,7 @@
-"""Estimators with features, a structure and a learner: all that they share, so that a new one states what is its own.
+"""The base class of estimators with features, a structure and a learner.
 
-A subclass says what kind of model file it writes, which model that holds, what examples are made of data, and how the
-model answers. The rest is here: fitting, checks of parameters, model files, weights::
+A subclass defines the kind of its model file, the class of its model, how examples are made from data, and how the
+model predicts. The rest is here: fitting, checks of parameters, model files, weights::
 
     class Chunker(LinearEstimator):
         kind = "chunker"                       # of the model file; estimators/loading.py registers it
@@ -92,12 +92,12 @@ class LinearEstimator(SavesWeights, LearningEstimator):
         callback: Callback | None = None,
         resume: Mapping[str, npt.NDArray[Any]] | None = None,
     ) -> Self:
-        """Learn from sequences and what is known of them.
+        """Learn from sequences and their outputs.
 
         Parameters
         ----------
         X, y
-            Sequences of tokens, and for each its output, in a form that the class describes.
+            Sequences of tokens and their outputs, in a form that the class describes.
         X_dev, y_dev : optional
             Development data, scored after each iteration. The weights with the best score are kept.
         sample_weight : (n,) array-like, optional
@@ -105,8 +105,8 @@ class LinearEstimator(SavesWeights, LearningEstimator):
         callback : callable, optional
             Called with a `Progress` after each iteration; training stops when it returns True.
         resume : dict of arrays, optional
-            What `Progress.state` gave in an earlier run with the same data and parameters: training goes on from
-            there, to the identical model. A state of other data, weights or parameters is refused.
+            The result of `Progress.state` in an earlier run with the same data and parameters. Training continues from
+            there to the identical model. A state of other data, weights or parameters is refused.
 
         Returns
         -------
@@ -117,13 +117,13 @@ class LinearEstimator(SavesWeights, LearningEstimator):
         return self._learn(self._examples(X, y, sample_weight), X_dev, y_dev, callback, resume)
 
     def oracle(self, X: Any, y: Any, *, sample_weight: npt.ArrayLike | None = None) -> _core.Oracle:
-        """Return the examples as the learner sees them; see `trelliswork.oracle`."""
+        """Return the examples as an oracle for learners; see `trelliswork.oracle`."""
         self._check_parameters()
         oracle: _core.Oracle = self._examples(X, y, sample_weight).oracle
         return oracle
 
     def _examples(self, X: Any, y: Any, sample_weight: Any = None, **more: Any) -> Examples:
-        """Return what is learned from. Import what only training needs inside: a program that asks does not wait."""
+        """Return the training examples. Modules that only training needs are imported inside."""
         raise NotImplementedError
 
     def _learn(
@@ -145,7 +145,7 @@ class LinearEstimator(SavesWeights, LearningEstimator):
         self._take(examples.model(weights, self._settings(examples) | self._more_settings(examples)))
 
     def _take(self, model: Any) -> None:
-        """Answer by this model from now on."""
+        """Use this model for predictions."""
         self._model = model
         self.classes_ = np.array([*model.labels, None], dtype=object)[:-1]  # None: an array of objects for sure
         if model.inputs.n_columns is not None:
@@ -159,7 +159,7 @@ class LinearEstimator(SavesWeights, LearningEstimator):
     # ---- parameters ----------------------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        """Refuse what no data could make sense of; a parameter that the estimator does not have is not looked at."""
+        """Refuse invalid parameters; parameters that the estimator does not have are ignored."""
         given = self.get_params(deep=False)
         for name, least in (("min_count", 1), ("hash_bits", 1), ("patience", 1), ("random_state", 0)):
             if given.get(name) is not None or (name == "min_count" and name in given):
@@ -184,7 +184,7 @@ class LinearEstimator(SavesWeights, LearningEstimator):
 
     @snapshot
     def weights(self) -> list[Weight]:
-        """Return all weights with the names of what they belong to, the largest first.
+        """Return all weights with their names, the largest first.
 
         Examples
         --------
@@ -198,12 +198,12 @@ class LinearEstimator(SavesWeights, LearningEstimator):
 
     @property
     def n_attributes_(self) -> int:
-        """How many attributes the model has."""
+        """Number of attributes of the model."""
         return int(self._fitted().n_attributes)
 
     @property
     def n_weights_(self) -> int:
-        """How many weights the model has."""
+        """Number of weights of the model."""
         return int(self._fitted().settings["training"]["n_weights"])
 
     # ---- files ---------------------------------------------------------------------------------------------------
@@ -271,14 +271,14 @@ class LinearEstimator(SavesWeights, LearningEstimator):
 
     @property
     def metadata_(self) -> dict[str, Any]:
-        """What was said of the model when it was saved."""
+        """The metadata stored with the model."""
         return dict(self._fitted().settings.get("metadata", {}))
 
     @classmethod
     def restored(
         cls, tensors: Mapping[str, Any], settings: Mapping[str, Any], restore: Any = None, **given: Any
     ) -> Self:
-        """Return the estimator of a file that may say anything; it has no members for ``restore`` to make."""
+        """Return the estimator in a file of any content; it has no members for ``restore`` to make."""
         model = cls._class_of(settings).checked(tensors, settings)
         parameters = cls._restored_parameters(model, given)
         refuse_arguments(given, cls.kind)

@@ -1,4 +1,4 @@
-"""Model files as estimators: the kinds that this library has, and `load`."""
+"""Loading of model files as estimators."""
 
 from __future__ import annotations
 
@@ -35,28 +35,27 @@ def load(
     Parameters
     ----------
     path : path, binary file or bytes
-        What ``save`` wrote, or a model file of CRFsuite, Wapiti or CRF++ (text).
+        A file written by ``save``, or a model file of CRFsuite, Wapiti or CRF++ (text).
     mmap : bool, default True
-        Whether to map a file into memory, which takes no time and is shared by all processes that do. A file that
-        another program may overwrite or cut off in place, rather than replace as ``save`` does, must be read instead:
-        pass False.
+        Whether to map the file into memory, which takes no time and shares memory between processes. Pass False if
+        another program may overwrite or truncate the file in place; ``save`` replaces it, which is safe.
     structure : Structure, optional
-        What a `StructuredPredictor` was trained with: it is code, which no model file holds.
+        The structure with which a `StructuredPredictor` was trained; model files do not hold code.
     segment_features : callable, optional
-        Likewise what a `SegmentLabeler` was trained with.
+        The function with which a `SegmentLabeler` was trained, for the same reason.
     features : callable or Templates, optional
-        Likewise the function that an `Aligner` was trained with. Or `Templates` for a model of CRFsuite, which holds
-        none: they give its attributes, by their names, so that it is asked for words and not for attributes.
+        The function with which an `Aligner` was trained. Or `Templates` for a CRFsuite model: they generate its
+        attributes, by name, so that it takes words instead of attributes.
 
     Returns
     -------
     SequenceLabeler, SegmentLabeler, DependencyParser, Committee, HMM, ...
-        What was saved.
+        The saved estimator.
 
     Raises
     ------
     InvalidModel
-        If the file is cut off, damaged, no model of this library, or one of a kind that is not known.
+        If the file is truncated, damaged, not a model of this library, or a model of an unknown kind.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Examples as learners see them: the public way to hand data to a learner without an estimator around it."""
+"""Oracles: the public way to give data to a learner without an estimator."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ __all__ = ["oracle"]
 
 
 def oracle(of: Any, X: Any, y: Any, *, sample_weight: Any = None) -> _core.Oracle:
-    """Return examples as learners see them, ready for ``learner.train(oracle)``.
+    """Return the examples as an oracle, for ``learner.train(oracle)``.
 
     Parameters
     ----------
     of : Structure or estimator
-        What says which outputs there are and what their features are: a structure of your own, or an estimator that is
-        not changed: `SequenceLabeler`, `SegmentLabeler`, `MulticlassClassifier`, `MulticlassPerceptron` or
-        `StructuredPredictor`. An estimator's oracle is made for its learner, which decides how weights are laid out.
+        The source of outputs and features: your own structure, or an estimator, which is not changed:
+        `SequenceLabeler`, `SegmentLabeler`, `MulticlassClassifier`, `MulticlassPerceptron` or `StructuredPredictor`. An
+        estimator's oracle is made for its learner, which determines the layout of the weights.
     X, y
         As for ``fit``.
     sample_weight : (n,) array-like, optional
-        How much each example counts.
+        The weight of each example.
 
     Returns
     -------
     oracle
-        It answers what learners ask; ``answers`` says what, ``n_weights`` and ``n_examples`` how many there are.
+        It answers the learners' questions, which ``answers`` lists. It also has ``n_weights`` and ``n_examples``.
 
     Examples
     --------

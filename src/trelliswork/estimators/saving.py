@@ -33,14 +33,14 @@ class SavesModel:
         raise NotImplementedError
 
     def save(self, path: Any, *, metadata: Mapping[str, Any] | None = None) -> None:
-        """Write the model to one file, whole or not at all; `trelliswork.load` reads it.
+        """Write the model to a file, completely or not at all; `trelliswork.load` reads it.
 
         Parameters
         ----------
         path : path or binary file
             Where to write.
         metadata : dict, optional
-            Whatever you want to find with the model again (`metadata_`), and JSON can hold; None keeps what there is.
+            Any JSON data to store with the model (`metadata_`); None keeps the present data.
         """
         tensors, settings = self.exported()
         kept = models.with_metadata(settings, getattr(self, "metadata_", None) or None)
@@ -63,18 +63,18 @@ class SavesWeights:
         prune: float | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
-        """Write the model to one file, whole or not at all; `trelliswork.load` reads it.
+        """Write the model to a file, completely or not at all; `trelliswork.load` reads it.
 
         Parameters
         ----------
         path : path or binary file
             Where to write.
         precision : {"float32", "float16", "int8"}, optional
-            Four, two or one byte for each weight of an attribute; None leaves them as they are.
+            Store each weight of an attribute in four, two or one byte; None keeps the present precision.
         prune : float, optional
-            Leave out weights of at most this size, and attributes that have none left.
+            Drop weights of at most this magnitude, and attributes without any weights left.
         metadata : dict, optional
-            Whatever you want to find with the model again (`metadata_`), and JSON can hold; None keeps what there is.
+            Any JSON data to store with the model (`metadata_`); None keeps the present data.
 
         Examples
         --------

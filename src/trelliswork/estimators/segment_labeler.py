@@ -1,4 +1,4 @@
-"""Segments: attributes of whole stretches of a sequence, and any learner, behind `fit` and `predict`."""
+"""Segments: attributes of whole segments of a sequence, and any learner, behind `fit` and `predict`."""
 
 from __future__ import annotations
 
@@ -29,43 +29,43 @@ __all__ = ["SegmentLabeler"]
 
 
 class SegmentLabeler(LinearEstimator):
-    """Learns to cut sequences into labelled segments, and cuts new ones (semi-Markov; Sarawagi & Cohen 2004).
+    """Learns to split sequences into labelled segments, and splits new ones (semi-Markov; Sarawagi & Cohen 2004).
 
     Parameters
     ----------
     learner : learner or str, default "crf"
         The training algorithm, such as ``tw.CRF(l2=0.5)``, or its name.
     features : {"auto", "attributes"}, str or Templates, default "auto"
-        What is seen of a token, as for `SequenceLabeler`; attributes of the tokens of a segment are added up. Lines of
-        templates that begin with ``span:`` are about whole segments: their words, length, ends and surroundings.
+        The features of a token, as for `SequenceLabeler`; the attributes of all tokens of a segment are added up. Lines
+        of templates that begin with ``span:`` are features of whole segments: their words, length, ends and context.
     longest : int or dict, optional
-        How many tokens a segment may have, for all labels or by label. What is left out is as long as the longest
+        Maximum number of tokens of a segment, for all labels or by label. By default it is the length of the longest
         segment of the label in the training data.
     segment_features : callable, optional
-        ``segment_features(x, start, stop)`` returns attributes of the tokens ``x[start:stop]`` as a segment: a list
-        of strings, or a dict. For tokens that no template reads; a model file does not keep it.
+        ``segment_features(x, start, stop)`` returns attributes of the tokens ``x[start:stop]`` as a segment: a list of
+        strings, or a dict. Use it for tokens that templates cannot read. A model file does not store it.
     min_count, hash_bits, combinations, patience, n_jobs, random_state, verbose
         As for `SequenceLabeler`.
     constraints : callable, (K, K) array of bool or SchemeConstraints, optional
-        Which label may follow which, ``"O"`` for a token outside of segments.
+        Which label may follow which; ``"O"`` is a token outside of segments.
 
     Attributes
     ----------
     classes_ : object array (K,)
         The labels of segments and ``"O"``, sorted.
     longest_ : dict
-        How many tokens a segment of each label may have.
+        Maximum number of tokens of a segment of each label.
     n_iter_, converged_, message_, history_, best_iteration_
         As for `SequenceLabeler`.
 
     Notes
     -----
-    To `fit`, ``y`` has for each sequence the labels of its tokens, which spell segments in any scheme, such as BIO; or
-    a list of ``(start, stop, label)``. Answers are in the same form. Development data are scored by F1.
+    For `fit`, ``y`` has for each sequence the labels of its tokens, which encode segments in any scheme such as BIO; or
+    a list of ``(start, stop, label)``. Answers have the same form. Development data are scored by F1.
 
-    A segmentation covers the sequence: segments, and every token outside of them as a segment of its own with the label
-    ``"O"``. Its score is the sum over segments of the weights of the attributes of their tokens and of themselves with
-    their label, and over neighbours of the weight of their two labels. Answers are exact.
+    A segmentation covers the sequence: every token outside of segments is a segment of its own, with the label ``"O"``.
+    Its score is a sum over segments and over neighbours. A segment adds the weights of its attributes and of its
+    tokens' attributes with its label; two neighbours add the weight of their pair of labels. Answers are exact.
 
     Examples
     --------
@@ -120,17 +120,17 @@ class SegmentLabeler(LinearEstimator):
 
     @snapshot
     def predict(self, X: Any, allowed: Any = None, fixed: Any = None, bias: Any = None) -> list[list[Any]]:
-        """Return the segments of each sequence, in the form that ``y`` had.
+        """Return the segments of each sequence, in the form of ``y`` in training.
 
         Parameters
         ----------
         X : iterable of sequences, or TokenTable
         allowed : sequence, optional
-            For each sequence None, or for each token a collection of the labels that a segment may have there, or None.
+            For each sequence None, or a list with, for each token, the labels that a segment may have there, or None.
         fixed : sequence, optional
-            For each sequence None, or a list of (start, stop, label): segments that are known; a label may be ``"O"``.
+            For each sequence None, or a list of known segments (start, stop, label); a label may be ``"O"``.
         bias : dict, optional
-            Added to the score of segments with some labels.
+            Numbers to add to the scores of segments, by label.
         """
         labels, scheme = self._fitted().labels, self._fitted().settings["scheme"]
         return [
@@ -156,8 +156,8 @@ class SegmentLabeler(LinearEstimator):
     def predict_marginals(self, X: Any, allowed: Any = None, fixed: Any = None, bias: Any = None) -> list[FloatArray]:
         """Return, for each sequence, the probability of every segment as an array (T, L, K).
 
-        ``[t, n, k]`` is that of a segment of ``n + 1`` tokens from token ``t`` on with label ``classes_[k]``; ``L`` is
-        the longest of `longest_`.
+        ``[t, n, k]`` is the probability of a segment of ``n + 1`` tokens from token ``t`` on with label
+        ``classes_[k]``; ``L`` is the maximum of `longest_`.
         """
         self._fitted()
         self._require_probabilities()
@@ -174,7 +174,7 @@ class SegmentLabeler(LinearEstimator):
     def predict_spans(
         self, X: Any, allowed: Any = None, fixed: Any = None, bias: Any = None
     ) -> list[list[PredictedSpan]]:
-        """Return, for each sequence, its predicted segments that are not outside, each with its probability."""
+        """Return, for each sequence, its predicted segments except ``"O"``, each with its probability."""
         labels = self._fitted().labels
         self._require_probabilities()
         return [
@@ -189,7 +189,7 @@ class SegmentLabeler(LinearEstimator):
 
     @snapshot
     def log_prob(self, X: Any, y: Any) -> FloatArray:
-        """Return log p(y | x) of each sequence, -inf where the model cannot have ``y``."""
+        """Return log p(y | x) of each sequence, -inf if the model cannot produce ``y``."""
         model = self._fitted()
         self._require_probabilities()
         gold, answers, first = span_lists(y, "y", model.settings["scheme"]), [np.zeros(0)], 0
@@ -214,9 +214,9 @@ class SegmentLabeler(LinearEstimator):
 
     @snapshot
     def explain(self, x: Any) -> Explanation:
-        """Return why one sequence is cut as it is: what adds to the score of each segment.
+        """Explain the segments of one sequence: what adds to the score of each.
 
-        The positions of the explanation are segments: its ``tokens`` are their tokens, its ``labels`` their labels.
+        The positions of the explanation are segments; ``tokens`` and ``labels`` are those of the segments.
         """
         from trelliswork.models.explanation import Contribution, Explanation
 
@@ -276,7 +276,7 @@ class SegmentLabeler(LinearEstimator):
         )
 
     def _ask(self, X: Any, allowed: Any = None, fixed: Any = None, bias: Any = None) -> Iterator[SegmentBatch]:
-        """Yield the sequences, some at a time."""
+        """Yield the sequences in batches."""
         model = self._fitted()
         limits, added = Limits(model.labels, allowed), bias_of(bias, model.labels)
         known = None if fixed is None else [_fixed(own, model.labels, i) for i, own in enumerate(fixed)]

@@ -50,122 +50,121 @@ class SequenceLabeler(LinearEstimator):
     learner : learner or str, default "crf"
         The training algorithm, such as ``tw.CRF(l2=0.5)``, or its name.
     features : {"auto", "attributes"}, str or Templates, default "auto"
-        What is seen of a token. With ``"auto"``, words (strings) are looked at through ``Templates.words()`` and
-        tuples of columns through templates for so many columns, while dicts, lists of strings and rows of numbers
-        are the attributes themselves. ``"attributes"`` takes tuples of strings for attributes, too. Or templates, or
-        the name of a ready set: ``"words"``, ``"chunking"``, ``"ner"``, ``"pos"``, ``"thesis"``.
+        The features of a token. With ``"auto"``, words (strings) use ``Templates.words()``, and tuples of columns use
+        templates for that number of columns; dicts, lists of strings and rows of numbers are attributes already. With
+        ``"attributes"``, tuples of strings are attributes, too. Or templates, or the name of a ready-made set:
+        ``"words"``, ``"chunking"``, ``"ner"``, ``"pos"``, ``"thesis"``.
     min_count : int, default 1
-        Attributes seen less often get no weights.
+        Attributes that occur less often get no weights.
     hash_bits : int, optional
-        Hash attributes into ``2 ** hash_bits`` places: a model of a fixed size, whose attributes have no names.
+        Hash attributes into ``2 ** hash_bits`` buckets. The model has a fixed size, and its attributes have no names.
     combinations : {"auto", "seen", "transitions", "all", "grown"}, default "auto"
-        Which weights there are: of attributes and labels that were seen together; also of all pairs of labels; of
-        every attribute with every label; or ``"grown"``, those seen and those that a wrong prediction meets while
-        learning. ``"auto"`` is ``"grown"`` for learners that look at the best outputs only, ``"seen"`` for those that
-        sum over all of them.
+        Which weights the model has. ``"seen"``: attributes and labels that occur together in the training data.
+        ``"transitions"``: also all pairs of labels. ``"all"``: every attribute with every label. ``"grown"``: those
+        seen, and those that occur in wrong predictions during training. ``"auto"`` is ``"grown"`` for learners that use
+        only the best outputs, and ``"seen"`` for those that sum over all outputs.
     order : int, default 1
-        How many labels before a label its score looks at. Order 1 has weights of label pairs; order 2 those of pairs
-        and triples, and so on. Templates may attach to pairs (``pair:``) and to the longest n-grams (``ngram:``).
+        Number of previous labels on which the score of a label depends. Order 1 has weights of label pairs, order 2 of
+        pairs and triples, and so on. Templates may attach to pairs (``pair:``) and to the longest n-grams (``ngram:``).
     histories : {"seen", "closed", "all"}, default "seen"
-        With an order of 2 or more, or an automaton, which histories are told apart. ``"seen"``: those of the training
-        data; any other is taken for the longest one seen that it ends with (Ye et al. 2009). ``"all"``: all that the
-        constraints allow, which takes up to ``K ** order`` times as long. Every labelling stays possible with both.
-        ``"closed"``: only the n-grams of the training data are possible at all, in training and in answers, which is
-        fastest.
+        Which histories to distinguish, with an order of 2 or more or an automaton. ``"seen"``: those of the training
+        data; any other history counts as its longest suffix that was seen (Ye et al. 2009). ``"all"``: all that the
+        constraints allow, which takes up to ``K ** order`` times as long. With both, every labelling is possible.
+        ``"closed"``: only the n-grams of the training data are possible, in training and in answers, which is fastest.
     automaton : Automaton, or callable, optional
-        Which labellings there are: only those that the automaton accepts are predicted, have a probability, and may be
-        learned from. Its labels have names; or it is a function of the list of labels, ``classes_``, that makes one.
+        A rule about whole sequences: labellings that the automaton does not accept are never predicted, have no
+        probability, and are refused in training. Its labels must have names. Or a function that makes an automaton from
+        the list of labels, ``classes_``.
     automaton_weights : {"none", "states", "arcs"}, default "none"
-        Whether the automaton is a rule and nothing else; or its states have weights too, each counted when a label
-        leads to it; or its arcs, that is, each label in each state.
+        Whether the automaton is only a rule; or its states have weights, too, which count when a label leads to the
+        state; or its arcs have, that is, each label in each state.
     constraints : str, callable, (K, K) array of bool or SchemeConstraints, optional
         Which label may follow which, in training and in every answer: the name of a scheme such as ``"BIO"`` or
-        ``"IOBES"``; a function of a label and the next one, either of which is None at the ends of a sequence; or an
-        array in the order of ``classes_``.
+        ``"IOBES"``; a function of a label and the next one (None at the ends of a sequence); or an array in the order
+        of ``classes_``.
     at_most, at_least : dict, optional
-        How often labels may occur in a sequence, in training and in every prediction: ``at_most={"B-NP": 3}``; a tuple
-        of labels as key counts them together. Learners that ask for best outputs only can be trained with it, since no
-        sums over such labellings are known; for those that sum, and for probabilities, count with an automaton.
+        How often labels may occur in a sequence, in training and in every prediction: ``at_most={"B-NP": 3}``. A tuple
+        of labels as key counts them together. This works only with learners that use the best outputs, since there is
+        no algorithm for sums over such labellings. For learners that sum, and for probabilities, use an automaton.
     tag_dictionary : float, optional
-        The share of labels that may be lost for speed, such as ``0.001``. Words of the training data then take only
-        labels that they were seen with, and those that they are likely enough to be seen with in new text, so that no
-        larger share of tokens is expected to lack its label; new words take any label. With many labels this is faster.
-        For learners that look for the best outputs. ``dictionary_loss_`` is what was reached; see the notes.
+        The fraction of labels that may be lost for speed, such as ``0.001``. Words of the training data may then have
+        only the labels seen with them, and those likely to occur with them in new text, so that at most this fraction
+        of tokens is expected to lack its label. New words may have any label. This is faster with many labels. Only for
+        learners that use the best outputs. ``dictionary_loss_`` is the fraction reached; see the notes.
     beam : int, optional
-        Predict with a beam of so many labels a position: approximate, for label sets too large for exact search. It
-        finds one labelling, so k best, probabilities and marginals are refused. For chains of order 1. How a model is
-        trained does not change; see ``tw.Perceptron(beam=)`` for that.
+        Predict with a beam of this many labels per position: approximate, for label sets too large for exact search. It
+        finds one labelling, so the k best, probabilities and marginals are refused. For chains of order 1. Training
+        does not change; to train with a beam, see ``tw.Perceptron(beam=)``.
     dictionary_attribute : str, optional
-        How the names of the attributes begin that are words, such as ``"word:"`` for dicts; left out, the first column
-        of text that templates look at is the word.
+        The prefix of attributes that are words, such as ``"word:"`` for dicts. By default the word is the first text
+        column that the templates use.
     label_parts : str, dict or callable, optional
-        Labels that have a part in common share its weights, besides those that each has for itself: ``"-"`` stands
-        between the parts of ``"B-PER"`` and ``"I-PER"``; or the parts of each label, as a dict of lists or a function
-        that makes one. Attributes have weights with parts as with labels, and transitions with pairs of parts. For
-        chains of order 1.
+        Labels with a common part share its weights, in addition to the weights of each label: ``"-"`` separates the
+        parts of ``"B-PER"`` and ``"I-PER"``; or the parts of each label, as a dict of lists or a function that returns
+        one. Parts have weights with attributes, and pairs of parts have weights as transitions. For chains of order 1.
     class_weight : "balanced" or dict, optional
-        Weights of tokens by their label. ``"balanced"`` gives all labels the same total.
+        Weights of tokens by label. ``"balanced"`` gives all labels the same total weight.
     cost : "hamming" or (K, K) array, default "hamming"
         ``cost[gold, label]`` of a wrong label: for softmax-margin training and for ``decoder="mbr"``.
     decoder : {"argmax", "mbr"}, default "argmax"
-        What `predict` returns: the most probable labelling, or the one with the least expected cost (see the notes).
+        What `predict` returns: the most probable labelling, or the one with the smallest expected cost (see the notes).
     scoring : {"auto", "f1", "accuracy"} or callable, default "auto"
         What `score` and early stopping measure: F1 of exact spans, accuracy of tokens, or ``scoring(y_true, y_pred)``.
-        ``"auto"`` is F1 if the labels spell spans, as in BIO.
+        ``"auto"`` is F1 if the labels encode spans, as in BIO.
     patience : int, optional
-        Stop when so many iterations in a row brought no better score on the development data.
+        Stop after this many iterations in a row without a better score on the development data.
     n_jobs : int, optional
-        Threads, as in scikit-learn; models and answers are the same to the last bit for any number.
+        Number of threads, as in scikit-learn; models and answers are bit for bit the same for any number.
     random_state : int, optional
         Seed of the order in which stochastic learners visit the examples.
     warm_start : bool, default False
-        Whether `fit` starts from the weights of the model that is there, if any.
+        Whether `fit` starts from the weights of the present model, if there is one.
     memory : str or int, optional
-        The most memory that the process is to have resident while it learns, in bytes or as ``"2GB"``. What grows with
-        the corpus then moves to files; the model is the same to the last bit. ``X`` and ``y`` should be generators, or
-        come from `trelliswork.corpora.open_table`: what they hold themselves cannot move. See docs/training.md.
+        Limit of the process's resident memory during training, in bytes or as ``"2GB"``. Data that grow with the corpus
+        are then kept in files; the model is bit for bit the same. ``X`` and ``y`` should be generators, or come from
+        `trelliswork.corpora.open_table`, since data that they hold in memory cannot be moved. See docs/training.md.
     scratch_folder : path, optional
-        Where those files go; left out, where temporary files go. They have no names and vanish with the process.
+        The folder of these files; by default, that of temporary files. They have no names and vanish with the process.
     verbose : int, default 0
-        Whether to print a line for each iteration, to the standard error.
+        Whether to print a line for each iteration to the standard error.
 
     Attributes
     ----------
     classes_ : object array (K,)
         The labels, sorted.
     n_iter_ : int
-        Iterations made.
+        Number of iterations.
     converged_ : bool
         Whether training ended because nothing was left to gain.
     interrupted_ : bool
-        Whether it was interrupted (Ctrl-C).
+        Whether training was interrupted (Ctrl-C).
     message_ : str
-        How it ended.
+        The reason why training ended.
     history_ : list of dict
         For each iteration: ``iteration``, ``objective``, ``dev_score``, ``seconds``, ``phase`` and more.
     best_iteration_ : int
-        The iteration whose weights were kept: the best on the development data, else the last.
+        The iteration whose weights were kept: the best on the development data, or the last without any.
     n_attributes_, n_weights_ : int
-        How many attributes and weights the model has.
+        Number of attributes and weights of the model.
     n_features_in_ : int
-        How many columns a token has, if tokens are rows of numbers.
+        Number of columns of a token, if tokens are rows of numbers.
     dictionary_loss_ : float
-        With a ``tag_dictionary``, the share of tokens whose label it is expected to lack in new text like the training
-        data, and that cannot be predicted; None without one.
+        With a ``tag_dictionary``, the fraction of tokens whose label it is expected to lack in new text like the
+        training data, so that the label cannot be predicted; None without one.
 
     Notes
     -----
     The score of a labelling is the sum of the weights of its tokens' attributes with their labels, and of its pairs of
-    neighbouring labels; a CRF reads it as p(y | x) = exp(score(x, y)) / sum over y' of exp(score(x, y')).
+    neighbouring labels. In a CRF, p(y | x) = exp(score(x, y)) / sum over y' of exp(score(x, y')).
 
-    With ``decoder="mbr"`` the answer is argmin over y of the sum over y' of p(y' | x) cost(y', y), minimum Bayes
-    risk. For the Hamming cost it has the largest expected number of right tokens, among the labellings that the
+    With ``decoder="mbr"`` the answer is argmin over y of the sum over y' of p(y' | x) cost(y', y), the minimum Bayes
+    risk. With the Hamming cost it has the largest expected number of correct tokens of all labellings that the
     constraints allow.
 
-    With a ``tag_dictionary``, how likely a word is to be seen with a further label is estimated from the other words
-    that are seen as often and have its labels (in the Brown corpus nouns are later seen in titles, past tenses as
-    participles). The training data are cut into 100 blocks, and each is asked what a dictionary of the others lacks.
-    While learning, words seen ten times or less take any label, since new words are most like them.
+    With a ``tag_dictionary``, the probability that a word occurs with a further label is estimated from the words with
+    the same frequency and labels. (In the Brown corpus, nouns later occur in titles, past tenses as participles.) The
+    training data are split into 100 blocks; for each, the labels that a dictionary of the other blocks lacks are
+    counted. In training, words seen at most ten times may have any label, since they are most like new words.
 
     Examples
     --------
@@ -176,14 +175,14 @@ class SequenceLabeler(LinearEstimator):
     >>> tagger.predict([["a", "dog", "walks"]])
     [['D', 'N', 'V']]
 
-    An automaton is a rule about whole sequences, here one verb at most:
+    An automaton is a rule about whole sequences, here at most one verb:
 
     >>> one_verb = lambda labels: tw.Automaton.at_most(labels, "V", 1)
     >>> tagger = tw.SequenceLabeler(automaton=one_verb).fit(X, y)
     >>> tagger.predict([["barks", "walks", "sleeps"]])
     [['D', 'N', 'V']]
 
-    Learners that look for the best labelling only may count labels without one:
+    With learners that use only the best labelling, labels can be counted without an automaton:
 
     >>> tagger = tw.SequenceLabeler("perceptron", at_most={"V": 1}, at_least={"N": 1}).fit(X, y)
     >>> tagger.predict([["barks", "walks", "sleeps"]])[0].count("V")
@@ -283,21 +282,22 @@ class SequenceLabeler(LinearEstimator):
         Parameters
         ----------
         X : iterable of sequences, or TokenTable
-            A token is a word, a tuple of columns, a dict or list of attributes, or a row of numbers; all of one kind.
+            A token is a word, a tuple of columns, a dict or list of attributes, or a row of numbers; all tokens must be
+            of one kind.
         y : iterable of label sequences, or LabelTable
-            A label is a string. None is a token (or, in place of a list, a sequence) of which nothing is known, a set
-            has the labels that a token may have: what is not known is summed over.
+            A label is a string. None is an unlabelled token or, instead of a list, an unlabelled sequence. A set
+            contains the possible labels of a token. Training sums over unknown labels.
         X_dev, y_dev : optional
             Development data, scored after each iteration. The weights with the best score are kept.
         sample_weight : (n,) array-like, optional
             The weight of each sequence.
         token_weight : iterable of (T,) array-likes, optional
-            The weight of each token, for all sequences.
+            The weight of each token, for each sequence.
         callback : callable, optional
             Called with a `Progress` after each iteration; training stops when it returns True.
         resume : dict of arrays, optional
-            What `Progress.state` gave in an earlier run with the same data and parameters: training goes on from
-            there, to the identical model. A state of other data, weights or parameters is refused.
+            The result of `Progress.state` in an earlier run with the same data and parameters. Training continues from
+            there to the identical model. A state of other data, weights or parameters is refused.
 
         Returns
         -------
@@ -327,11 +327,11 @@ class SequenceLabeler(LinearEstimator):
         token_weight: Iterable[npt.ArrayLike] | None = None,
         callback: Callback | None = None,
     ) -> Self:
-        """Go on learning, from the weights that are there and from these sequences only.
+        """Continue training from the present weights, on these sequences only.
 
-        New attributes and labels may appear. Attributes that do not occur in ``X`` keep their weights; the others move
-        to what is best for these sequences alone, so pass as many as are to be remembered. To learn from old and new
-        sequences together, use `fit` with ``warm_start=True``.
+        New attributes and labels may appear. Attributes that do not occur in ``X`` keep their weights. The others move
+        to the best values for these sequences alone, so also pass old sequences that the model should not forget. To
+        learn from old and new sequences together, use `fit` with ``warm_start=True``.
 
         Parameters
         ----------
@@ -407,18 +407,18 @@ class SequenceLabeler(LinearEstimator):
         sample_weight: npt.ArrayLike | None = None,
         token_weight: Iterable[npt.ArrayLike] | None = None,
     ) -> _core.Oracle:
-        """Return the examples as the learner sees them; see `trelliswork.oracle`."""
+        """Return the examples as an oracle for learners; see `trelliswork.oracle`."""
         self._check_parameters()
         oracle: _core.Oracle = self._examples(X, y, sample_weight, token_weight=token_weight).oracle
         return oracle
 
     def feature_cache(self, X: Any, y: Any) -> FeatureCache | None:
-        """Return features and labels, extracted once, for cross-validation to train on parts of; None if it cannot.
+        """Return features and labels, extracted once for all folds of a cross-validation; None if that is impossible.
 
         Parameters
         ----------
         X, y
-            As for `fit`; every token needs one label.
+            As for `fit`; every token must have one label.
         """
         from trelliswork.training.feature_cache import FeatureCache
 
@@ -433,14 +433,13 @@ class SequenceLabeler(LinearEstimator):
         Parameters
         ----------
         X : iterable of sequences, or TokenTable
-            Of the kind the model was trained on.
+            Tokens of the kind that the model was trained on.
         allowed : sequence, optional
-            For each sequence None, or for each token a collection of the labels it may have, or None.
+            For each sequence None, or a list with, for each token, a collection of possible labels, or None for any.
         fixed : sequence, optional
-            For each sequence None, a dict from positions to the labels that are known, or for each token its label or
-            None.
+            For each sequence None, a dict from positions to known labels, or a list with each token's label or None.
         bias : dict, optional
-            Added to the score of some labels at every token, to find more of them or fewer: precision against recall.
+            Numbers to add to the scores of labels at every token, which trades precision for recall.
 
         Returns
         -------
@@ -469,8 +468,8 @@ class SequenceLabeler(LinearEstimator):
     ) -> list[list[tuple[list[str], float]]]:
         """Return, for each sequence, its ``k`` most probable labellings with their log-probabilities, best first.
 
-        Fewer come back when fewer exist. ``allowed``, ``fixed`` and ``bias`` are as for `predict`; probabilities are
-        then those given what is known.
+        Fewer are returned when fewer exist. ``allowed``, ``fixed`` and ``bias`` are as for `predict`; probabilities are
+        then conditional on them.
 
         Examples
         --------
@@ -503,7 +502,7 @@ class SequenceLabeler(LinearEstimator):
     def predict_marginals(self, X: Any, allowed: Any = None, fixed: Any = None, bias: Any = None) -> list[FloatArray]:
         """Return, for each sequence, p(y_t = label | x) as an array (T, K), columns in the order of `classes_`.
 
-        ``allowed``, ``fixed`` and ``bias`` are as for `predict`; probabilities are then those given what is known.
+        ``allowed``, ``fixed`` and ``bias`` are as for `predict`; probabilities are then conditional on them.
         """
         self._fitted()
         self._require_probabilities()
@@ -524,8 +523,8 @@ class SequenceLabeler(LinearEstimator):
     ) -> list[FloatArray]:
         """Return, for each sequence, the best score of a labelling with each label at each token, an array (T, K).
 
-        The largest of each row is the score of the best labelling; what it is ahead of the others by is a margin.
-        ``allowed``, ``fixed`` and ``bias`` are as for `predict`.
+        The largest of each row is the score of the best labelling; its lead over the others is a margin. ``allowed``,
+        ``fixed`` and ``bias`` are as for `predict`.
 
         Examples
         --------
@@ -544,11 +543,11 @@ class SequenceLabeler(LinearEstimator):
     def predict_spans(
         self, X: Any, allowed: Any = None, fixed: Any = None, bias: Any = None
     ) -> list[list[PredictedSpan]]:
-        """Return, for each sequence, the spans that its predicted labels spell, each with its probability.
+        """Return, for each sequence, the spans of its predicted labels, each with its probability.
 
-        The probability of a span is p(the labels spell a span of this type from this token to that one, neither longer
-        nor shorter | x), exactly: the sum over all labellings that do. ``allowed``, ``fixed`` and ``bias`` are as for
-        `predict`. Labels that the scheme does not allow where they stand are read as conlleval reads them.
+        The probability of a span is exact: the sum over all labellings that have a span of this type with precisely
+        these tokens, neither longer nor shorter. ``allowed``, ``fixed`` and ``bias`` are as for `predict`. Labels that
+        violate the scheme are read in the way of conlleval.
 
         Examples
         --------
@@ -571,9 +570,9 @@ class SequenceLabeler(LinearEstimator):
 
     @snapshot
     def log_prob(self, X: Any, y: Any) -> FloatArray:
-        """Return log p(y | x) of each sequence, -inf where the constraints forbid ``y``.
+        """Return log p(y | x) of each sequence, -inf if the constraints forbid ``y``.
 
-        Where labels are None or sets, it is the log-probability of all labellings that agree with them.
+        If labels are None or sets, it is the log-probability of all labellings that agree with them.
 
         Examples
         --------
@@ -601,23 +600,23 @@ class SequenceLabeler(LinearEstimator):
 
     @atomic
     def calibrate(self, X: Any, y: Any) -> Self:
-        """Fit one temperature, by which scores are divided before they are read as log-probabilities.
+        """Fit a temperature that divides scores before they are turned into probabilities.
 
-        Learners that look for the best output alone give scores of any size, and marginals that are nearly all 0 or 1.
-        The temperature that makes the labels of ``X`` most probable (Guo et al. 2017) makes them mean what they say,
-        as far as one number can; no prediction changes, but those of ``decoder="mbr"``. It is kept in the model file,
-        until the model is trained again.
+        Learners that use only the best output give scores of any scale, and nearly all marginals are 0 or 1. The
+        temperature that maximises the probability of the labels of ``X`` (Guo et al. 2017) calibrates the
+        probabilities, as far as one number can. It changes no predictions except those of ``decoder="mbr"``. The model
+        file stores it, and new training discards it.
 
         Parameters
         ----------
         X, y
-            Development data, as for `fit`, that the model has not learned from: on what it knows by heart it would be
-            too sure of itself. Sequences whose labels it cannot predict, at any temperature, are left out.
+            Development data, as for `fit`, that the model has not been trained on; on training data it would be
+            overconfident. Sequences whose labels it cannot predict, at any temperature, are skipped.
 
         Returns
         -------
         SequenceLabeler
-            The estimator itself; ``calibration_`` says what was found.
+            The estimator itself; ``calibration_`` has the result.
 
         Examples
         --------
@@ -656,13 +655,13 @@ class SequenceLabeler(LinearEstimator):
 
     @property
     def calibration_(self) -> Calibration | None:
-        """What `calibrate` found; None if it has not been called since the model was trained."""
+        """The result of `calibrate`; None if it has not been called since training."""
         self._fitted()
         return Calibration.of(self._model.settings)
 
     @snapshot
     def score(self, X: Any, y: Any) -> float:
-        """Return how well the predicted labels agree with ``y``, by the measure that ``scoring`` names."""
+        """Return the score of the predicted labels against ``y``, by the measure ``scoring``."""
         labels, lengths = self._decode(X)
         gold = paired(encoded(y, "y", self._model.labels), lengths, "X")
         from trelliswork.training.scoring import scoring_of
@@ -671,7 +670,7 @@ class SequenceLabeler(LinearEstimator):
 
     @snapshot
     def explain(self, x: Any) -> Explanation:
-        """Return why one sequence is labelled as it is: what each attribute and transition adds to each label.
+        """Explain the labels of one sequence: what each attribute and transition adds to the score of each label.
 
         Parameters
         ----------
@@ -699,9 +698,10 @@ class SequenceLabeler(LinearEstimator):
 
     @snapshot
     def chain(self, x: Any) -> Chain:
-        """Return the scores of this model for one sequence as a chain, to ask it whatever a chain can answer.
+        """Return the model's scores for one sequence as a `Chain`, for all other questions.
 
-        Its labels are numbered in the order of `classes_`; what the constraints forbid scores ``-inf``.
+        Its labels are numbered in the order of `classes_`; labels and transitions that the constraints forbid score
+        ``-inf``.
 
         Parameters
         ----------
@@ -711,7 +711,7 @@ class SequenceLabeler(LinearEstimator):
         Returns
         -------
         Chain
-            Ready for marginals, k-best, samples, entropy, further constraints, pictures.
+            Use it for marginals, the k best, samples, entropy, further constraints and plots.
 
         Examples
         --------
@@ -738,10 +738,10 @@ class SequenceLabeler(LinearEstimator):
 
     @property
     def dictionary_loss_(self) -> float | None:
-        """The share of tokens whose label the ``tag_dictionary`` is expected to lack in new text; None without one.
+        """The fraction of tokens whose label the ``tag_dictionary`` is expected to lack in new text; None without one.
 
-        It is estimated on the training data: the share of tokens whose label a dictionary of all other blocks of the
-        data, made in the same way, would lack.
+        It is estimated on the training data: the fraction of tokens whose label would be missing from a dictionary of
+        all other blocks of the data.
 
         Examples
         --------
@@ -759,13 +759,13 @@ class SequenceLabeler(LinearEstimator):
 
     @property
     def transitions_(self) -> FloatArray:
-        """The weights of two labels in a row, (K, K), in the order of `classes_`; -inf where they are forbidden."""
+        """The weights of pairs of labels, (K, K), in the order of `classes_`; -inf where they are forbidden."""
         self._fitted()
         return self._model.transitions
 
     @property
     def n_columns_(self) -> int:
-        """How many columns of text the features look at; 1 if they are no templates."""
+        """Number of text columns that the features use; 1 if they are not templates."""
         self._fitted()
         templates = self._model.inputs.templates
         return 1 if templates is None else templates.n_columns

@@ -1,4 +1,4 @@
-"""Structures of the user's own behind `fit` and `predict`."""
+"""User-defined structures behind `fit` and `predict`."""
 
 from __future__ import annotations
 
@@ -44,28 +44,29 @@ _LOSSES: dict[str, Callable[[adapter.Asked, int, Any], float]] = {
 
 
 class StructuredPredictor(SavesModel, LearningEstimator):
-    """Learns to predict outputs of a structure of your own.
+    """Learns to predict outputs of a user-defined structure.
 
     Parameters
     ----------
     structure : Structure
-        What outputs there are, their features and their cost.
+        The possible outputs, their features and their cost.
     learner : learner or str, default "perceptron"
-        The training algorithm, such as ``tw.PassiveAggressive(C=0.1)``, or its name. If it asks for something that the
-        structure does not answer, `fit` says so.
+        The training algorithm, such as ``tw.PassiveAggressive(C=0.1)``, or its name. If it needs a question that the
+        structure does not answer, `fit` raises an error.
     scoring : {"accuracy", "cost"} or callable, default "accuracy"
-        What `score` and development data measure, higher being better: the share of outputs that are right in every
-        part, minus the mean cost of all outputs, or ``scoring(Y_true, Y_pred)``.
+        The measure of `score` and of development data, higher being better: the fraction of outputs that are completely
+        correct; the mean cost of all outputs, negated; or ``scoring(Y_true, Y_pred)``.
     patience : int, optional
-        Stop when so many iterations in a row brought no better score on the development data.
+        Stop after this many iterations in a row without a better score on the development data.
     n_jobs : int, optional
-        Threads, as in scikit-learn; the result is the same for any number. Methods written in Python run one at a time.
+        Number of threads, as in scikit-learn; the result is the same for any number. Methods written in Python run one
+        at a time.
     random_state : int, optional
         Seed of the order in which the examples are visited.
     warm_start : bool, default False
-        Whether `fit` starts from the weights that are there, if any.
+        Whether `fit` starts from the present weights, if there are any.
     verbose : int, default 0
-        Whether to print a line for each iteration, to the standard error.
+        Whether to print a line for each iteration to the standard error.
 
     Attributes
     ----------
@@ -74,18 +75,19 @@ class StructuredPredictor(SavesModel, LearningEstimator):
     history_ : list of dict
         For each iteration: ``iteration``, ``objective``, ``dev_score``, ``seconds``, ``phase`` and more.
     n_iter_, best_iteration_ : int
-        Iterations made; the one whose weights were kept: the best on the development data, else the last.
+        The number of iterations, and the one whose weights were kept: the best on the development data, or the last
+        without any.
     converged_ : bool
         Whether training ended because nothing was left to gain.
     interrupted_ : bool
-        Whether it was interrupted (Ctrl-C).
+        Whether training was interrupted (Ctrl-C).
     message_ : str
-        How it ended.
+        The reason why training ended.
 
     Notes
     -----
-    `save` writes the weights and the parameters; the structure is Python code, which no model file holds, and is given
-    back when the model is loaded: ``tw.load(path, structure=Span())``.
+    `save` writes the weights and the parameters. Model files do not hold code, so pass the structure again when you
+    load the model: ``tw.load(path, structure=Span())``.
 
     Examples
     --------
@@ -144,16 +146,16 @@ class StructuredPredictor(SavesModel, LearningEstimator):
         Parameters
         ----------
         X, Y : iterables
-            Inputs and outputs, whatever the methods of the structure take.
+            Inputs and outputs, of the kinds that the methods of the structure take.
         X_dev, Y_dev : optional
             Development data, scored after each iteration. The weights with the best score are kept.
         sample_weight : (n,) array-like, optional
-            How much each example counts.
+            The weight of each example.
         callback : callable, optional
             Called with a `Progress` after each iteration; training stops when it returns True.
         resume : dict of arrays, optional
-            What `Progress.state` gave in an earlier run with the same data and parameters: training goes on from
-            there, to the identical weights. A state of other data, weights or parameters is refused.
+            The result of `Progress.state` in an earlier run with the same data and parameters. Training continues from
+            there to the identical weights. A state of other data, weights or parameters is refused.
 
         Returns
         -------
@@ -172,7 +174,7 @@ class StructuredPredictor(SavesModel, LearningEstimator):
         sample_weight: npt.ArrayLike | None = None,
         callback: Callback | None = None,
     ) -> Self:
-        """Go on learning, from the weights that are there and from these examples only; the first call is a `fit`."""
+        """Continue training from the present weights, on these examples only; the first call is a `fit`."""
         return self._learn(X, Y, None, None, sample_weight, callback, getattr(self, "coef_", None))
 
     @snapshot
@@ -183,7 +185,7 @@ class StructuredPredictor(SavesModel, LearningEstimator):
 
     @snapshot
     def score(self, X: Iterable[Any], Y: Iterable[Any], sample_weight: npt.ArrayLike | None = None) -> float:
-        """Return how well predictions agree with ``Y``, by the measure that ``scoring`` names."""
+        """Return the score of the predictions against ``Y``, by the measure ``scoring``."""
         check_is_fitted(self, "coef_")
         measure = self._measure()
         asked = adapter.asked_about(self._structure(), X, Y)
@@ -197,7 +199,7 @@ class StructuredPredictor(SavesModel, LearningEstimator):
         return _as_score(measure, float(np.average(losses, weights=weights)))
 
     def oracle(self, X: Iterable[Any], Y: Iterable[Any], *, sample_weight: npt.ArrayLike | None = None) -> _core.Oracle:
-        """Return the examples as the learner sees them; see `trelliswork.oracle`."""
+        """Return the examples as an oracle for learners; see `trelliswork.oracle`."""
         return self._structure().oracle(X, Y, sample_weight)
 
     @snapshot

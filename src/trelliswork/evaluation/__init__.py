@@ -1,4 +1,4 @@
-"""How good an answer is, and how sure one can be: scores, tests of differences, cross-validation.
+"""Evaluation: scores, tests of differences, cross-validation.
 
 ========================  ================================================================================
 scores of trees           `bracket_scores` (evalb's)
@@ -11,9 +11,9 @@ model selection           `cross_validate`, `nested_cross_validate`, `validate`,
 outliers on purpose       `with_outliers`
 ========================  ================================================================================
 
-Functions on labels take lists of label sequences, count in one pass and return a small result with the counts inside, a
-text form (`str`) and a form for JSON (`as_dict`). Importing this package needs NumPy and nothing else; what trains
-estimators is loaded when first used.
+Functions on labels take lists of label sequences, count in one pass and return a small result with its counts, a text
+form (`str`) and a form for JSON (`as_dict`). Importing this package needs only NumPy; modules that train estimators are
+loaded at their first use.
 """
 
 from trelliswork.evaluation.error_detection import error_detection as error_detection  # not lazy: named as its module

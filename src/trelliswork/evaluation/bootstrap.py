@@ -1,7 +1,7 @@
-"""The paired bootstrap: how sure is it that one tagger is better than another, in F1 and not only token by token?
+"""The paired bootstrap: whether one tagger is better than another by more than chance, also in F1.
 
-Sequences are drawn with replacement, the same ones for both taggers, and the difference is measured on each sample
-(Efron & Tibshirani 1993; Koehn 2004; Berg-Kirkpatrick, Burkett & Klein 2012).
+It draws sequences with replacement, the same for both taggers, and measures the difference on each sample (Efron &
+Tibshirani 1993; Koehn 2004; Berg-Kirkpatrick, Burkett & Klein 2012).
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _DRAWS_AT_A_TIME = 1 << 22  # sequences that are drawn at a time
 
 @dataclass(frozen=True, eq=False)
 class PairedBootstrap:
-    """What resampling says about the difference of two taggers.
+    """The result of resampling: the difference of two taggers and its distribution.
 
     Parameters
     ----------
     first, second : Score
-        Of the two taggers on the data as they are.
+        Scores of the two taggers on the original data.
     differences : (n_samples,) array
         Second minus first on each sample.
     measure : str
     confidence : float
-        Of `interval`.
+        The confidence level of `interval`.
     """
 
     first: Score
@@ -48,22 +48,23 @@ class PairedBootstrap:
 
     @property
     def difference(self) -> float:
-        """Second minus first, on the data as they are."""
+        """Second minus first, on the original data."""
         return self.second.f1 - self.first.f1
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Where the difference lies with the given confidence: the percentiles of the samples."""
+        """The confidence interval of the difference: percentiles of the samples."""
         tail = (1.0 - self.confidence) / 2
         low, high = np.quantile(self.differences, [tail, 1.0 - tail]).tolist()
         return low, high
 
     @property
     def p_value(self) -> float:
-        """The probability of a difference at least this large, up or down, if there is none.
+        """The two-sided p-value: the probability of a difference at least this large if there is none.
 
-        The samples are centred on the difference that was measured, so those that are off by as much as it stand for
-        chance (Berg-Kirkpatrick, Burkett & Klein 2012, whose test is of one side). Never 0: the data are a sample too.
+        The samples are centred on the measured difference, so samples that deviate by at least as much represent chance
+        (Berg-Kirkpatrick, Burkett & Klein 2012, whose test is one-sided). The value is never 0, since the data are a
+        sample, too.
         """
         # Rounding must not part what is equal: a sample may be the data themselves.
         extreme = np.abs(self.differences - self.difference) >= abs(self.difference) - 1e-12
@@ -71,12 +72,12 @@ class PairedBootstrap:
 
     @property
     def share_second_better(self) -> float:
-        """The share of the samples on which the second is better; half of those that are even count."""
+        """The fraction of samples on which the second is better; ties count half."""
         above = np.count_nonzero(self.differences > 0) + np.count_nonzero(self.differences == 0) / 2
         return float(above / len(self.differences))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the figures, ready for JSON."""
+        """Return the figures for JSON."""
         return {
             "measure": self.measure,
             "first": self.first.f1,
@@ -110,22 +111,22 @@ def paired_bootstrap(
     random_state: int = 0,
     outside: Hashable = "O",
 ) -> PairedBootstrap:
-    """Return how far the difference in F1 between two predictions can be trusted.
+    """Return the difference in F1 between two predictions, with a confidence interval and a p-value.
 
     Parameters
     ----------
     y_true : iterable of n sequences of labels
         Gold labels, one for each token.
     first, second : iterables of n sequences of labels
-        What the two taggers said.
+        The predictions of the two taggers.
     measure : {"auto", "f1", "token_f1", "accuracy"}
-        F1 of exact spans, read as conlleval reads them; F1 of the tokens inside of spans, Mančev's F-measure;
-        accuracy of tokens. ``"auto"`` is ``"f1"`` if the labels spell spans, else ``"accuracy"``. Trees are compared by
-        `bootstrap_of_counts`.
+        ``"f1"`` of exact spans, read in the way of conlleval; ``"token_f1"`` of the tokens inside of spans, Mančev's
+        F-measure; accuracy of tokens. ``"auto"`` is ``"f1"`` if the labels encode spans, else ``"accuracy"``. For trees
+        use `bootstrap_of_counts`.
     n_samples : int
-        How often the sequences are drawn.
+        Number of samples.
     confidence : float
-        Of the interval.
+        The confidence level of the interval.
     random_state : int
         The seed.
     outside : label
@@ -166,14 +167,15 @@ def bootstrap_of_counts(
     confidence: float = 0.95,
     random_state: int = 0,
 ) -> PairedBootstrap:
-    """Return how far the difference in F1 can be trusted, from what was counted in each sentence.
+    """Return the difference in F1, with a confidence interval and a p-value, from the counts of each sentence.
 
     Parameters
     ----------
     first, second : (n, 3) arrays of int
-        For each sentence how many were right, guessed and there, such as ``bracket_scores(gold, guess).counts``.
+        For each sentence, the numbers of correct, guessed and gold items, such as ``bracket_scores(gold,
+        guess).counts``.
     measure : str
-        What was counted, for the text of the answer.
+        A name for the counts, for the text of the answer.
     n_samples, confidence, random_state
         As for `paired_bootstrap`.
 

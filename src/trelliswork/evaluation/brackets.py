@@ -1,7 +1,7 @@
 """Scores of labelled brackets, by the rules of evalb (Sekine & Collins 1997; Black et al. 1991).
 
-Two trees over the same words are compared as multisets of (first word, last word, label). Punctuation is deleted
-first, ``PRT`` counts as ``ADVP``, ``TOP`` is not counted, nor are tags.
+Two trees over the same words are compared as multisets of (first word, last word, label). Punctuation is deleted first,
+``PRT`` counts as ``ADVP``, and ``TOP`` and tags are not counted.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ PUNCTUATION = (",", ":", "``", "''", ".")  # the tags whose words evalb deletes 
 
 @dataclass(frozen=True, eq=False)
 class BracketScores:
-    """Scores of labelled brackets: of all labels together and of each one.
+    """Scores of labelled brackets: overall and for each label.
 
     Parameters
     ----------
     overall : Score
     per_label : dict of str to Score
-        In the order of the labels' names; a label is there if it is in the gold or in the guessed trees.
+        In the order of the labels' names; it has all labels of the gold and the guessed trees.
     n_sentences : int
     complete : int
-        How many sentences have all their brackets right and no others.
+        Number of sentences with all gold brackets and no others.
     crossing : int
-        How many guessed brackets cross a gold one.
+        Number of guessed brackets that cross a gold one.
     not_crossing : int
-        How many sentences have no such bracket.
+        Number of sentences without such a bracket.
     tags : Score
-        Of the tags of words that are not deleted.
+        Scores of the tags of words that are not deleted.
     counts : (n, 3) int array
-        For each sentence how many brackets are right, guessed and there: what `paired_bootstrap` draws from.
+        For each sentence, the numbers of correct, guessed and gold brackets, the input of `bootstrap_of_counts`.
     """
 
     overall: Score
@@ -59,12 +59,12 @@ class BracketScores:
 
     @property
     def precision(self) -> float:
-        """The share of the guessed brackets that are right."""
+        """The fraction of guessed brackets that are correct."""
         return self.overall.precision
 
     @property
     def recall(self) -> float:
-        """The share of the gold brackets that were guessed."""
+        """The fraction of gold brackets that were guessed."""
         return self.overall.recall
 
     @property
@@ -74,26 +74,26 @@ class BracketScores:
 
     @property
     def complete_match(self) -> float:
-        """The share of the sentences whose trees are right."""
+        """The fraction of sentences with a completely correct tree."""
         return self.complete / self.n_sentences if self.n_sentences else 0.0
 
     @property
     def average_crossing(self) -> float:
-        """How many guessed brackets of a sentence cross gold ones."""
+        """The mean number of guessed brackets of a sentence that cross gold ones."""
         return self.crossing / self.n_sentences if self.n_sentences else 0.0
 
     @property
     def no_crossing(self) -> float:
-        """The share of the sentences in which no guessed bracket crosses a gold one."""
+        """The fraction of sentences in which no guessed bracket crosses a gold one."""
         return self.not_crossing / self.n_sentences if self.n_sentences else 0.0
 
     @property
     def tagging_accuracy(self) -> float:
-        """The share of the words whose tag is right."""
+        """The fraction of words with the correct tag."""
         return self.tags.recall
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all scores, ready for JSON."""
+        """Return all scores for JSON."""
         return {
             **self.overall.as_dict(),
             "complete_match": self.complete_match,
@@ -132,13 +132,13 @@ def bracket_scores(
     ----------
     y_true, y_pred : iterables of n trees
         Gold and guessed, as `Constituent` or as text in brackets. Empty elements, function tags and indices are
-        removed. A guessed tree without words is one that was not found: it has no brackets.
+        removed. A guessed tree without words counts as a failed parse: it has no brackets.
     punctuation : collection of str
-        Words with these tags in the gold tree are deleted, from both.
+        Words with these tags in the gold tree are deleted from both trees.
     ignored : collection of str
         Labels that are not counted.
     equal : dict of str to str, optional
-        Labels that count as others; by default ``{"PRT": "ADVP"}``.
+        Labels to treat as others; by default ``{"PRT": "ADVP"}``.
 
     Returns
     -------

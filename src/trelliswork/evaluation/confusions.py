@@ -1,4 +1,4 @@
-"""Which label is taken for which."""
+"""Confusion tables of labels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Confused", "Confusion", "confusion_of", "confusion_table"]
 
 
 class Confused(NamedTuple):
-    """A gold label, what was guessed in its place, and how often."""
+    """A gold label, the label guessed instead, and how often."""
 
     gold: Any
     guess: Any
@@ -31,7 +31,7 @@ class Confusion:
     Parameters
     ----------
     labels : list of K labels
-        Those in the gold or the guessed labels, in order.
+        All gold and guessed labels, in order.
     counts : (K, K) array of int
         ``counts[a, b]`` tokens are ``labels[a]`` and were guessed to be ``labels[b]``.
 
@@ -60,13 +60,13 @@ class Confusion:
         return [Confused(self.labels[a], self.labels[b], int(wrong[a, b])) for a, b in pairs if wrong[a, b]]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return labels and counts, ready for JSON; labels are written as strings."""
+        """Return labels and counts for JSON; labels are written as strings."""
         return {"labels": [str(label) for label in self.labels], "counts": self.counts.tolist()}
 
     def text(self, max_labels: int = 20) -> str:
-        """Return the table as text, rows gold and columns guessed, of the labels that are most often confused.
+        """Return the table of the most often confused labels as text, with gold rows and guessed columns.
 
-        A dot is a zero. With more than ``max_labels`` labels the others are left out, and a last line says so.
+        A dot is a zero. If there are more than ``max_labels`` labels, the others are omitted, and a last line says so.
         """
         wrong = self._wrong()
         errors = wrong.sum(axis=0) + wrong.sum(axis=1)
@@ -90,7 +90,7 @@ def confusion_table(y_true: LabelLists, y_pred: LabelLists) -> Confusion:
     Parameters
     ----------
     y_true, y_pred : iterables of n sequences of labels
-        Gold and guessed labels, of any hashable type. Tokens whose gold label is None are left out.
+        Gold and guessed labels, of any hashable type. Tokens whose gold label is None are ignored.
 
     Returns
     -------
@@ -106,7 +106,7 @@ def confusion_table(y_true: LabelLists, y_pred: LabelLists) -> Confusion:
 
 
 def confusion_of(counts: PairCounts) -> Confusion:
-    """Return the table that follows from how often each pair of labels occurs."""
+    """Return the table for the given counts of pairs of labels."""
     labels = in_order(label for pair in counts for label in pair)
     index = {label: k for k, label in enumerate(labels)}
     table = np.zeros((len(labels), len(labels)), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What is counted in each sequence, by measure: the ground of resampling and cross-validation.
+"""Counts of each sequence, by measure: the basis of resampling and cross-validation.
 
 Counting once per sequence makes every sum over sequences (a fold, a bootstrap sample) a sum of rows.
 """
@@ -24,7 +24,7 @@ MEASURES = ("f1", "token_f1", "accuracy")
 
 
 def checked_measure(measure: Any, names: Sequence[Any], name: str = "measure") -> str:
-    """Return the name of a measure; ``"auto"`` is F1 of spans if the labels spell spans, else accuracy.
+    """Return the name of a measure; ``"auto"`` is F1 of spans if the labels encode spans, else accuracy.
 
     Examples
     --------
@@ -45,14 +45,14 @@ def checked_measure(measure: Any, names: Sequence[Any], name: str = "measure") -
 
 
 def counts_per_sequence(gold: CodedLabels, guess: CodedLabels, measure: str, outside: Hashable = "O") -> Ints:
-    """Return, for each sequence, how many were right, guessed and there: (n, 3) numbers.
+    """Return, for each sequence, the numbers of correct, guessed and gold items, (n, 3).
 
     Parameters
     ----------
     gold, guess : CodedLabels
         Of the same tokens; the names of one begin with all names of the other.
     measure : {"f1", "token_f1", "accuracy"}
-        What is counted: exact spans as conlleval reads them, tokens inside of spans, or all tokens.
+        What to count: exact spans in the way of conlleval, tokens inside of spans, or all tokens.
     outside : label
         The label of tokens in no span.
 
@@ -79,15 +79,15 @@ def counts_per_sequence(gold: CodedLabels, guess: CodedLabels, measure: str, out
 
 
 def score_of(counts: Ints) -> Score:
-    """Return the score of sequences whose counts these are."""
+    """Return the score of sequences with these counts."""
     correct, found, support = counts.sum(axis=0).tolist() if len(counts) else (0, 0, 0)
     return Score(correct, found, support)
 
 
 def f1_of(sums: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Return F1 from sums of counts (..., 3): 2 correct / (found + support), 0 where nothing is there.
+    """Return F1 from sums of counts, (..., 3): 2 correct / (found + support), 0 if both are 0.
 
-    Where all tokens are counted it is their accuracy.
+    If all tokens are counted, it equals the accuracy.
     """
     divisor = sums[..., 1] + sums[..., 2]
     f1: npt.NDArray[np.float64] = 2 * sums[..., 0] / np.maximum(divisor, 1)

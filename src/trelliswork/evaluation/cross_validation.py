@@ -1,7 +1,7 @@
-"""Cross-validation: how good each setting of a grid is on sequences that it did not learn from.
+"""Cross-validation: scores of each setting of a grid on held-out sequences.
 
-All settings see the same folds, so their predictions can be compared token by token (`mcnemar`, `paired_bootstrap`).
-Features are extracted once, and settings that differ only in the number of epochs are one run (see `runs`).
+All settings use the same folds, so their predictions can be compared token by token (`mcnemar`, `paired_bootstrap`).
+Features are extracted once, and settings that differ only in the number of epochs share a run (see `runs`).
 """
 
 from __future__ import annotations
@@ -39,38 +39,38 @@ def cross_validate(
     n_jobs: int = -1,
     verbose: int = 0,
 ) -> CrossValidation:
-    """Return how good each setting of a grid is on the sequences of each fold, having learned from the others.
+    """Return the scores of each setting of a grid on each fold, after training on the others.
 
     Parameters
     ----------
     estimator : estimator, or mapping of str to estimators
-        What is trained; it is copied, not changed. Several are told apart by their names.
+        The estimator to train; it is copied, not changed. Several are distinguished by name.
     X, y
-        As for the estimator's `fit`; every token needs one label.
+        As for the estimator's `fit`; every token must have one label.
     folds : int, list of (train, test) index pairs, or scikit-learn splitter
-        How sequences are parted, see `k_folds`.
+        How to split the sequences, see `k_folds`.
     grid : dict or list of dicts, optional
-        From parameters, as `set_params` knows them (``"learner__C"``), to lists of values. All combinations are tried,
-        those of several dicts one after the other. ``"learner"`` may have several learners.
+        Maps parameters, with names as in `set_params` (``"learner__C"``), to lists of values. All combinations are
+        tried, those of several dicts one after the other. ``"learner"`` may have several learners.
     scoring : {"auto", "f1", "token_f1", "accuracy"} or callable
-        What settings are judged by: F1 of exact spans, F1 of the tokens inside of spans (Mančev's F-measure),
+        The measure for ranking settings: F1 of exact spans, F1 of the tokens inside of spans (Mančev's F-measure),
         accuracy of tokens, or ``scoring(y_true, y_pred)``, higher being better. ``"auto"`` is ``"f1"`` if the labels
-        spell spans, else ``"accuracy"``. All that the labels have are recorded.
+        encode spans, else ``"accuracy"``. All measures that apply to the labels are recorded.
     groups : iterable of hashables, optional
-        What each sequence belongs to, such as its document: those of one group stay together.
+        The group of each sequence, such as its document; the sequences of a group stay together.
     random_state : int or None
-        The seed of the folds; None holds out neighbours. Estimators have seeds of their own.
+        The seed of the folds; with None, folds are consecutive sequences. Estimators have their own seeds.
     curves : bool
-        Whether to score after every iteration, for pictures of F against epoch and time.
+        Whether to score after every iteration, for plots of scores against epochs and time.
     n_jobs : int
-        How many runs go on at a time; -1 is one for each processor. Results are the same for any number.
+        Number of parallel runs; -1 is one for each processor. Results are the same for any number.
     verbose : int
-        Whether to write a line for each run, to the standard error.
+        Whether to write a line for each run to the standard error.
 
     Returns
     -------
     CrossValidation
-        A table (`str`), `as_dict`, `plot`, the `best` setting, and the predictions of each.
+        A table (`str`), `as_dict`, `plot`, the `best` setting, and the predictions of each setting.
 
     Examples
     --------
@@ -103,14 +103,14 @@ def validate(
     n_jobs: int = -1,
     verbose: int = 0,
 ) -> CrossValidation:
-    """Return how good each setting of a grid is on development data, having learned from X and y.
+    """Return the scores of each setting of a grid on development data, after training on X and y.
 
     Parameters
     ----------
     estimator, X, y, grid, scoring, curves, n_jobs, verbose
         As for `cross_validate`.
     X_dev, y_dev
-        What the settings are scored on.
+        Development data, for the scores.
 
     Returns
     -------
@@ -146,11 +146,11 @@ def nested_cross_validate(
     n_jobs: int = -1,
     verbose: int = 0,
 ) -> NestedCrossValidation:
-    """Return how good the best setting of a grid is on each fold, chosen by cross-validation within the others.
+    """Return the score on each fold of the best setting of a grid, chosen by cross-validation on the others.
 
-    The best of many settings looks better on the data that chose it than it is. Here the sequences of a fold have no
-    say in the choice of the setting that labels them: the protocol of Salzberg (1997), with which Mančev 2015, Table
-    3.2 was made.
+    The score of the best of many settings is too optimistic on the data used to choose it. Here the sequences of a fold
+    do not influence the choice of the setting that labels them. This is the protocol of Salzberg (1997), used for Table
+    3.2 of Mančev 2015.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def nested_cross_validate(
     folds : int, list of (train, test) index pairs, or scikit-learn splitter
         The outer folds.
     inner_folds : int
-        In how many parts the sequences of an outer fold's training data are parted to choose the setting.
+        Number of inner folds of the training data of an outer fold, for choosing the setting.
 
     Returns
     -------
@@ -227,7 +227,7 @@ def _cross_validated(
 
 
 def scorer_of(scoring: Any, gold: CodedLabels) -> tuple[str, Callable[[CodedLabels, CodedLabels], dict[str, float]]]:
-    """Return the name of the measure that settings are judged by, and a function that gives all of them."""
+    """Return the name of the measure for ranking settings, and a function that computes all measures."""
     spelled = checked_measure("auto", gold.names, "scoring") == "f1"
     measures = ["f1", "token_f1", "accuracy"] if spelled else ["accuracy"]
     if isinstance(scoring, str):

@@ -1,7 +1,7 @@
-"""Scores of dependency trees: attachment of words, labelled and not, whole trees, by relation and by distance.
+"""Scores of dependency trees: attachment with and without labels, whole trees, by relation and by distance.
 
-UAS and LAS are those of the CoNLL-2018 shared task for words that are given (Zeman et al. 2018): every word counts,
-punctuation too, and a relation is compared without its subtype (``nsubj:pass`` is ``nsubj``).
+UAS and LAS are those of the CoNLL-2018 shared task for given words (Zeman et al. 2018): every word counts, including
+punctuation, and relations are compared without their subtypes (``nsubj:pass`` is ``nsubj``).
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ _DISTANCES = {0: "root", 1: "1", 2: "2", 3: "3-6", 7: "7 or more"}
 
 @dataclass(frozen=True)
 class AttachmentScores:
-    """How many words and sentences are right.
+    """Numbers of correct words and sentences.
 
     Parameters
     ----------
     n_words, n_sentences : int
     heads : int
-        Words with the right head.
+        Words with the correct head.
     relations : int or None
-        Words with the right head and the right relation, subtypes not compared; None without relations.
+        Words with the correct head and relation, ignoring subtypes; None without relations.
     subtypes : int or None
-        The same, subtypes compared.
+        The same with subtypes.
     trees, labelled_trees : int, int or None
-        Sentences all of whose words have the right head; and the right relation, subtypes not compared.
+        Sentences in which all words have the correct head; and also the correct relation, ignoring subtypes.
 
     Examples
     --------
@@ -62,31 +62,31 @@ class AttachmentScores:
 
     @property
     def uas(self) -> float:
-        """Unlabelled attachment: the share of words with the right head; 0 if there are none."""
+        """Unlabelled attachment score: the fraction of words with the correct head; 0 if there are none."""
         return _share(self.heads, self.n_words) or 0.0
 
     @property
     def las(self) -> float | None:
-        """Labelled attachment: the share of words with the right head and relation, subtypes not compared."""
+        """Labelled attachment score: the fraction of words with the correct head and relation, ignoring subtypes."""
         return _share(self.relations, self.n_words)
 
     @property
     def las_with_subtypes(self) -> float | None:
-        """Labelled attachment, subtypes compared."""
+        """Labelled attachment score with subtypes."""
         return _share(self.subtypes, self.n_words)
 
     @property
     def whole_trees(self) -> float:
-        """The share of sentences all of whose words have the right head."""
+        """The fraction of sentences in which all words have the correct head."""
         return _share(self.trees, self.n_sentences) or 0.0
 
     @property
     def labelled_whole_trees(self) -> float | None:
-        """The share of sentences all of whose words have the right head and relation, subtypes not compared."""
+        """The fraction of sentences in which all words have the correct head and relation, ignoring subtypes."""
         return _share(self.labelled_trees, self.n_sentences)
 
     def as_dict(self) -> dict[str, float | int | None]:
-        """Return the shares and the numbers of words and sentences, ready for JSON."""
+        """Return the scores and the numbers of words and sentences for JSON."""
         return {
             "uas": self.uas,
             "las": self.las,
@@ -109,20 +109,20 @@ class AttachmentScores:
 
 @dataclass(frozen=True)
 class DependencyScores:
-    """Scores of dependency trees: of all words, of those that are not punctuation, by relation and by distance.
+    """Scores of dependency trees: of all words, without punctuation, by relation and by distance.
 
     Parameters
     ----------
     words : AttachmentScores
-        Of all words.
+        Scores of all words.
     without_punctuation : AttachmentScores or None
-        Of the words that are not punctuation; None when the words are not known.
+        Scores without punctuation; None if the words are not known.
     per_relation : dict of str to Score
-        `found` are the words guessed to have the relation, `correct` those that have it and the right head. Empty
+        `found` counts the words with the guessed relation, `correct` those where relation and head are correct. Empty
         without relations.
     per_distance : dict of str to Score
-        By how far a word is from its head, or that it is the root: `support` by gold's distance, `found` by that of the
-        guess, `correct` where the heads are the same.
+        By the distance of a word from its head, or "root": `support` counts by the gold distance, `found` by the
+        guessed distance, `correct` counts words whose heads agree.
 
     Examples
     --------
@@ -149,26 +149,26 @@ relations) of 1
 
     @property
     def uas(self) -> float:
-        """Unlabelled attachment of all words."""
+        """Unlabelled attachment score of all words."""
         return self.words.uas
 
     @property
     def las(self) -> float | None:
-        """Labelled attachment of all words, subtypes not compared; None without relations."""
+        """Labelled attachment score of all words, ignoring subtypes; None without relations."""
         return self.words.las
 
     @property
     def las_with_subtypes(self) -> float | None:
-        """Labelled attachment of all words, subtypes compared; None without relations."""
+        """Labelled attachment score of all words with subtypes; None without relations."""
         return self.words.las_with_subtypes
 
     @property
     def whole_trees(self) -> float:
-        """The share of sentences all of whose words have the right head."""
+        """The fraction of sentences in which all words have the correct head."""
         return self.words.whole_trees
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all scores, ready for JSON."""
+        """Return all scores for JSON."""
         bare = self.without_punctuation
         return {
             **self.words.as_dict(),
@@ -203,13 +203,13 @@ def dependency_scores(
     Parameters
     ----------
     gold, predicted : Treebank, or iterables of n trees
-        A tree is a pair of heads and relations, heads alone, or an object that has ``heads`` and ``relations``. Words
-        whose gold head is not known are left out. If one side has no relations, heads alone are compared.
+        A tree is a pair of heads and relations, heads alone, or an object with ``heads`` and ``relations``. Words whose
+        gold head is unknown are ignored. If one side has no relations, only heads are compared.
     forms : iterable of n sequences of str, optional
-        The words, to tell punctuation: a word all of whose characters are punctuation in Unicode, as in the CoNLL-X
-        shared task (Buchholz & Marsi 2006). A `Treebank` and sentences of CoNLL-U bring their own.
+        The words, for recognising punctuation: a word is punctuation if all its characters are punctuation in Unicode,
+        as in the CoNLL-X shared task (Buchholz & Marsi 2006). A `Treebank` and CoNLL-U sentences include their words.
     subtypes : bool
-        Whether `per_relation` tells subtypes apart.
+        Whether `per_relation` distinguishes subtypes.
 
     Returns
     -------
@@ -240,21 +240,22 @@ def dependency_scores(
 
 
 def attachments(trees: Trees, relations: bool = True, subtypes: bool = False) -> list[list[Any]]:
-    """Return trees as label sequences: what `mcnemar`, `paired_bootstrap` and `confusion_table` compare word by word.
+    """Return trees as label sequences, for `mcnemar`, `paired_bootstrap` and `confusion_table`.
 
     Parameters
     ----------
     trees : Treebank, or iterable of trees
         As for `dependency_scores`.
     relations : bool
-        True: a label is a head and a relation, and accuracy is LAS. False: a label is a head, and accuracy is UAS.
+        If True, a label is a head and a relation, and accuracy is LAS. If False, a label is a head, and accuracy is
+        UAS.
     subtypes : bool
         Whether relations keep their subtypes.
 
     Returns
     -------
     list of n lists of (int, str), or of int
-        None for a word whose head is not known.
+        None for a word whose head is unknown.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Whether a confidence finds the errors: those of which a model was less sure should be the wrong ones."""
+"""Whether a confidence finds the errors: answers with low confidence should be the wrong ones."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class ErrorDetection:
-    """How well a confidence tells right from wrong.
+    """How well a confidence separates correct from wrong answers.
 
     Parameters
     ----------
     auc : float
-        The probability that an error has less confidence than a right answer, equal ones counted half: the area under
-        the receiver operating characteristic. 0.5 is chance; NaN if nothing or all is wrong.
+        The probability that an error has lower confidence than a correct answer, with ties counted half: the area under
+        the receiver operating characteristic. 0.5 is chance; NaN if nothing or everything is wrong.
     caught : float
-        The share of the errors that are among the least confident tenth of the answers, as many of equal ones as
-        their share; NaN if nothing is wrong.
+        The fraction of errors among the least confident tenth of the answers, with ties counted in proportion; NaN if
+        nothing is wrong.
     n_errors, n_answers : int
     """
 
@@ -41,7 +41,7 @@ class ErrorDetection:
     n_answers: int
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the figures, ready for JSON; None stands for NaN."""
+        """Return the figures for JSON; None stands for NaN."""
         found: dict[str, Any] = {name: getattr(self, name) for name in ("auc", "caught", "n_errors", "n_answers")}
         return {name: None if math.isnan(value) else value for name, value in found.items()}
 
@@ -53,17 +53,17 @@ class ErrorDetection:
 
 
 def error_detection(confidence: Iterable[Any], y_true: LabelLists, y_pred: LabelLists) -> ErrorDetection:
-    """Return how well a confidence ranks errors below right answers.
+    """Return how well a confidence ranks errors below correct answers.
 
     Parameters
     ----------
     confidence : iterable of n arrays (T,), or of n numbers
-        For each sequence the confidence of each label, or one of all of them: then an error is a sequence with a wrong
-        label. Only their order matters.
+        For each sequence the confidence of each label, or one number for the whole sequence; an error is then a
+        sequence with a wrong label. Only the order of confidences matters.
     y_true : iterable of n sequences of T labels
-        The gold labels. Tokens whose label is None are left out.
+        The gold labels. Tokens whose label is None are ignored.
     y_pred : iterable of n sequences of T labels
-        The guesses.
+        The guessed labels.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""How sequences are parted for cross-validation."""
+"""Splits of sequences for cross-validation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Indices = npt.NDArray[np.intp]
 
 
 class Split(NamedTuple):
-    """Which sequences are learned from and which are held out, by number, rising."""
+    """The numbers of the sequences for training and of those held out, in increasing order."""
 
     train: Indices
     test: Indices
@@ -30,14 +30,14 @@ def k_folds(
     Parameters
     ----------
     n : int
-        How many sequences there are.
+        Number of sequences.
     folds : int
-        How many parts, of sizes that differ by at most one.
+        Number of parts, whose sizes differ by at most one.
     groups : iterable of n hashables, optional
-        What each sequence belongs to, such as its document: those of one group are held out together. The parts are
+        The group of each sequence, such as its document; the sequences of a group are held out together. The parts are
         then as even as whole groups allow.
     random_state : int or None
-        The seed of the shuffling; None leaves the order as it is and holds out neighbours.
+        The seed for shuffling; with None, the order is kept and folds are consecutive sequences.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def k_folds(
 
 
 def splits_of(folds: Any, n: int, groups: Iterable[Hashable] | None, random_state: int | None) -> list[Split]:
-    """Return the splits that ``folds`` asks for: a number, pairs of indices, or an object with scikit-learn's `split`.
+    """Return the splits for ``folds``: a number, pairs of indices, or an object with scikit-learn's `split`.
 
     Examples
     --------

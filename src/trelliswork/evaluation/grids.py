@@ -24,12 +24,12 @@ class Setting:
     Parameters
     ----------
     params : dict
-        What the grid says of it; ``"estimator"`` is its name where several were given.
+        Its parameters in the grid; ``"estimator"`` is its name if several were given.
     estimator : object
-        Not fitted, and shared with nobody.
+        Not fitted, and not shared.
     place : dict
-        For each parameter which of its values it has, and which grid and estimator these are: settings whose places
-        differ in one parameter only differ in it alone.
+        For each parameter the index of its value, and the grid and estimator it belongs to. Settings whose places
+        differ in one parameter differ only in this parameter.
     """
 
     params: dict[str, Any]
@@ -44,8 +44,8 @@ def settings_of(estimator: Any, grid: Grid) -> list[Setting]:
     ----------
     estimator : estimator, or mapping of str to estimators
     grid : mapping, list of mappings, or None
-        From names of parameters, as `set_params` knows them, to lists of values; anything that is no list, tuple, range
-        or array is the only value. The combinations of a list of mappings come after each other.
+        Maps names of parameters, as in `set_params`, to lists of values; anything but a list, tuple, range or array is
+        the only value. The combinations of a list of mappings follow each other.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Scores of labelled pictures: right cells, and the overlap of each label's cells."""
+"""Scores of labelled images: accuracy of cells, and the overlap of each label's cells."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["MapScores", "map_scores"]
 
 @dataclass(frozen=True)
 class MapScores:
-    """How many cells of pictures are right, label by label.
+    """Counts of correct cells of images, by label.
 
     Parameters
     ----------
     n_cells, right : int
-        Cells whose label is known, and those of them that have it.
+        Number of cells with a known label, and number of correct ones.
     overlaps : dict
-        By label, how many cells have it in both maps, and how many in one at least.
+        By label, the number of cells that have it in both maps, and in at least one.
 
     Examples
     --------
@@ -38,21 +38,21 @@ class MapScores:
 
     @property
     def accuracy(self) -> float:
-        """The share of cells that are right."""
+        """The fraction of cells that are correct."""
         return self.right / max(self.n_cells, 1)
 
     @property
     def iou(self) -> dict[Any, float]:
-        """By label: intersection over union, the share of cells with the label in one map that have it in both."""
+        """Intersection over union of each label: cells with the label in both maps, over those in at least one."""
         return {label: both / either for label, (both, either) in self.overlaps.items()}
 
     @property
     def mean_iou(self) -> float:
-        """The mean over all labels that a map has; 0 where there are none."""
+        """The mean over all labels in the maps; 0 if there are none."""
         return float(np.mean(list(self.iou.values()))) if self.overlaps else 0.0
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the scores as JSON can hold them."""
+        """Return the scores for JSON."""
         return {
             "cells": self.n_cells,
             "accuracy": self.accuracy,
@@ -68,14 +68,14 @@ class MapScores:
 
 
 def map_scores(gold: Iterable[Any], predicted: Iterable[Any], ignore: Any = None) -> MapScores:
-    """Return how well predicted maps of labels agree with gold ones.
+    """Return the scores of predicted label maps against gold ones.
 
     Parameters
     ----------
     gold, predicted : iterables of arrays
-        One label for each cell; maps of one picture have the same shape.
+        One label for each cell; the two maps of an image have the same shape.
     ignore : label, optional
-        What ``gold`` has in cells that do not count; masked cells do not, either.
+        The value in ``gold`` of cells that do not count; masked cells do not count, either.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Learning curves: scores against the number of sequences that were learned from."""
+"""Learning curves: scores against the number of training sequences."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ def learning_curve(
     n_jobs: int = -1,
     verbose: int = 0,
 ) -> CrossValidation:
-    """Return how the scores of each setting grow with the number of sequences that it learns from.
+    """Return the scores of each setting for increasing numbers of training sequences.
 
-    Each fold learns from more and more of its training data, the larger parts holding the smaller ones, and is scored
-    on what it holds out, which is the same for all sizes.
+    Each fold trains on increasing parts of its training data, where larger parts contain the smaller ones. The held-out
+    sequences are the same for all sizes.
 
     Parameters
     ----------
     estimator, X, y, folds, grid, scoring, groups, n_jobs, verbose
         As for `cross_validate`.
     X_dev, y_dev : optional
-        What to score on instead of folds.
+        Data to score on, instead of folds.
     sizes : sequence of float or int
-        Shares of the training data up to 1.0, or numbers of sequences.
+        Fractions of the training data up to 1.0, or numbers of sequences.
     random_state : int or None
-        The seed of the folds and of the order in which sequences come; None leaves both as they are.
+        The seed of the folds and of the order of the sequences; with None, neither is shuffled.
 
     Returns
     -------

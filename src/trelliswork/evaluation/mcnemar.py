@@ -1,4 +1,4 @@
-"""McNemar's test: do two taggers that saw the same tokens differ by more than chance? (Mančev 2015, sec. 3.3.3)."""
+"""McNemar's test: whether two taggers differ on the same tokens by more than chance (Mančev 2015, sec. 3.3.3)."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ __all__ = ["McNemar", "McNemarTable", "mcnemar"]
 
 @dataclass(frozen=True)
 class McNemar:
-    """Tokens that two taggers got right and wrong, and what that says about a difference between them.
+    """Counts of tokens that two taggers got right and wrong, and the test of a difference between them.
 
     Tables of several data sets are added up with ``+`` or `sum`, as in Mančev 2015, Table 3.2.
 
     Parameters
     ----------
     both_right, only_first, only_second, both_wrong : int
-        PP, PN, NP and NN of Mančev 2015: tokens that both label rightly, only the first does, only the second, neither.
+        PP, PN, NP and NN of Mančev 2015: tokens that both label correctly, only the first, only the second, or neither.
 
     Examples
     --------
-    The averaged perceptron of Table 3.2, one best against k best, chunking and Spanish NER added up:
+    The averaged perceptron of Table 3.2, one best against k best, for chunking and Spanish NER together:
 
     >>> total = McNemar(199265, 1071, 1180, 10041) + McNemar(251189, 688, 960, 11754)
     >>> round(total.statistic, 3)
@@ -57,7 +57,7 @@ class McNemar:
 
     @property
     def n_tokens(self) -> int:
-        """How many tokens were compared."""
+        """Number of compared tokens."""
         return sum(self._counts())
 
     @property
@@ -68,12 +68,12 @@ class McNemar:
 
     @property
     def p_value(self) -> float:
-        """The probability of a statistic at least this large if there is no difference, by the chi-squared tail."""
+        """The probability of a statistic at least this large without a difference, by the chi-squared distribution."""
         return math.erfc(math.sqrt(self.statistic / 2))
 
     @property
     def exact_p_value(self) -> float:
-        """The same from the binomial distribution, both tails: right also where few tokens differ."""
+        """The same by the binomial distribution, two-sided: exact even if few tokens differ."""
         from scipy.special import bdtr
 
         differing, fewer = self.only_first + self.only_second, min(self.only_first, self.only_second)
@@ -86,7 +86,7 @@ class McNemar:
         return self.p_value < level
 
     def as_dict(self) -> dict[str, float | int]:
-        """Return the counts, the statistic and both p-values, ready for JSON."""
+        """Return the counts, the statistic and both p-values for JSON."""
         return {
             "both_right": self.both_right,
             "only_first": self.only_first,
@@ -108,7 +108,7 @@ class McNemar:
         return "\n".join([*lines, self.verdict()])
 
     def verdict(self) -> str:
-        """Return the statistic and the p-values in a line."""
+        """Return the statistic and the p-values in one line."""
         return f"chi-squared {self.statistic:.3f}, p = {self.p_value:.4g} (exact {self.exact_p_value:.4g})"
 
     def _counts(self) -> tuple[int, int, int, int]:
@@ -116,18 +116,18 @@ class McNemar:
 
 
 def mcnemar(y_true: LabelLists, first: LabelLists, second: LabelLists) -> McNemar:
-    """Return how two predictions of the same tokens differ, and whether by more than chance.
+    """Return McNemar's test of two predictions of the same tokens.
 
-    The statistic is that of Mančev 2015, 3.3.3 (McNemar 1947), without a correction for continuity. It takes tokens for
-    independent, which neighbours in a sentence are not: where that matters, see `paired_bootstrap`, whose unit is the
-    sequence.
+    The statistic is that of Mančev 2015, 3.3.3 (McNemar 1947), without a correction for continuity. It assumes
+    independent tokens, but neighbours in a sentence are not independent. If that matters, use `paired_bootstrap`, whose
+    unit is the sequence.
 
     Parameters
     ----------
     y_true : iterable of n sequences of labels
-        Gold labels. Tokens whose gold label is None are left out.
+        Gold labels. Tokens whose gold label is None are ignored.
     first, second : iterables of n sequences of labels
-        What the two taggers said of the same tokens.
+        The two taggers' labels of the same tokens.
 
     Returns
     -------
@@ -185,11 +185,11 @@ class McNemarTable:
         self.data_sets = columns[0]
 
     def total(self, name: str) -> McNemar:
-        """Return the table of a pair added up over the data sets."""
+        """Return the table of a pair, summed over the data sets."""
         return sum(self.tests[name].values(), start=McNemar(0, 0, 0, 0))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all tables and totals, ready for JSON."""
+        """Return all tables and totals for JSON."""
         return {
             name: {data_set: test.as_dict() for data_set, test in row.items()} | {"Total": self.total(name).as_dict()}
             for name, row in self.tests.items()

@@ -1,4 +1,4 @@
-"""Outliers on purpose: sequences with random labels, to see which losses stand them (Mančev 2015, 5.4, Figure 5.3)."""
+"""Artificial outliers: sequences with random labels, to test how robust losses are (Mančev 2015, 5.4, Figure 5.3)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["NoisyLabels", "with_outliers"]
 
 
 class NoisyLabels(NamedTuple):
-    """Labels of which some sequences were replaced.
+    """Label sequences, some of which were replaced.
 
     Attributes
     ----------
     labels : list of lists of labels
         All sequences.
     outliers : list of int
-        Which of them have random labels.
+        The positions of those with random labels.
     """
 
     labels: list[list[Any]]
@@ -29,23 +29,23 @@ class NoisyLabels(NamedTuple):
 
 
 def with_outliers(y: LabelLists, share: float, random_state: int = 0, scheme: str | None = None) -> NoisyLabels:
-    """Return the labels with those of a share of the sequences replaced by random ones.
+    """Return the labels with a fraction of the sequences relabelled at random.
 
-    "We chose a portion of examples and changed their labels randomly" (Mančev 2015, 5.4): every token of an outlier has
-    a label drawn from all labels of ``y`` with equal probability, independently of the others. With one seed the
-    outliers of a smaller share are among those of a larger one, with the same labels, so that a curve over shares is
-    one story.
+    "We chose a portion of examples and changed their labels randomly" (Mančev 2015, 5.4): every token of an outlier
+    gets a label drawn uniformly from all labels of ``y``, independently of the others. With the same seed, the outliers
+    of a smaller fraction are among those of a larger one, with the same labels, so curves over fractions are
+    consistent.
 
     Parameters
     ----------
     y : iterable of n sequences of labels
     share : float
-        Of the sequences, from 0 to 1; ``round(share * n)`` are changed.
+        The fraction of sequences, from 0 to 1; ``round(share * n)`` are changed.
     random_state : int
         The seed.
     scheme : str, optional
-        With a label scheme such as ``"BIO"``, every labelling that is valid in it is equally probable instead:
-        for learners with constraints, which refuse gold that breaks them.
+        With a label scheme such as ``"BIO"``, all labellings that are valid in it are equally probable instead. Use
+        this for models with constraints, which refuse gold labels that violate them.
 
     Returns
     -------

@@ -1,6 +1,6 @@
-"""What a person hands to an evaluation, checked once: gold and guessed label sequences, walked through side by side.
+"""Checks of the input of evaluations: gold and guessed label sequences, in pairs.
 
-Both arrive as lists, tuples, arrays or generators; one pair at a time is in memory. An error names the sequence.
+Both may be lists, tuples, arrays or generators; only one pair at a time is in memory. Errors name the sequence.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Whether marginals mean what they say: of the tokens labelled with confidence 0.8, are 80% right?
+"""Calibration of marginals: of the tokens labelled with confidence 0.8, are 80% correct?
 
-Bins of equal width, with the expected and the maximum calibration error over them (Pakdaman Naeini, Cooper &
+It uses bins of equal width, with the expected and the maximum calibration error over them (Pakdaman Naeini, Cooper &
 Hauskrecht 2015; Guo, Pleiss, Sun & Weinberger 2017), and two proper scores of the whole distribution: the Brier score
 (Brier 1950) and the log loss.
 """
@@ -29,21 +29,21 @@ _SUM_TOLERANCE = 1e-4  # leaves room for marginals kept in single precision
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """How confidence and accuracy agree, bin by bin.
+    """Confidence and accuracy by bin, and scores of the probabilities.
 
     Parameters
     ----------
     edges : (n_bins + 1,) array
-        Bin b holds the confidences from ``edges[b]`` up to, but not including, ``edges[b + 1]``; the last one holds 1.
+        Bin b holds confidences from ``edges[b]`` up to, but not including, ``edges[b + 1]``; the last bin includes 1.
     confidence, accuracy : (n_bins,) arrays
-        The mean confidence in a bin, and the share of it that is right; NaN in an empty bin.
+        The mean confidence in each bin, and the fraction of correct labels; NaN for an empty bin.
     counts : (n_bins,) array of int
-        How many confidences are in a bin.
+        Number of confidences in each bin.
     n_tokens : int
     brier_score : float
         Mean over tokens of the squared distance between the marginals and the gold label's indicator: from 0 to 2.
     log_loss : float
-        Mean over tokens of minus the logarithm of the gold label's probability, in nats; infinite if one is 0.
+        Mean over tokens of the negative logarithm of the gold label's probability, in nats; infinite if one is 0.
     """
 
     edges: Floats
@@ -56,17 +56,17 @@ class Calibration:
 
     @property
     def expected_calibration_error(self) -> float:
-        """The distance between confidence and accuracy, averaged over all that was binned; NaN if nothing was."""
+        """The mean distance between confidence and accuracy, weighted by the counts of the bins; NaN without counts."""
         total = self.counts.sum()
         return float(np.nansum(self.counts * self._gaps()) / total) if total else math.nan
 
     @property
     def maximum_calibration_error(self) -> float:
-        """The largest distance between confidence and accuracy of any bin; NaN if all are empty."""
+        """The largest distance between confidence and accuracy in any bin; NaN if all are empty."""
         return float(np.nanmax(self._gaps())) if self.counts.any() else math.nan
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all figures, ready for JSON: what is NaN or infinite is None."""
+        """Return all figures for JSON; NaN and infinite values become None."""
         return {
             "expected_calibration_error": _finite(self.expected_calibration_error),
             "maximum_calibration_error": _finite(self.maximum_calibration_error),
@@ -106,25 +106,26 @@ def calibration(
     of: str = "best",
     y_pred: LabelLists | None = None,
 ) -> Calibration:
-    """Return how far marginals can be trusted.
+    """Return how well marginals are calibrated.
 
     Parameters
     ----------
     marginals : iterable of n (T, K) arrays
-        For each token a probability for each label, as ``predict_marginals`` returns them.
+        For each token a probability for each label, as returned by ``predict_marginals``.
     y_true : iterable of n sequences of T labels
-        The gold labels. Tokens whose label is None are left out. A label that is not in ``classes`` has probability 0:
-        whatever was chosen is wrong, and the log loss is infinite.
+        The gold labels. Tokens whose label is None are ignored. A label that is not in ``classes`` has probability 0:
+        any guess is then wrong, and the log loss is infinite.
     classes : sequence of K labels
         The labels of the columns, as in ``classes_``.
     n_bins : int
-        How many bins of equal width.
+        Number of bins of equal width.
     of : {"best", "all"}
-        What is binned: one confidence per token, that of the label chosen; or the K marginals of every token, each
-        against whether that label is the gold one. The Brier score and the log loss are of all labels in either case.
+        What to put into bins. ``"best"``: one confidence per token, that of the chosen label. ``"all"``: the K
+        marginals of every token, each compared with whether its label is the gold one. The Brier score and the log loss
+        use all labels in either case.
     y_pred : iterable of n sequences of T labels, optional
-        The labels chosen. Without it, the label with the highest marginal is (the first of equals); the best
-        labelling of a whole sequence may choose otherwise.
+        The chosen labels. By default, the label with the highest marginal (the first of equals), which may differ from
+        the best labelling of the whole sequence.
 
     Returns
     -------
@@ -133,7 +134,7 @@ def calibration(
     Raises
     ------
     InvalidInput
-        If shapes do not fit or rows are not probabilities; the message names the sequence.
+        If shapes do not match or rows are not probabilities; the message names the sequence.
 
     Examples
     --------

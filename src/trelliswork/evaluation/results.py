@@ -1,4 +1,4 @@
-"""What cross-validation found: settings, their scores on each fold, and what they said of the sequences held out."""
+"""Results of cross-validation: settings, their scores on each fold, and their predictions for held-out sequences."""
 
 from __future__ import annotations
 
@@ -27,25 +27,24 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """One setting, and what it came to on each fold.
+    """One setting, and its results on each fold.
 
     Attributes
     ----------
     params : dict
-        What the grid says of it.
+        Its parameters in the grid.
     measure : str
-        The name of the score it is judged by.
+        The name of the score for ranking.
     scores : dict of str to (n_folds,) array
-        From 0 to 1: ``"f1"`` of exact spans, ``"token_f1"`` and ``"accuracy"``, as far as the labels have them, and a
-        function's of your own under its name.
+        From 0 to 1: ``"f1"`` of exact spans, ``"token_f1"`` and ``"accuracy"``, if they apply to the labels, and the
+        score of your own function under its name.
     seconds : (n_folds,) array
-        Of training, reading the examples not counted. Runs that go on side by side slow each other down.
+        Training time, without reading the examples. Parallel runs slow each other down.
     cpu_seconds : (n_folds,) array
-        The same by the clock of the processor, which stands while others use it; of one thread.
+        Training time on the processor's clock, without the time of other processes; of one thread.
     iterations : (n_folds,) array of int
     curves : list of n_folds lists of dict
-        For each iteration ``iteration``, ``seconds``, ``cpu_seconds``, ``objective`` and the scores; empty unless asked
-        for.
+        For each iteration ``iteration``, ``seconds``, ``cpu_seconds``, ``objective`` and the scores; empty by default.
     """
 
     params: dict[str, Any]
@@ -68,7 +67,7 @@ class Candidate:
         return _std(self.scores[self.measure])
 
     def row(self) -> dict[str, Any]:
-        """Return parameters, mean scores, their deviations and mean seconds, flat: a row of a table."""
+        """Return parameters, mean scores, their deviations and mean seconds as a flat row of a table."""
         means = {name: float(values.mean()) for name, values in self.scores.items()}
         return {
             **self.params,
@@ -80,7 +79,7 @@ class Candidate:
         }
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all figures, ready for JSON; parameters that JSON does not know are written as text."""
+        """Return all figures for JSON; parameters that JSON cannot represent are written as text."""
         return {
             "params": {name: _plain(value) for name, value in self.params.items()},
             "mean": self.mean,
@@ -101,12 +100,12 @@ class _HeldOut:
 
     @cached_property
     def tested(self) -> npt.NDArray[np.intp]:
-        """The numbers of the sequences held out, rising."""
+        """The numbers of the held-out sequences, in increasing order."""
         return np.sort(np.concatenate([split.test for split in self.splits]), kind="stable")
 
     @cached_property
     def gold(self) -> list[list[Any]]:
-        """The gold labels of the sequences held out, in the order of `tested`."""
+        """The gold labels of the held-out sequences, in the order of `tested`."""
         return self._gold.some(self.tested).lists()
 
     def _predictions(self, guesses: Sequence[CodedLabels]) -> list[list[Any]]:
@@ -124,9 +123,9 @@ class CrossValidation(_HeldOut):
     candidates : list of Candidate
         In the order of the grid.
     measure : str
-        What they are judged by.
+        The score for ranking settings.
     splits : list of Split
-        Which sequences each fold learns from and holds out.
+        The training and held-out sequences of each fold.
 
     Examples
     --------
@@ -152,23 +151,22 @@ class CrossValidation(_HeldOut):
         return max(self.candidates, key=lambda candidate: candidate.mean)
 
     def predictions(self, candidate: Candidate | int | None = None) -> list[list[Any]]:
-        """Return what a setting said of the sequences held out, in the order of `tested`; by default the best.
+        """Return a setting's predictions for held-out sequences, in the order of `tested`; by default the best's.
 
-        In k-fold cross-validation that is every sequence of X, in its order, each labelled by the model that did not
-        see it.
+        In k-fold cross-validation these are all sequences of X, in order, each labelled by a model not trained on it.
         """
         return self._predictions(self._chosen(candidate)._guesses)
 
     def compare(self, first: Candidate | int, second: Candidate | int) -> McNemar:
-        """Return McNemar's test of two settings on all tokens that were held out (Mančev 2015, 3.3.3)."""
+        """Return McNemar's test of two settings on all held-out tokens (Mančev 2015, 3.3.3)."""
         return mcnemar(self.gold, self.predictions(first), self.predictions(second))
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a flat dict for each setting: for `csv.DictWriter` or a data frame."""
+        """Return a flat dict for each setting, for `csv.DictWriter` or a data frame."""
         return [candidate.row() for candidate in self.candidates]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything but the predictions, ready for JSON."""
+        """Return everything except the predictions for JSON."""
         best = self.best
         return {
             "measure": self.measure,
@@ -198,10 +196,10 @@ class CrossValidation(_HeldOut):
         ----------
         x : str, optional
             A parameter such as ``"learner__k"``: one line for each combination of the others. Or ``"iteration"``,
-            ``"seconds"`` or ``"cpu_seconds"``: one line for each setting; these need ``curves=True``. By default the
-            first parameter with several values that are numbers, else iterations.
+            ``"seconds"`` or ``"cpu_seconds"``: one line for each setting; these need ``curves=True``. By default, the
+            first parameter with several numeric values, else iterations.
         measure : str, optional
-            Which score; by default the one that settings are judged by.
+            The score to draw; by default the one for ranking settings.
         ax, **how
             As for `trelliswork.plots.score_curves`.
 
@@ -221,7 +219,7 @@ class CrossValidation(_HeldOut):
 
 @dataclass(frozen=True, eq=False)
 class NestedCrossValidation(_HeldOut):
-    """How good it is to choose a setting by cross-validation and to learn with it.
+    """The scores of choosing a setting by cross-validation and training with it.
 
     Attributes
     ----------
@@ -246,12 +244,12 @@ class NestedCrossValidation(_HeldOut):
 
     @property
     def measure(self) -> str:
-        """What settings are judged by."""
+        """The score for ranking settings."""
         return self.outer.measure
 
     @property
     def mean(self) -> float:
-        """The mean score over the outer folds: no sequence had a say in the choice of what labelled it."""
+        """The mean score over the outer folds; no sequence influenced the choice of the setting that labels it."""
         return self.outer.mean
 
     @property
@@ -265,11 +263,11 @@ class NestedCrossValidation(_HeldOut):
         return self.outer.scores
 
     def predictions(self) -> list[list[Any]]:
-        """Return what the chosen settings said of the sequences held out, in the order of `tested`."""
+        """Return the chosen settings' predictions for held-out sequences, in the order of `tested`."""
         return self._predictions(self.outer._guesses)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything but the predictions, ready for JSON."""
+        """Return everything except the predictions for JSON."""
         listed = [{name: _plain(value) for name, value in params.items()} for params in self.settings]
         return {
             **self.outer.as_dict(),

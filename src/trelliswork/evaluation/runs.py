@@ -1,7 +1,7 @@
-"""Many runs of training and prediction: features shared, on all cores, the same results in any order.
+"""Many runs of training and prediction: shared features, all cores, the same results in any order.
 
-An estimator that can (`SequenceLabeler`) extracts its features once for all runs, and is trained once where settings
-differ only in how long it is trained: the short run is the beginning of the long one. Others are fitted as they are.
+A `SequenceLabeler` extracts its features once for all runs. Settings that differ only in the length of training share a
+run: the short one is the beginning of the long one. Other estimators are fitted separately.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def run_all(
     curves : bool
         Whether to score after every iteration.
     verbose : int
-        Whether to write a line for each run, to the standard error.
+        Whether to write a line for each run to the standard error.
     """
     families = _families(corpus, settings)
     n_runs = len(families) * len(splits)

@@ -1,4 +1,4 @@
-"""Precision, recall and F1 from three counts: how many were right, how many were guessed, how many there are."""
+"""Precision, recall and F1 from three counts: correct, guessed and gold items."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ __all__ = ["Score"]
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What was counted, and the ratios of it; a ratio whose divisor is zero is 0, as in conlleval.
+    """Three counts and their ratios; a ratio whose divisor is zero is 0, as in conlleval.
 
     Parameters
     ----------
     correct : int
-        How many of those guessed are right.
+        Number of correct guesses.
     found : int
-        How many were guessed.
+        Number of guesses.
     support : int
-        How many there are in the gold labels.
+        Number of gold items.
 
     Examples
     --------
@@ -37,12 +37,12 @@ class Score:
 
     @property
     def precision(self) -> float:
-        """The share of those guessed that are right."""
+        """The fraction of guesses that are correct."""
         return self.correct / self.found if self.found else 0.0
 
     @property
     def recall(self) -> float:
-        """The share of the gold ones that were guessed."""
+        """The fraction of gold items that were guessed."""
         return self.correct / self.support if self.support else 0.0
 
     @property
@@ -53,14 +53,14 @@ class Score:
 
     @property
     def percentages(self) -> tuple[float, float, float]:
-        """Precision, recall and F1 in percent, in conlleval's order of operations: they print with its last digit."""
+        """Precision, recall and F1 in percent, computed in conlleval's order of operations to agree in all digits."""
         precision = 100 * self.correct / self.found if self.found else 0.0
         recall = 100 * self.correct / self.support if self.support else 0.0
         both = precision + recall
         return precision, recall, 2 * precision * recall / both if both else 0.0
 
     def as_dict(self) -> dict[str, float | int]:
-        """Return the ratios and the counts, ready for JSON."""
+        """Return the ratios and the counts for JSON."""
         return {
             "precision": self.precision,
             "recall": self.recall,

@@ -1,7 +1,7 @@
 """Scores of exact spans, equal to conlleval's.
 
-A span is right if its type, its first and its last token are. conlleval is the scorer of the CoNLL-2000 shared task
-(Tjong Kim Sang & Buchholz 2000) and of those after it.
+A span is correct if its type, its first and its last token are. conlleval is the scorer of the CoNLL-2000 shared task
+(Tjong Kim Sang & Buchholz 2000) and of later ones.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ __all__ = ["SpanCounts", "SpanScores", "span_scores"]
 
 @dataclass(frozen=True)
 class SpanScores:
-    """Scores of exact spans: of all types together (the micro average) and of each type.
+    """Scores of exact spans: overall (the micro average) and for each type.
 
     Parameters
     ----------
     overall : Score
     per_type : dict of str to Score
-        In the order of the types' names; a type is there if it is in the gold or in the guessed labels.
+        In the order of the types' names; it has all types of the gold and the guessed labels.
     """
 
     overall: Score
@@ -37,12 +37,12 @@ class SpanScores:
 
     @property
     def precision(self) -> float:
-        """The share of the guessed spans that are right."""
+        """The fraction of guessed spans that are correct."""
         return self.overall.precision
 
     @property
     def recall(self) -> float:
-        """The share of the gold spans that were guessed."""
+        """The fraction of gold spans that were guessed."""
         return self.overall.recall
 
     @property
@@ -52,11 +52,11 @@ class SpanScores:
 
     @property
     def support(self) -> int:
-        """How many gold spans there are."""
+        """Number of gold spans."""
         return self.overall.support
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all scores, ready for JSON."""
+        """Return all scores for JSON."""
         return {**self.overall.as_dict(), "per_type": {kind: score.as_dict() for kind, score in self.per_type.items()}}
 
 
@@ -68,17 +68,17 @@ def span_scores(y_true: LabelLists, y_pred: LabelLists, scheme: str = "BIO", len
     y_true, y_pred : iterables of n sequences of str
         Gold and guessed labels, such as ``[["B-NP", "I-NP", "O"]]``.
     scheme : str
-        How labels spell spans: ``"BIO"``, ``"IOB1"``, ``"IOBES"``, ``"BILOU"`` and the others that
-        `trelliswork.labels.spans.spans` reads.
+        How labels encode spans: ``"BIO"``, ``"IOB1"``, ``"IOBES"``, ``"BILOU"`` or another scheme of
+        `trelliswork.labels.spans.spans`.
     lenient : bool
-        What an invalid sequence means. True follows conlleval: a span that is not begun properly begins where its
-        type does, so ``O I-NP`` has a span. False counts valid spans only.
+        How to read invalid sequences. True follows conlleval: a span without a proper beginning begins where its type
+        does, so ``O I-NP`` has a span. False counts only valid spans.
 
     Returns
     -------
     SpanScores
-        Where nothing was guessed, precision is 0; where nothing is there to be found, recall is 0; F1 is 0 where both
-        are: so says conlleval, and a corpus without spans scores 0 whatever was guessed.
+        As in conlleval, precision is 0 if nothing was guessed, recall is 0 if there are no gold spans, and F1 is 0 if
+        both are. So a corpus without spans scores 0 whatever was guessed.
 
     Raises
     ------

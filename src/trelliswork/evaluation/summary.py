@@ -1,4 +1,4 @@
-"""Everything about one set of guesses: spans, tokens and confusions in one pass, and conlleval's text."""
+"""A full evaluation: spans, tokens and confusions in one pass, and conlleval's report."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ __all__ = ["Evaluation", "EvaluationCounts", "evaluate", "report"]
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Scores of spans and tokens, and the confusions behind them.
+    """Scores of spans and tokens, and the confusions of labels.
 
     Parameters
     ----------
     span : SpanScores or None
-        None if the labels were said to spell no spans.
+        None if the labels do not encode spans.
     token : TokenScores
     confusion : Confusion
     scheme : str or None
     lenient : bool
-        How spans were read.
+        How invalid spans were read.
     """
 
     span: SpanScores | None
@@ -42,9 +42,9 @@ class Evaluation:
     lenient: bool
 
     def report(self) -> str:
-        """Return what conlleval prints: the same lines, rounded alike, without the last line end.
+        """Return conlleval's report: the same lines and rounding, without the last line end.
 
-        Where labels spell no spans, which conlleval does not know, a line for each label.
+        For labels that do not encode spans, which conlleval does not support, it has a line for each label.
         """
         if self.span is None:
             lines = [f"processed {self.token.n_tokens} tokens; correct: {self.token.n_correct}."]
@@ -61,11 +61,11 @@ class Evaluation:
         return "\n".join(lines)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the scores, ready for JSON.
+        """Return the scores for JSON.
 
-        ``span`` and ``token`` are of all; ``per_type`` is of the spans of each type, ``per_label`` of the tokens of
-        each label; ``scheme`` and ``lenient`` say how spans were read. Without spans, ``span`` is None and
-        ``per_type`` empty.
+        ``span`` and ``token`` are overall scores, ``per_type`` those of the spans of each type, ``per_label`` those of
+        the tokens of each label. ``scheme`` and ``lenient`` say how spans were read. Without spans, ``span`` is None
+        and ``per_type`` empty.
         """
         span = None if self.span is None else self.span.as_dict()
         per_type = {} if span is None else span.pop("per_type")
@@ -102,9 +102,9 @@ def evaluate(
     y_true, y_pred : iterables of n sequences of labels
         Gold and guessed labels.
     scheme : str or None
-        How labels spell spans, as in `span_scores`; None if they do not, as part-of-speech tags. ``"auto"`` finds out:
-        the first scheme in which all gold labels are valid; BIO for labels of its form that are not valid in any; or
-        None.
+        How labels encode spans, as in `span_scores`; None if they do not, such as part-of-speech tags. ``"auto"``
+        detects the scheme: the first in which all gold labels are valid; BIO for labels of its form that are valid in
+        none; or None.
     lenient : bool
         Whether an invalid sequence is read by conlleval's rules, as in `span_scores`.
     outside : label
@@ -137,7 +137,7 @@ def evaluate(
 
 
 class EvaluationCounts:
-    """What an evaluation counts, collected sequence by sequence: memory does not grow with the number of sequences.
+    """The counts of an evaluation, collected by sequence, in memory that does not grow with their number.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ class EvaluationCounts:
         self._pairs: PairCounts = Counter()
 
     def add(self, gold: list[Any], guess: list[Any]) -> None:
-        """Count the next sequence: its gold labels and the guessed ones, as many."""
+        """Count the next sequence: its gold and its guessed labels, which must have the same length."""
         if self._scheme == "auto":
             self._narrow(gold)
         self._pairs.update(zip(gold, guess, strict=True))
@@ -175,7 +175,7 @@ class EvaluationCounts:
                     self._spans[name] = error  # told if this is the scheme in the end
 
     def merge(self, other: EvaluationCounts) -> None:
-        """Add what was counted elsewhere, with the same arguments, of other sequences.
+        """Add the counts of other sequences, made with the same arguments.
 
         Examples
         --------
@@ -228,7 +228,7 @@ def _like_bio(label: Any) -> bool:
 
 
 def report(y_true: LabelLists, y_pred: LabelLists, scheme: str | None = "BIO", lenient: bool = True) -> str:
-    """Return what conlleval prints for these labels; the arguments are those of `evaluate`.
+    """Return conlleval's report on these labels; the arguments are those of `evaluate`.
 
     Examples
     --------

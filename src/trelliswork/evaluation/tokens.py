@@ -17,16 +17,17 @@ __all__ = ["TokenScores", "token_scores", "token_scores_of"]
 
 @dataclass(frozen=True)
 class TokenScores:
-    """Scores of tokens: of all, of those inside of spans, and of each label.
+    """Scores of tokens: overall, inside of spans, and for each label.
 
     Parameters
     ----------
     n_tokens, n_correct : int
-        How many tokens there are, and how many have the right label.
+        Number of tokens, and number of tokens with the correct label.
     inside : Score
-        Of the tokens that are not outside: `found` are those guessed to be inside, `correct` those with the very label.
+        Scores of tokens that are not outside: `found` counts those guessed to be inside, `correct` those with the
+        correct label.
     per_label : dict of label to Score
-        Every label, the outside one as well, in order.
+        Every label, including the outside one, in order.
 
     Examples
     --------
@@ -45,17 +46,17 @@ class TokenScores:
 
     @property
     def accuracy(self) -> float:
-        """The share of tokens with the right label; 0 if there are none."""
+        """The fraction of tokens with the correct label; 0 if there are none."""
         return self.n_correct / self.n_tokens if self.n_tokens else 0.0
 
     @property
     def precision(self) -> float:
-        """The share of the tokens guessed to be inside that have the right label."""
+        """The fraction of tokens guessed to be inside that have the correct label."""
         return self.inside.precision
 
     @property
     def recall(self) -> float:
-        """The share of the tokens inside that have the right label."""
+        """The fraction of inside tokens that have the correct label."""
         return self.inside.recall
 
     @property
@@ -65,16 +66,16 @@ class TokenScores:
 
     @property
     def support(self) -> int:
-        """How many tokens are inside."""
+        """Number of inside tokens."""
         return self.inside.support
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all scores, ready for JSON; labels are written as strings."""
+        """Return all scores for JSON; labels are written as strings."""
         per_label = {str(label): score.as_dict() for label, score in self.per_label.items()}
         return {"accuracy": self.accuracy, "tokens": self.n_tokens, **self.inside.as_dict(), "per_label": per_label}
 
     def table(self) -> str:
-        """Return precision, recall, F1 and support of every label as text, a line for each."""
+        """Return precision, recall, F1 and support of every label as text, one line each."""
         rows = [["label", "precision", "recall", "f1", "support"]]
         for label, score in self.per_label.items():
             rows.append([str(label), *(f"{figure:.2f}" for figure in score.percentages), str(score.support)])
@@ -87,16 +88,16 @@ class TokenScores:
 def token_scores(y_true: LabelLists, y_pred: LabelLists, outside: Hashable = "O") -> TokenScores:
     """Return the accuracy of tokens, and precision, recall and F1 over those that are not outside.
 
-    The F-measure over tokens counts a token inside of a span as right if its whole label is, prefix and type. A span
-    that is right but for its last token gains by it, so it is the higher of the two where spans are long; for exact
-    spans see `span_scores`.
+    The F-measure over tokens counts a token inside of a span as correct if its whole label is, prefix and type. It
+    gives credit for a span in which only the last token is wrong, so with long spans it is higher than F1 of exact
+    spans; for the latter see `span_scores`.
 
     Parameters
     ----------
     y_true, y_pred : iterables of n sequences of labels
-        Gold and guessed labels, of any hashable type. Tokens whose gold label is None are left out.
+        Gold and guessed labels, of any hashable type. Tokens whose gold label is None are ignored.
     outside : label
-        The label of tokens in no span. Where no label is this one, all three measures equal the accuracy.
+        The label of tokens in no span. If no token has this label, all three measures equal the accuracy.
 
     Returns
     -------
@@ -112,7 +113,7 @@ def token_scores(y_true: LabelLists, y_pred: LabelLists, outside: Hashable = "O"
 
 
 def token_scores_of(counts: PairCounts, outside: Hashable = "O") -> TokenScores:
-    """Return the scores that follow from how often each pair of labels occurs."""
+    """Return the scores for the given counts of pairs of labels."""
     support: Counter[Any] = Counter()
     found: Counter[Any] = Counter()
     correct: Counter[Any] = Counter()

@@ -1,4 +1,4 @@
-"""A committee of two models: the second sees what the first says, and how sure it is (Mančev 2015, ch. 4)."""
+"""A committee of two models: the second uses the first one's predictions and confidence (Mančev 2015, ch. 4)."""
 
 from __future__ import annotations
 
@@ -33,55 +33,57 @@ Tensors = dict[str, Any]
 
 
 class Committee(SavesWeights, Estimator):
-    """Two models in a row: the second learns from the first one's predictions and from their confidence.
+    """Two models in sequence: the second learns from the first one's predictions and their confidence.
 
-    A model's answers are better on the sequences it learned from than on others. So the second model learns from
-    answers by cross-fitting: each fold of the training data is answered by a first model that learned from the other
-    folds. For new sequences, a first model that learned from all of them answers (Mančev 2015, sec. 4.2, figure 4.1).
+    A model's answers are better on its training sequences than on others. So the second model learns from answers by
+    cross-fitting: a first model trained on all other folds predicts each fold of the training data. For new sequences,
+    the first model is the one trained on all data (Mančev 2015, sec. 4.2, figure 4.1).
 
     Parameters
     ----------
     first : estimator
         Anything with ``fit`` and ``predict_kbest``: a `SequenceLabeler` with any learner, an `HMM`, a `Committee`.
     second : estimator
-        Anything with ``fit`` and ``predict``. A `SequenceLabeler` has its own features and gets more, see `templates`.
+        Anything with ``fit`` and ``predict``. A `SequenceLabeler` keeps its own features and gets more, see
+        ``templates``.
     folds : int, list of (train, test) pairs or splitter, default 5
-        How many runs of neighbouring sequences the training data are cut into; or what ``evaluation.k_folds`` returns,
-        with groups perhaps; or one of scikit-learn's splitters. Each sequence is to be held out once.
+        Number of folds of consecutive sequences; or the result of ``evaluation.k_folds``, which may use groups; or a
+        splitter of scikit-learn. Each sequence must be held out once.
     k : int, default 5
-        The length of the list of best labellings that confidence comes from.
+        Number of best labellings from which confidence is computed.
     confidence : {"kbest", "weighted", "margins", "marginals"} or None, default "kbest"
-        Where confidence comes from, as in `confidence`. With None the second model sees predictions alone.
+        How to compute confidence, as in `confidence`. With None the second model uses predictions alone.
     context : int, default 1
-        How many neighbours on either side the confidence of a label covers (eq. 4.2).
+        Number of neighbours on either side that the confidence of a label covers (eq. 4.2).
     intervals : sequence of float, default (1.0,)
-        What confidence is cut into: where the intervals after the first begin, all of them rising above 0. The default
-        is [0, 1) and [1, 1], as in sec. 4.4; (0.5, 0.9) is [0, 0.5), [0.5, 0.9), [0.9, 1].
+        Intervals of confidence, given by where each begins except for the first, in increasing order and above 0. The
+        default is [0, 1) and [1, 1], as in sec. 4.4; (0.5, 0.9) is [0, 0.5), [0.5, 0.9), [0.9, 1].
     templates : str, default "thesis"
-        What the second model sees of the two, if its features are templates: those of Table 4.1, or lines of templates
-        in which ``prediction`` and ``confidence`` are names of columns, such as ``"prediction[-1..1]"``. In a committee
-        that is the second model of another, they are ``prediction2`` and ``confidence2``.
+        The second model's features of predictions and confidence, if its features are templates: those of Table 4.1, or
+        lines of templates in which ``prediction`` and ``confidence`` are names of columns, such as
+        ``"prediction[-1..1]"``. In a committee that is the second model of another, the names are ``prediction2`` and
+        ``confidence2``.
     n_jobs : int, optional
-        Threads. First models learn side by side in them, and members answer with so many. None leaves the members
-        their own number. The result is the same.
+        Number of threads for training first models in parallel, and for the members' predictions. With None, members
+        use their own number. The result is the same.
 
     Attributes
     ----------
     first_, second_ : estimators
-        The members, trained: the first on all sequences, the second on what first models said of folds they had not
-        seen.
+        The trained members: the first on all sequences, the second on the predictions of first models for held-out
+        folds.
     classes_ : object array (K,)
-        The labels of the second.
+        The labels of the second model.
     reliability_ : list of dict
-        For each interval of confidence, on folds not seen: ``interval``, ``tokens``, and how many of these the first
-        model had ``correct``.
+        For each interval of confidence, on held-out folds: ``interval``, number of ``tokens``, and how many of these
+        the first model got ``correct``.
 
     Notes
     -----
-    The features of Table 4.1 are the prediction alone, with the word, with each of the word's attributes, and the same
-    for the interval of the confidence of its context. Attributes here are the further columns, ``case(word)`` and
-    ``characters(word)``, as in ``Templates.thesis()``. Where tokens are attributes or numbers, the prediction and the
-    interval are added as they are.
+    The features of Table 4.1 are the prediction alone, with the word, and with each of the word's attributes, and the
+    same for the interval of the confidence of its context. Attributes here are the further columns, ``case(word)`` and
+    ``characters(word)``, as in ``Templates.thesis()``. If tokens are attributes or numbers, the prediction and the
+    interval are added to them directly.
 
     Examples
     --------
@@ -145,19 +147,19 @@ class Committee(SavesWeights, Estimator):
         Parameters
         ----------
         X, y
-            What both members learn from, as for ``SequenceLabeler.fit``.
+            Training data of both members, as for ``SequenceLabeler.fit``.
         X_dev, y_dev : optional
-            Development data: for the second model, and for a first one that has ``patience``.
+            Development data for the second model, and for the first if it has ``patience``.
         sample_weight, token_weight : optional
-            Weights of sequences and of tokens, for both.
+            Weights of sequences and of tokens, for both members.
         callback : callable, optional
             Called with a `Progress` after each iteration of the second model.
 
         Returns
         -------
         Committee
-            The estimator itself. An interrupt (Ctrl-C) ends the training of the second model and keeps its best
-            weights so far; before that there is nothing to keep.
+            The estimator itself. An interrupt (Ctrl-C) during the training of the second model keeps its best weights
+            so far; before that, nothing is kept.
         """
         self._check_parameters()
         X, y = listed(X), _label_lists(y)
@@ -247,7 +249,7 @@ class Committee(SavesWeights, Estimator):
 
     @snapshot
     def predict(self, X: Any, allowed: Any = None, fixed: Any = None, bias: Any = None) -> Any:
-        """Return the labels of each sequence; ``allowed``, ``fixed`` and ``bias`` are the second model's affair."""
+        """Return the labels of each sequence; ``allowed``, ``fixed`` and ``bias`` apply to the second model."""
         return self._second_says("predict", X, allowed=allowed, fixed=fixed, bias=bias)
 
     @snapshot
@@ -270,7 +272,7 @@ class Committee(SavesWeights, Estimator):
 
     @snapshot
     def predict_spans(self, X: Any, allowed: Any = None, fixed: Any = None, bias: Any = None) -> Any:
-        """Return the spans that the predicted labels spell, with their probabilities, by the second model."""
+        """Return the spans of the predicted labels, with their probabilities, by the second model."""
         return self._second_says("predict_spans", X, allowed=allowed, fixed=fixed, bias=bias)
 
     @snapshot
@@ -280,12 +282,12 @@ class Committee(SavesWeights, Estimator):
 
     @snapshot
     def score(self, X: Any, y: Any) -> float:
-        """Return how well the predicted labels agree with ``y``, by the measure of the second model."""
+        """Return the score of the predicted labels against ``y``, by the measure of the second model."""
         return float(self._second_says("score", X, y))
 
     @snapshot
     def explain(self, x: Any) -> Any:
-        """Return why the second model labels one sequence as it does; the first model's say is among the attributes."""
+        """Explain the second model's labels of one sequence; the first model's answers are among the attributes."""
         return self._about_one("explain", x)
 
     @snapshot
@@ -302,7 +304,7 @@ class Committee(SavesWeights, Estimator):
 
     @property
     def features(self) -> Any:
-        """What the second model looks at: another committee may add to it."""
+        """The features of the second model; another committee may add to them."""
         return self.second.features
 
     @features.setter
@@ -311,13 +313,13 @@ class Committee(SavesWeights, Estimator):
 
     @property
     def n_columns_(self) -> int:
-        """How many columns a token of text has."""
+        """Number of columns of a token of text."""
         check_is_fitted(self, "second_")
         return self._added.n_columns or 1 if self._added.kind == "columns" else 1
 
     @snapshot
     def seen(self, X: Any) -> list[Any]:
-        """Return the sequences as the second model sees them: with the first one's predictions and their confidence.
+        """Return the second model's input: the sequences with the first one's predictions and their confidence.
 
         Examples
         --------

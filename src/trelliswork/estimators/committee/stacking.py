@@ -1,4 +1,4 @@
-"""What a committee's first model says of a token, put beside the token for the second model to see.
+"""The answers of a committee's first model, added to the tokens as features of the second model.
 
 ===========================  ============================================================================
 a token is                   what is added
@@ -9,7 +9,7 @@ a list of attributes         ``prediction=LABEL`` and ``confidence=INTERVAL``
 a row of numbers             a column of zeros and ones for each label and for each interval
 ===========================  ============================================================================
 
-Second models that have no ``features`` get tuples, the token, or what is in it if it is a tuple, first.
+Second models without ``features`` get tuples that begin with the token, or with its items if it is a tuple.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Baum-Welch: counts that the model expects in place of counts that were seen, until nothing is gained.
+"""Baum-Welch: estimates from expected counts instead of observed ones, until convergence.
 
-Baum, Petrie, Soules and Weiss (1970); Rabiner (1989), sec. III-C, eq. 40a-c. Known labels are clamped, so that a corpus
-may be labelled in part. With pseudo-counts what never falls is the posterior of the parameters, in place of their
+Baum, Petrie, Soules and Weiss (1970); Rabiner (1989), sec. III-C, eq. 40a-c. Known labels are fixed, so a corpus may be
+partially labelled. With pseudo-counts, it is the posterior of the parameters that never falls, instead of their
 likelihood (Dempster, Laird and Rubin 1977).
 """
 

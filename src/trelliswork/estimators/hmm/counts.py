@@ -1,7 +1,7 @@
-"""A hidden Markov model is its counts: a corpus in numbers, what is counted in it, and the estimates that follow.
+"""The counts of a hidden Markov model: a corpus as numbers, its counts, and the estimates from them.
 
-The estimates are relative counts (Stratos 2018; "Structured Prediction", eq. 77.4), with STOP among the things that may
-follow a label; with pseudo-counts they are the most probable parameters under a Dirichlet prior.
+The estimates are relative counts (Stratos 2018; "Structured Prediction", eq. 77.4), where STOP is one of the successors
+of a label. With pseudo-counts, they are the most probable parameters under a Dirichlet prior.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Hidden Markov models as model files, and as sequence labelers.
 
-The file has the logarithms of all probabilities in double precision, so a loaded model gives the same answers to the
-last bit. Tokens are texts (tensors) or numbers (settings); other hashables are refused.
+The file has the logarithms of all probabilities in double precision, so the answers of a loaded model are bit for bit
+the same. Tokens are strings (tensors) or numbers (settings); other hashables are refused.
 """
 
 from __future__ import annotations

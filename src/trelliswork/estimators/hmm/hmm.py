@@ -1,10 +1,10 @@
-"""The hidden Markov model: counts where labels are known, Baum-Welch where they are not, a chain for every question.
+"""The hidden Markov model: counts from known labels, Baum-Welch for unknown ones, a chain for every question.
 
     p(x, y) = t(y_1 | *) prod_i o(x_i | y_i) prod_i t(y_i+1 | y_i) t(STOP | y_m)
 
-In logarithms that is the score of a `Chain`: emissions are its unary scores, START and STOP its two ends (Stratos 2018;
-"Structured Prediction", eq. 77.2). STOP is one of the things that may follow a label, so it counts in the denominators,
-and it is multiplied in at the end both of the sum and of the maximum, which Stratos 2018 leaves out.
+Its logarithm is the score of a `Chain`: emissions are the unary scores, START and STOP the two ends (Stratos 2018;
+"Structured Prediction", eq. 77.2). STOP is one of the successors of a label, so the denominators count it. It is a
+factor at the end of both the sum and the maximum; Stratos 2018 omits it there.
 """
 
 from __future__ import annotations
@@ -70,72 +70,71 @@ class HMM(SavesModel, Estimator):
     Parameters
     ----------
     n_states : int, optional
-        The number of states of a model that learns without labels; they are called 0, 1, ... With labels it may be left
-        out.
+        Number of states of a model that learns without labels; they are called 0, 1, ... Not needed with labels.
     use_stop : bool, default True
-        Whether a sequence ends by a STOP that each label emits with a probability of its own (then the probabilities
-        of all sequences of all lengths sum to one), or ends unexplained.
+        Whether a sequence ends with a STOP, which has a probability for each label. The probabilities of all sequences
+        of all lengths then sum to one. Otherwise the end of a sequence has no probability.
     transition_pseudo_count : float, default 0.1
         Added to the count of every pair of labels, and of every label with START and STOP.
     emission_pseudo_count : float, default 0.001
-        Added to the count of every known token with every label. Large vocabularies want it small: it is added as many
-        times as there are tokens.
+        Added to the count of every known token with every label. Keep it small for large vocabularies, since it is
+        added once for each token.
     unknown : {"suffix", "uniform", "error"}, default "suffix"
-        What a token is that training did not see: one of the class of rare words of its shape and ending (Brants 2000;
-        see the notes), one of a single class of all unseen tokens, or a `ValueError`. The first two set aside some of
-        every label's probability for it.
+        How to treat unseen tokens: by the rare words of the same shape and ending (Brants 2000; see the notes), as a
+        single class of all unseen tokens, or with a `ValueError`. The first two reserve some of every label's
+        probability for them.
     class_pseudo_count : float, default 0.3
-        With "suffix", added to the counts of every known word, shared out over the labels as its class has them.
+        With "suffix", added to the counts of every known word, distributed over the labels as in its class.
     rare_count : int, default 10
-        Words seen at most this often are the ones whose endings are looked at.
+        Endings are counted on words seen at most this often.
     max_suffix : int, default 5
-        The longest ending looked at, in characters.
+        Length of the longest ending used, in characters.
     n_iter : int, default 100
-        The largest number of iterations of Baum-Welch.
+        Maximum number of iterations of Baum-Welch.
     tol : float, default 1e-4
         Baum-Welch stops when an iteration gains at most this much per token.
     random_state : int, numpy Generator or None, default None
-        Seeds the first guess when there are no labels at all.
+        Seed of the initial parameters if there are no labels at all.
     n_jobs : int, optional
-        The threads that share a batch of sequences; the results do not depend on it.
+        Number of threads that share a batch of sequences; the results do not depend on it.
 
     Attributes
     ----------
     classes_ : object array (K,)
         The labels, sorted (in the order given, for `from_parameters`).
     vocabulary_ : dict
-        From each known token to its column of `log_emissions_`.
+        Maps each known token to its column of `log_emissions_`.
     log_start_, log_transitions_, log_stop_ : arrays (K,), (K, K) and (K,)
         log t(y | START), log t(column | row) and log t(STOP | y); `log_stop_` is None without a STOP.
     log_emissions_ : array (K, V)
         log o(token | label) of the known tokens.
     log_likelihood_history_ : list of float
-        What Baum-Welch raised, from the first guess on: the log-likelihood of the tokens and the known labels, before
-        anything is set aside for unseen tokens, plus the log of the Dirichlet prior that the pseudo-counts stand for,
-        up to a constant. Empty after counting.
+        The objective of Baum-Welch, from the initial parameters on: the log-likelihood of the tokens and the known
+        labels, before probability is reserved for unseen tokens, plus the log of the Dirichlet prior of the
+        pseudo-counts, up to a constant. Empty after counting.
     n_iter_ : int
-        Iterations made; 0 after counting.
+        Number of iterations; 0 after counting.
     converged_ : bool
-        Whether they ended by `tol`.
+        Whether training ended because of ``tol``.
     interrupted_ : bool
-        Whether they were interrupted (Ctrl-C); the last that was finished is kept.
+        Whether training was interrupted (Ctrl-C); the result of the last complete iteration is kept.
 
     Notes
     -----
     With labels, the estimates are relative counts ("Structured Prediction", eq. 77.4): t(b | a) = count(a, b) / sum of
-    count(a, .), where STOP is among what follows a. A row that has neither counts nor pseudo-counts is uniform.
+    count(a, .), where STOP is one of the successors of a. A row that has neither counts nor pseudo-counts is uniform.
 
     An unseen token x has o(x | y) = lambda(y) p(c | y), where lambda(y) is the share of tokens of label y that were
-    seen once (its count, plus 0.01, joins the counts of y as if it were one more token) and c is the narrowest class of
-    x that a rare word shares: its shape (capitals, digits, hyphen, punctuation) with as long an ending as possible, or
-    the same word in another case. p(c | y) comes by Bayes' rule from p(y | c), where each class is smoothed by 5 words'
-    worth of the next wider one. So no unseen token is impossible with any label. Tokens that are not strings have
-    lambda(y). A known word also has `class_pseudo_count` sightings with the labels of its class, since a word seen once
-    as a noun may well be a verb if it ends like one.
+    seen once (their number, plus 0.01, is added to the counts of y as one more token). c is the narrowest class of x
+    that contains a rare word: its shape (capitals, digits, hyphen, punctuation) with the longest possible ending, or
+    the same word in another case. Bayes' rule gives p(c | y) from p(y | c), in which each class is smoothed with the
+    weight of 5 words of the next wider one. So every unseen token is possible with every label. Tokens that are not
+    strings have lambda(y). A known word also has ``class_pseudo_count`` additional occurrences with the labels of its
+    class, since a word seen once as a noun may well be a verb if it ends like one.
 
-    In Baum-Welch the known labels are clamped and the counts of the labelled part are the first guess. Learning from
-    text without labels raises its likelihood; whether the labels improve with it is another matter (Merialdo 1994): for
-    parts of speech they get worse after an iteration or two, so keep ``n_iter`` low there and look at held-out labels.
+    Baum-Welch keeps known labels fixed, and starts from the counts of the labelled part. Training on text without
+    labels raises its likelihood, but does not always improve the labels (Merialdo 1994). For parts of speech they get
+    worse after one or two iterations, so keep ``n_iter`` low and check held-out labels.
 
     Examples
     --------
@@ -197,24 +196,24 @@ class HMM(SavesModel, Estimator):
         tokens: Sequence[Hashable],
         stop: npt.ArrayLike | None = None,
     ) -> HMM:
-        """Return the model with these probabilities; a token that is not among ``tokens`` is an error in it.
+        """Return the model with these probabilities; it raises an error for tokens that are not in ``tokens``.
 
         Parameters
         ----------
         start : array-like (K,)
             t(label | START); sums to one.
         transitions : array-like (K, K)
-            t(column | row); each row sums to one, together with ``stop`` where that is given.
+            t(column | row); each row sums to one, together with ``stop`` if that is given.
         emissions : array-like (K, V)
             o(token | label); each row sums to one.
         labels, tokens : sequences of K and V hashables
             The names of the rows and columns.
         stop : array-like (K,), optional
-            t(STOP | label); without it sequences end unexplained.
+            t(STOP | label); without it, the end of a sequence has no probability.
 
         Examples
         --------
-        Days hot or cold, and the ice creams eaten on each:
+        Hot and cold days, and the number of ice creams eaten on each:
 
         >>> import trelliswork as tw
         >>> weather = tw.HMM.from_parameters(
@@ -235,20 +234,20 @@ class HMM(SavesModel, Estimator):
 
     @atomic
     def fit(self, X: Sequences, y: LabelLists | None = None) -> HMM:
-        """Learn from sequences of tokens and the labels that are known.
+        """Learn from sequences of tokens and their known labels.
 
         Parameters
         ----------
         X : iterable of sequences of hashable tokens
         y : iterable of label sequences, optional
-            One label per token; None is a token without a label, and in place of a list, a sequence without labels.
-            With every label known the estimates are counts. Otherwise Baum-Welch completes them; without any, from a
-            random first guess and with ``n_states`` states.
+            One label per token. None is an unlabelled token or, instead of a list, an unlabelled sequence. If all
+            labels are known, the estimates are counts. Otherwise Baum-Welch completes them; without any labels, it uses
+            ``n_states`` states and starts from random parameters.
 
         Returns
         -------
         HMM
-            The estimator itself. An interrupt (Ctrl-C) ends Baum-Welch and keeps what it had learned.
+            The estimator itself. An interrupt (Ctrl-C) ends Baum-Welch and keeps the last parameters.
 
         Examples
         --------
@@ -275,14 +274,14 @@ class HMM(SavesModel, Estimator):
 
     @snapshot
     def predict(self, X: Sequences) -> list[list[Any]]:
-        """Return the most probable labels of each sequence: argmax of p(x, y), STOP included (Viterbi)."""
+        """Return the most probable labels of each sequence: argmax of p(x, y), including STOP (Viterbi)."""
         return [self._names(best.labels) for best in self._ask(X, ChainBatch.argmax)]
 
     @snapshot
     def predict_kbest(self, X: Sequences, k: int) -> list[list[tuple[list[Any], float]]]:
         """Return, for each sequence, its ``k`` most probable labellings with log p(x, y), best first.
 
-        Fewer come back when fewer exist. Subtract `log_likelihood` to have log p(y | x).
+        Fewer are returned when fewer exist. Subtract `log_likelihood` to get log p(y | x).
 
         Examples
         --------
@@ -301,7 +300,7 @@ class HMM(SavesModel, Estimator):
 
     @snapshot
     def predict_spans(self, X: Sequences) -> list[list[PredictedSpan]]:
-        """Return, for each sequence, the spans that its predicted labels spell, each with its probability.
+        """Return, for each sequence, the spans of its predicted labels, each with its probability.
 
         Examples
         --------
@@ -324,12 +323,12 @@ class HMM(SavesModel, Estimator):
 
     @snapshot
     def log_likelihood(self, X: Sequences) -> Array:
-        """Return log p(x) of each sequence, STOP included; 0 for an empty one, -inf for an impossible one."""
+        """Return log p(x) of each sequence, including STOP; 0 for an empty one, -inf for an impossible one."""
         return np.array(self._ask(X, ChainBatch.log_partition), dtype=np.float64)
 
     @snapshot
     def score(self, X: Sequences, y: LabelLists) -> float:
-        """Return the share of tokens whose predicted label is the one in ``y``; tokens labelled None are left out."""
+        """Return the accuracy by token, ignoring tokens labelled None."""
         sequences = checked_sequences(arrow_tokens(X))
         gold = [label for labels in checked_labels(arrow_labels(y), sequences) for label in labels]
         guesses = [label for labels in self.predict(sequences) for label in labels]
@@ -356,17 +355,17 @@ class HMM(SavesModel, Estimator):
     def to_labeler(self, words: Iterable[str] | None = None) -> SequenceLabeler:
         """Return a `SequenceLabeler` with the same answers: a CRF whose weights are the log-probabilities.
 
-        Its labels, k best labellings, marginals and log-probabilities given the tokens are those of this model, to the
-        precision of single-precision weights. It can be explained, calibrated, trained further, saved, and used from
-        the shell. What it does not have is p(x).
+        Its labels, k best labellings, marginals and log-probabilities given the tokens equal those of this model,
+        within the precision of single-precision weights. You can explain, calibrate, train and save it, and use it from
+        the shell. It does not have p(x).
 
         Parameters
         ----------
         words : iterable of str, optional
-            Words that training did not see, and that the labeler is to know. A model with ``unknown="suffix"`` judges
-            unseen words by their endings, which the labeler does not: it needs the words themselves. All others have
-            what each label sets aside for unseen tokens, as with ``unknown="uniform"``; pass ``()`` if that will do.
-            In a model with ``unknown="error"``, they say nothing about their labels.
+            Unseen words that the labeler should know. A model with ``unknown="suffix"`` scores unseen words by their
+            endings. The labeler cannot: it needs the words themselves. All other words get the probability that each
+            label reserves for unseen tokens, as with ``unknown="uniform"``; pass ``()`` if that is enough. In a model
+            with ``unknown="error"``, such words give no evidence for any label.
 
         Examples
         --------
@@ -394,14 +393,14 @@ class HMM(SavesModel, Estimator):
         n : int
         random_state : int, numpy Generator or None
         max_length : int
-            A sequence that has not reached STOP by then is cut there.
+            A sequence that has not reached STOP by then is truncated.
         length : int, optional
-            Draw sequences of exactly this length: from p(x, y | length) with a STOP. A model without needs it.
+            Draw sequences of exactly this length; with a STOP, from p(x, y | length). Required by a model without STOP.
 
         Returns
         -------
         X, y : lists of n lists
-            Tokens, all of them known ones, and labels.
+            Tokens (only known ones), and labels.
 
         Examples
         --------

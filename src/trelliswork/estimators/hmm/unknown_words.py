@@ -1,10 +1,10 @@
-"""How likely each label is to emit a token, also one that training never saw: judged by its shape and its ending.
+"""Emission probabilities of known and unknown tokens; those of unknown words depend on shape and ending.
 
 After Brants (2000), "TnT: a statistical part-of-speech tagger", section 2.3: an unseen word behaves like the rare words
-that end as it does, and longer endings are smoothed by shorter ones (successive abstraction). Three things differ, each
-because it tagged held-out text better: shapes (capitals, digits, hyphens, punctuation) come before endings; a class is
-trusted in proportion to the number of words in it, not by one weight for all; and a word seen in another case
-("Wonderful" at the head of a sentence) is the narrowest class of all.
+with the same ending, and longer endings are smoothed by shorter ones (successive abstraction). There are three
+differences, each of which improves the tagging of held-out text. Shapes (capitals, digits, hyphens, punctuation) come
+before endings. The weight of a class depends on the number of its words, instead of one weight for all. And a word seen
+in another case ("Wonderful" at the beginning of a sentence) is the narrowest class of all.
 """
 
 from __future__ import annotations
@@ -69,32 +69,32 @@ def lexicon(
 ) -> tuple[Array, UnseenTokens]:
     r"""Return log o(x | y) of the tokens that training saw, shape (V, K), and the model of all others.
 
-    A known token has its counts, and a known word those of its class too: ``class_pseudo_count`` more sightings with
-    the labels of the class, since a word seen once as a noun may well be a verb if it ends like one.
+    A known token has its counts. A known word also has those of its class: ``class_pseudo_count`` additional
+    occurrences with the labels of the class, since a word seen once as a noun may well be a verb if it ends like one.
 
     An unseen token :math:`x` has
 
     .. math:: o(x \mid y) = \lambda_y \, p(c_x)\, \tilde p(y \mid c_x) / \tilde p(y)
 
-    where :math:`\lambda_y` is the probability that label :math:`y` emits a token never seen: as many as there were
-    tokens of :math:`y` seen once (Good and Turing), plus 0.01, are in the counts of :math:`y` as if they were one more
-    token. The rest is Bayes' rule for :math:`p(c_x \mid y)` with the classes of `WordClasses`. Every value is above 0
-    and at most 1. Tokens that are not strings have :math:`\lambda_y`, and without classes every token has.
+    where :math:`\lambda_y` is the probability that label :math:`y` emits an unseen token. Its count is the number of
+    tokens of :math:`y` seen once (Good and Turing), plus 0.01, added to the counts of :math:`y` as one more token. The
+    rest is Bayes' rule for :math:`p(c_x \mid y)` with the classes of `WordClasses`. Every value is above 0 and at most
+    1. Tokens that are not strings have :math:`\lambda_y`; without classes, so have all tokens.
 
     Parameters
     ----------
     tokens : sequence of hashable
         The tokens of the training data, each once.
     counts : array (V, K)
-        How often each was seen with each label; expected counts will do.
+        How often each occurs with each label; expected counts are possible.
     weights : array (V, K)
         The same with pseudo-counts.
     class_pseudo_count : float
-        How many sightings of a known word its class is worth.
+        The weight of the class of a known word, in occurrences.
     rare_count : int
-        Words seen at most this often stand for those never seen.
+        Unknown words are modelled on the words seen at most this often.
     max_suffix : int or None
-        The longest ending looked at; None does without classes.
+        The longest ending used; None for no classes.
     """
     classes = None if max_suffix is None else WordClasses.of(tokens, counts, rare_count, max_suffix)
     if classes is not None and class_pseudo_count:
@@ -106,14 +106,14 @@ def lexicon(
 
 
 class UnseenTokens:
-    """Emission probabilities of tokens that training never saw: what labels set aside, and for which classes."""
+    """Emission probabilities of unseen tokens: the probability reserved by each label, and its classes."""
 
     def __init__(self, log_mass: Array, classes: WordClasses | None) -> None:
         self.log_mass = log_mass
         self.classes = classes
 
     def log_prob(self, tokens: Sequence[Hashable]) -> Array:
-        """Return log o(x | y) of tokens that training never saw, shape (n, K)."""
+        """Return log o(x | y) of unseen tokens, shape (n, K)."""
         if self.classes is None:
             return np.tile(self.log_mass, (len(tokens), 1))
         return self.log_mass + self.classes.log_likelihood(tokens)
@@ -127,8 +127,8 @@ class WordClasses:
     .. math:: \tilde p(y \mid c) = (n_y + 5\,\tilde p(y \mid c')) / (n + 5), \quad c' \text{ the next wider class,}
 
     up to the class of all rare words, :math:`\tilde p(y)`; :math:`p(c)` is the share of the rare words that are in
-    :math:`c`. A word is in the narrowest of its classes that has a rare word in it. A token that is not a string is in
-    the class of all.
+    :math:`c`. A word is in the narrowest of its classes that contains a rare word. A token that is not a string is in
+    the class of all words.
     """
 
     def __init__(

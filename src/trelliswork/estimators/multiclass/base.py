@@ -2,9 +2,8 @@
 
     score(x, y) = w . phi(x, y),    phi(x, y) = a copy of x for every group that y belongs to       (eq. 17.1, 17.2)
 
-As a rule each class is a group by itself. Classes that are related share further groups, so that they learn from each
-other's examples (eq. 17.9 to 17.11); in a hierarchy, there is a group for every node on the way from a class to the
-root.
+By default each class is a group of its own. Related classes share further groups, so that they learn from each other's
+examples (eq. 17.9 to 17.11). In a hierarchy, there is a group for every node on the path from a class to the root.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ __all__ = ["Multiclass"]
 
 
 class Multiclass(SavesModel, LearningEstimator):
-    """What the two classifiers have in common: everything but their parameters."""
+    """The base class of the two classifiers, which differ only in their parameters."""
 
     classes_: npt.NDArray[Any]
     coef_: FloatArray
@@ -72,18 +71,18 @@ class Multiclass(SavesModel, LearningEstimator):
         Parameters
         ----------
         X : (n, d) array or sparse matrix, or list of dicts
-            Dicts have features by name; a string for a value is one of several possibilities, ``{"word": "dog"}``.
+            Dicts have features by name; a string value, as in ``{"word": "dog"}``, is a categorical feature.
         y : (n,) array-like
             The classes.
         X_dev, y_dev : optional
             Development data, scored after each pass. The weights with the best score are kept.
         sample_weight : (n,) array-like, optional
-            How much each row counts.
+            The weight of each row.
         callback : callable, optional
             Called with a `Progress` after each pass; training stops when it returns True.
         resume : dict of arrays, optional
-            What `Progress.state` gave in an earlier run with the same data and parameters: training goes on from
-            there, to the identical weights. A state of other data, weights or parameters is refused.
+            The result of `Progress.state` in an earlier run with the same data and parameters. Training continues from
+            there to the identical weights. A state of other data, weights or parameters is refused.
 
         Returns
         -------
@@ -102,15 +101,15 @@ class Multiclass(SavesModel, LearningEstimator):
         *,
         sample_weight: npt.ArrayLike | None = None,
     ) -> Self:
-        """Go on learning, from the weights that are there and from these rows only.
+        """Continue training from the present weights, on these rows only.
 
-        ``classes`` in the first call has all classes that will ever occur; left out, they are those of ``y``.
+        In the first call, ``classes`` lists all classes that will ever occur; by default, those in ``y``.
         """
         return self._learn(X, y, classes, None, None, sample_weight, None, getattr(self, "_shape", None))
 
     @snapshot
     def decision_function(self, X: Any) -> FloatArray:
-        """Return the score of each class (n, K); of two classes, how much higher that of the second is (n,)."""
+        """Return the score of each class, (n, K); of two classes, the score of the second minus the first, (n,)."""
         scores = self._scores(X)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
@@ -125,8 +124,8 @@ class Multiclass(SavesModel, LearningEstimator):
     def predict_proba(self, X: Any) -> FloatArray:
         """Return p(class | row) = exp(score) / sum over classes of exp(score), an array (n, K).
 
-        Those are probabilities if the learner makes log-probabilities of its scores, as `CRF` does. Others only order
-        the classes, and a warning says so.
+        These are probabilities if the learner trains scores to be log-probabilities, as `CRF` does. Scores of other
+        learners only rank the classes, and a warning says so.
         """
         check_is_fitted(self, "coef_")
         learner = self._make_learner()
@@ -144,7 +143,7 @@ class Multiclass(SavesModel, LearningEstimator):
 
     @snapshot
     def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
-        """Return the share of rows whose predicted class is the one in ``y``."""
+        """Return the accuracy: the fraction of rows whose predicted class is the one in ``y``."""
         right = self.predict(X) == np.asarray(y)
         return float(np.average(right, weights=None if sample_weight is None else np.asarray(sample_weight)))
 
@@ -302,9 +301,9 @@ class Multiclass(SavesModel, LearningEstimator):
 
     @snapshot
     def oracle(self, X: Any, y: Any, *, sample_weight: npt.ArrayLike | None = None) -> _core.Oracle:
-        """Return the examples as the learner sees them; see `trelliswork.oracle`.
+        """Return the examples as an oracle for learners; see `trelliswork.oracle`.
 
-        Weights lie column by column, ``weights.reshape(n_columns, n_groups)``, the constants in the last row.
+        Weights are stored by column, ``weights.reshape(n_columns, n_groups)``, with the constants in the last row.
         """
         self._make_learner()
         return self._oracle(*self._read(X, y, None, sample_weight, None))

@@ -1,4 +1,4 @@
-"""One label of several for each input, by any learner."""
+"""Multiclass classification by any learner."""
 
 from __future__ import annotations
 
@@ -26,36 +26,36 @@ class MulticlassClassifier(Multiclass):
     learner : learner or str, default "perceptron"
         The training algorithm, such as ``tw.PassiveAggressive(C=0.1)``, or its name.
     hierarchy : dict, optional
-        From classes to lists of their ancestors: classes with a common ancestor share a copy of the features. A class
-        that is not named has none.
+        Maps classes to lists of their ancestors. Classes with a common ancestor share a copy of the features. A class
+        that is not in the dict has no ancestors.
     expansion : callable or (K, G) array, optional
-        More freely, which groups the classes belong to: ``expansion(class)`` returns a list of groups, or a dict from
-        groups to shares; or ``expansion[i, g]`` is the share of class ``classes_[i]`` in group ``g``.
+        The groups of each class, in general: ``expansion(class)`` returns a list of groups, or a dict from groups to
+        shares; or ``expansion[i, g]`` is the share of class ``classes_[i]`` in group ``g``.
     cost : "zero-one" or (K, K) array, default "zero-one"
-        ``cost[gold, class]`` of a wrong class, in the order of ``classes_``, for learners that look at it.
+        ``cost[gold, class]`` of a wrong class, in the order of ``classes_``, for learners that use costs.
     class_weight : "balanced" or dict, optional
         Weights of rows by their class, as in scikit-learn.
     fit_intercept : bool, default True
-        Whether every group has a constant, too.
+        Whether every group has a constant.
     patience : int, optional
-        Stop when so many passes in a row brought no better score on the development data.
+        Stop after this many passes in a row without a better score on the development data.
     n_jobs : int, optional
-        Threads, as in scikit-learn; the result is the same for any number.
+        Number of threads, as in scikit-learn; the result is the same for any number.
     random_state : int or RandomState, optional
         Seed of the order in which the rows are visited.
     warm_start : bool, default False
-        Whether `fit` starts from the weights that are there, if any.
+        Whether `fit` starts from the present weights, if there are any.
     verbose : int, default 0
-        Whether to print a line for each pass, to the standard error.
+        Whether to print a line for each pass to the standard error.
 
     Attributes
     ----------
     classes_ : array (K,)
         The classes, sorted.
     coef_, intercept_ : arrays (K, d) and (K,)
-        The weights of each class: the sums of those of its groups.
+        The weights of each class: the sums of the weights of its groups.
     groups_ : list
-        What the groups are: the classes, and then the ancestors.
+        The groups: the classes, then the ancestors.
     n_iter_, best_iteration_, converged_, interrupted_, message_, history_
         How training went.
 

@@ -1,4 +1,4 @@
-"""Which groups of weights each class has: its own, those of its ancestors, or whatever an expansion says."""
+"""The groups of weights of each class: its own, those of its ancestors, or those of an expansion."""
 
 from __future__ import annotations
 

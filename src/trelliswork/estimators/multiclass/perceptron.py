@@ -1,4 +1,4 @@
-"""The multiclass perceptron: a classifier whose parameters are those of one learner."""
+"""The multiclass perceptron: a classifier with the parameters of one learner."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class MulticlassPerceptron(Multiclass):
     epochs : int, default 10
         Passes over the rows.
     k : int, default 1
-        How many of the best classes are looked at for each row.
+        Number of best classes to process for each row.
     averaged : bool, default True
-        Whether to keep the mean of the weights after every row, which generalises better than the last ones.
+        Whether to keep the mean of the weights after every row, which generalises better than the last weights.
     shuffle : bool, default True
         Whether to visit the rows in a new random order in each pass.
     hierarchy, expansion, class_weight, fit_intercept, patience, n_jobs, random_state, warm_start, verbose
