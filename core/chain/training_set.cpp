@@ -301,7 +301,9 @@ void TrainingSet::each_known(const AttributeView ModelView::* kind, const Units&
 // The labels that each unit meets in gold. Threads share the tokens where their sets are small.
 LabelSets TrainingSet::seen_labels(std::size_t n_jobs) const {
     const std::size_t n_tokens = occurrences.starts.size() - 1;
-    const std::size_t n = n_labels() <= LabelSets::kFew && !storage ? n_jobs : 1;
+    const std::size_t worth = occurrences.numbers.size() / (2 * std::max<std::size_t>(units.size(), 1));
+    const bool few = n_labels() <= LabelSets::kFew && !storage;  // else the sets of one thread are large enough
+    const std::size_t n = few ? std::clamp<std::size_t>(worth, 1, n_jobs) : 1;
     std::vector<LabelSets> parts(n, LabelSets(units.size(), n_labels()));
     parallel_for(n, n, [&](std::size_t part, std::size_t) {
         LabelSets& seen = parts[part];

@@ -12,8 +12,7 @@
 namespace tw {
 namespace {
 
-constexpr std::size_t kAhead = 48;  // occurrences whose places are fetched before they are needed
-constexpr std::size_t kTokensPerThread = 4096;
+constexpr std::size_t kAhead = 48;           // occurrences whose places are fetched before they are needed
 constexpr std::size_t kSequencesAhead = 64;  // whose attributes are read from a file before they are needed
 
 // Partition refinement: all attributes start in one class, "not yet seen". A token splits every class of which it has
@@ -177,17 +176,21 @@ std::size_t intersect(std::vector<std::uint32_t>& classes, std::size_t n_classes
     return n;
 }
 
-// Threads that are worth it, each with tables of all attributes; one where memory is scarce.
-std::size_t n_parts(const Occurrences& occurrences, std::size_t n_tokens, std::size_t n_jobs) {
-    if (occurrences.numbers.storage()) return 1;
-    return std::clamp<std::size_t>(n_tokens / kTokensPerThread, 1, std::max<std::size_t>(n_jobs, 1));
+// How many threads go over the lists when each needs tables with an entry for n attributes or units: all tables
+// together are no larger than the lists, and there is one where memory is limited.
+std::size_t parts_worth_tables(const Occurrences& occurrences, std::size_t n, std::size_t n_jobs) {
+    constexpr std::size_t kBytes = 8, kLeast = std::size_t{1} << 15;
+    const std::size_t lists = occurrences.numbers.bytes();
+    if (occurrences.numbers.storage() || lists < kLeast) return 1;
+    return std::clamp<std::size_t>(lists / (kBytes * std::max<std::size_t>(n, 1)), 1, std::max<std::size_t>(n_jobs, 1));
 }
 
 }  // namespace
 
 // Threads refine runs of tokens. What is together in all of them is a unit, whichever runs they were.
 Units merge(const Occurrences& occurrences, const Candidates& candidates, std::size_t n_jobs) {
-    const std::size_t n_tokens = occurrences.starts.size() - 1, n = n_parts(occurrences, n_tokens, n_jobs);
+    const std::size_t n_tokens = occurrences.starts.size() - 1;
+    const std::size_t n = parts_worth_tables(occurrences, candidates.counts.size(), n_jobs);
     std::vector<std::optional<Refinement>> parts(n);
     parallel_for(n, n, [&](std::size_t part, std::size_t) {
         parts[part] = refined(occurrences, candidates, part * n_tokens / n, (part + 1) * n_tokens / n);
@@ -307,6 +310,7 @@ Occurrences joined(std::vector<UnitLister>& parts, std::uint32_t n_often) {
             once += static_cast<std::uint32_t>(parts[before].once.size());
         }
         const Occurrences& from = parts[p].out;
+        check_interrupt();
         for (std::size_t i = 1; i < from.starts.size(); ++i)
             out.starts[site++] = from.starts[i] + static_cast<std::uint32_t>(at);
         for (std::size_t i = 0; i < from.numbers.size(); ++i)
@@ -326,7 +330,7 @@ Occurrences unit_occurrences(const Occurrences& attributes, Units& units,
     std::vector<std::size_t> tokens_before{0};
     for (const std::uint32_t s : sequences)
         tokens_before.push_back(tokens_before.back() + sequence_starts[s + 1] - sequence_starts[s]);
-    const std::size_t n_tokens = tokens_before.back(), n = n_parts(attributes, n_tokens, n_jobs);
+    const std::size_t n_tokens = tokens_before.back(), n = parts_worth_tables(attributes, units.size(), n_jobs);
     std::vector<UnitLister> parts;
     std::vector<std::size_t> cuts;  // of the sequences
     for (std::size_t part = 0; part <= n; ++part)
