@@ -12,29 +12,69 @@ import io
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import chunking
 import trelliswork as tw
 from chunking import attribute_dicts, attribute_lists, cache_folder, installed, labels, raw_file, read_sentences
-from timing import best_seconds, print_load, print_table
+from timing import best_seconds, print_load, print_rounds, print_table
 
 ITERATIONS = 30  # of the peer's training: its speed does not depend on how good its weights are
+TURNS = 5
 COPIES = 4  # a file of 190,000 tokens: what starting costs, is not measured here
 WAPITI_COPIES = 10  # it takes seconds to load its model
 
 
-def main() -> None:
+def main(arguments: list[str]) -> None:
     """Print tokens per second, and how many times faster this library is."""
     if chunking.corpus_or_skip("tagging") is None:
         return
     print_load()
+    if "--turns" in arguments:
+        print_turns()
+        return
     sentences = read_sentences(raw_file("test"))
     rates = {**ours(sentences), **crfsuite(sentences), **readers_of_its_models(sentences), **wapiti(sentences)}
     print_rates(rates)
     print_growth()
+
+
+def print_turns() -> None:
+    """Print millions of tokens in a second of the processor, and how many times python-crfsuite's that is."""
+    import pycrfsuite
+
+    from trelliswork import models
+    from trelliswork.cli.tag import ColumnTagger
+
+    model = str(our_models()[0])
+    taggers = {way: ColumnTagger(models.open_model(model), way, 1) for way in ("labels", "marginals")}
+    path, copied, target = str(raw_file("test", COPIES)), str(raw_file("test")), io.BytesIO()
+    peer_tagger = pycrfsuite.Tagger()
+    peer_tagger.open(str(crfsuite_model()))
+    lists = [attribute_lists(sentence) for sentence in read_sentences(Path(copied))]
+    n_tokens = sum(map(len, lists))
+
+    def tag(way: str) -> None:
+        target.seek(0)
+        taggers[way].tag(path, target)
+
+    def theirs() -> None:
+        for sentence in read_sentences(Path(copied)):
+            peer_tagger.tag(attribute_dicts(sentence))
+
+    rounds = []
+    for _ in range(TURNS):
+        found = {}
+        for way, ask in (("labels", theirs), ("marginals", lambda: all_marginals(peer_tagger, lists))):
+            ours = COPIES * n_tokens / best_seconds(partial(tag, way), 1.0, 10, time.process_time) / 1e6
+            peers = n_tokens / best_seconds(ask, 0.0, 1, time.process_time) / 1e6
+            found |= {f"raw file to {way}": ours, f"python-crfsuite, {way}": peers, f"ratio, {way}": ours / peers}
+        rounds.append(found)
+    print_rounds("Millions of tokens in a second of the processor, and ratios", rounds)
 
 
 def ours(sentences: list[chunking.Sentence]) -> dict[str, float]:
@@ -103,25 +143,14 @@ def crfsuite(sentences: list[chunking.Sentence]) -> dict[str, float]:
         return {}
     import pycrfsuite
 
-    model = cache_folder() / f"chunking.{ITERATIONS}.crfsuite"
-    if not model.exists():
-        chunking.peer("crfsuite", raw_file("train"), ITERATIONS, "stream", model)
     tagger = pycrfsuite.Tagger()
-    tagger.open(str(model))
+    tagger.open(str(crfsuite_model()))
     lists = [attribute_lists(sentence) for sentence in sentences]
     dicts = [attribute_dicts(sentence) for sentence in sentences]
     guess = [tagger.tag(attributes) for attributes in lists]
     assert guess == [tagger.tag(attributes) for attributes in dicts], "the forms of python-crfsuite disagree"
     print(f"span F1 of python-crfsuite's model {chunking.span_f1([labels(s) for s in sentences], guess):.2f}")
-    names = tagger.labels()
     n_tokens = sum(map(len, sentences))
-
-    def marginals() -> None:
-        for attributes in lists:
-            tagger.set(attributes)
-            for t in range(len(attributes)):
-                for name in names:
-                    tagger.marginal(name, t)
 
     def end_to_end() -> None:
         for sentence in read_sentences(raw_file("test")):
@@ -131,7 +160,8 @@ def crfsuite(sentences: list[chunking.Sentence]) -> dict[str, float]:
         "python-crfsuite, raw file, dicts": n_tokens / best_seconds(end_to_end, 2.0, 3),
         "python-crfsuite, attribute lists": n_tokens / best_seconds(lambda: [tagger.tag(x) for x in lists], 2.0, 3),
         "python-crfsuite, dicts": n_tokens / best_seconds(lambda: [tagger.tag(x) for x in dicts], 2.0, 3),
-        "python-crfsuite, all marginals of attribute lists": n_tokens / best_seconds(marginals, 2.0, 2),
+        "python-crfsuite, all marginals of attribute lists": n_tokens
+        / best_seconds(lambda: all_marginals(tagger, lists), 2.0, 2),
     }
 
 
@@ -154,6 +184,24 @@ def readers_of_its_models(sentences: list[chunking.Sentence]) -> dict[str, float
             model.tag([[Attribute(a) for a in token] for token in x]) for x in lists
         ]
     return {name: n_tokens / best_seconds(way, 2.0, 3) for name, way in ways.items()}
+
+
+def crfsuite_model() -> Path:
+    """Train python-crfsuite's model, once for all runs."""
+    model = cache_folder() / f"chunking.{ITERATIONS}.crfsuite"
+    if not model.exists():
+        chunking.peer("crfsuite", raw_file("train"), ITERATIONS, "stream", model)
+    return model
+
+
+def all_marginals(tagger: Any, lists: list[list[list[str]]]) -> None:
+    """Ask python-crfsuite for the probability of every label of every token."""
+    names = tagger.labels()
+    for attributes in lists:
+        tagger.set(attributes)
+        for t in range(len(attributes)):
+            for name in names:
+                tagger.marginal(name, t)
 
 
 def wapiti(sentences: list[chunking.Sentence]) -> dict[str, float]:
@@ -244,4 +292,4 @@ def threads(jobs: int) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -5,18 +5,24 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from statistics import median
 
 # (batch, positions, labels): the shapes that all chain benchmarks share.
 SHAPES = [(32, 50, 10), (32, 50, 45), (8, 200, 100), (1, 10000, 20)]
 
 
-def best_seconds(question: Callable[[], object], budget: float = 1.0, most: int = 200) -> float:
+def best_seconds(
+    question: Callable[[], object],
+    budget: float = 1.0,
+    most: int = 200,
+    clock: Callable[[], float] = time.perf_counter,
+) -> float:
     """Time a call: the fastest of as many runs as fit in the budget, after one to warm up if that was short."""
     fastest, spent, runs = float("inf"), 0.0, 0
     while runs < most and (spent < budget or runs == 0):
-        began = time.perf_counter()
+        began = clock()
         question()
-        seconds = time.perf_counter() - began
+        seconds = clock() - began
         fastest, spent, runs = min(fastest, seconds), spent + seconds, runs + 1
     return fastest
 
@@ -30,6 +36,14 @@ def alternating(ways: dict[str, Callable[[], object]], rounds: int) -> dict[str,
             run()
             best[name] = min(best[name], time.perf_counter() - began)
     return best
+
+
+def print_rounds(title: str, rounds: Sequence[dict[str, float]]) -> None:
+    """Print the median of each figure over the rounds, the least and the greatest."""
+    rows = [
+        [name, median(found), min(found), max(found)] for name in rounds[0] for found in [[r[name] for r in rounds]]
+    ]
+    print_table(f"{title}, {len(rounds)} rounds in turns", ["what", "median", "least", "greatest"], rows)
 
 
 def print_table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

@@ -11,7 +11,9 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <numeric>
 
+#include "../base/parallel.hpp"
 #include "block_pass.hpp"
 #include "block_steps.hpp"
 #include "observed.hpp"
@@ -23,16 +25,14 @@
 namespace tw::chain {
 namespace {
 
+constexpr std::size_t kWorthThreads = std::size_t{1} << 16;  // weights
 constexpr std::size_t kManyLabels = 100;  // as measured: with fewer, whole rows and the whole matrix are faster
 
-// `kSums`: in how many sums side by side the score of gold is added up. One would wait for itself, which many labels do
-// not notice; another number gives other last bits.
 struct FewLabels {
     using Layout = RowLayout;
     using Steps = RowSteps;
     template <class Real>
     using Pass = RowPass<Real>;
-    static constexpr std::size_t kSums = 4;
 };
 
 struct ManyLabels {
@@ -40,7 +40,6 @@ struct ManyLabels {
     using Steps = BlockSteps;
     template <class Real>
     using Pass = BlockPass<Real>;
-    static constexpr std::size_t kSums = 1;
 };
 
 template <class Way>
@@ -64,7 +63,7 @@ public:
         double total = 0.0;
         for (const GroupSums& shard : shards) total += shard.loss;
         for (std::size_t w = set_.first_transition(); w < weights.size(); ++w) gradient[w] -= observed_[w];
-        return total - gold_score(weights);
+        return total - gold_score(weights, n_jobs);
     }
 
     void curvature(std::span<const double> weights, std::span<double> diagonal, double nu,
@@ -101,6 +100,19 @@ private:
     using Weights = StepWeights<typename Way::Steps>;
     using Flat = typename Way::Steps::Flat;
 
+    // weights . observed, in chunks that do not depend on the number of threads.
+    double gold_score(std::span<const double> weights, std::size_t n_jobs) const {
+        double of_chunk[kChunks];
+        const std::size_t n = weights.size();
+        parallel_for(kChunks, n < kWorthThreads ? 1 : n_jobs, [&](std::size_t chunk, std::size_t) {
+            double sums[4] = {};  // side by side: one sum would wait for itself
+            for (std::size_t w = chunk * n / kChunks; w < (chunk + 1) * n / kChunks; ++w)
+                sums[w % 4] += weights[w] * observed_[w];
+            of_chunk[chunk] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+        });
+        return std::accumulate(of_chunk, of_chunk + kChunks, 0.0);
+    }
+
     // Only one precision keeps its rows.
     std::vector<GroupSums> run(std::span<const double> weights, std::span<double> out, double nu, std::size_t n_jobs,
                                bool precise, Wanted wanted) {
@@ -124,15 +136,6 @@ private:
             }
         }
         return shards;
-    }
-
-    double gold_score(std::span<const double> weights) const {
-        double sums[Way::kSums] = {};
-        for (std::size_t w = 0; w < weights.size(); ++w) sums[w % Way::kSums] += weights[w] * observed_[w];
-        if constexpr (Way::kSums == 1)
-            return sums[0];
-        else
-            return (sums[0] + sums[1]) + (sums[2] + sums[3]);
     }
 
     // Passes in double precision, the last few, have fewer threads if that saves memory.

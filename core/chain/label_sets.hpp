@@ -12,9 +12,13 @@ namespace tw::chain {
 
 class LabelSets {
 public:
+    static constexpr std::size_t kFew = 64;  // labels: a set is one word
     LabelSets(std::size_t n, std::size_t n_labels) : words_((n_labels + 63) / 64), bits_(n * words_) {}
     void add(std::size_t i, std::size_t label) { bits_[i * words_ + label / 64] |= std::uint64_t{1} << (label % 64); }
     bool has(std::size_t i, std::size_t label) const { return bits_[i * words_ + label / 64] >> (label % 64) & 1; }
+    void add(const LabelSets& more) {
+        for (std::size_t i = 0; i < bits_.size(); ++i) bits_[i] |= more.bits_[i];
+    }
     // How many labels of a set are smaller.
     std::uint32_t rank(std::size_t i, std::size_t label) const {
         const std::uint64_t* bits = &bits_[i * words_];

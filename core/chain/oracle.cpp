@@ -39,7 +39,7 @@ ChainOracle::ChainOracle(Examples&& examples, Settings settings, std::size_t n_j
     settings.weigh_costs = use == Use::kBest;
     if (settings.by_member && use != Use::kBest)
         throw std::invalid_argument("by_member needs an oracle that is made for the best labellings: use='best'");
-    const auto set = std::make_shared<TrainingSet>(std::move(examples), checked(std::move(settings)));
+    const auto set = std::make_shared<TrainingSet>(std::move(examples), checked(std::move(settings)), n_jobs);
     set_ = set;
     index_ = std::make_shared<WeightIndex>(set->weight_index());
     variables_ = !set->has_merged_units()  ? Variables::kPlain

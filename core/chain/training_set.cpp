@@ -11,7 +11,6 @@
 #include "../base/parallel.hpp"
 #include "../base/prefetch.hpp"
 #include "../kernels/kernels.hpp"
-#include "label_sets.hpp"
 
 namespace tw::chain {
 namespace {
@@ -71,7 +70,7 @@ void check_weight_count(double n_weights) {
 
 }  // namespace
 
-TrainingSet::TrainingSet(Examples&& examples, Settings given)
+TrainingSet::TrainingSet(Examples&& examples, Settings given, std::size_t n_jobs)
     : settings(std::move(given)),
       storage(examples.storage),
       hash_bits(examples.hash_bits),
@@ -86,6 +85,7 @@ TrainingSet::TrainingSet(Examples&& examples, Settings given)
     examples.usable = false;
     for (std::size_t g = 0; g < kRoots; ++g) roots_[g] = std::sqrt(static_cast<double>(g));
     order_sequences(examples);
+    n_jobs = std::clamp<std::size_t>(n_jobs, 1, shards.size() - 1);  // what is worth it
     check_interrupt();
     take_labels(examples);
     check_interrupt();
@@ -93,8 +93,8 @@ TrainingSet::TrainingSet(Examples&& examples, Settings given)
     check_constraints();
 
     if (settings.earlier) check(*settings.earlier, n_labels(), hash_bits ? std::size_t{1} << hash_bits : 0);
-    take_attributes(examples);
-    find_weights();
+    take_attributes(examples, n_jobs);
+    find_weights(n_jobs);
     find_pair_weights();
     find_transitions();
     drop_rare_weights();
@@ -221,7 +221,7 @@ void TrainingSet::check_constraints() const {
 }
 
 // The lists of the examples are given up one by one as they are made into those of units.
-void TrainingSet::take_attributes(Examples& examples) {
+void TrainingSet::take_attributes(Examples& examples, std::size_t n_jobs) {
     examples.made(kTokenChannel);
     ChannelExamples& pairs = examples.made(kPairChannel);
     ChannelExamples& tokens = examples.made(kTokenChannel);
@@ -232,7 +232,8 @@ void TrainingSet::take_attributes(Examples& examples) {
         index = Index();
         return std::vector<Key>(old.keys().begin(), old.keys().end());
     };
-    const auto label_counts = count(tokens.occurrences, n_attributes);
+    const auto label_counts =
+        examples.counts_all(tokens) ? tokens.index.counts() : count(tokens.occurrences, n_attributes);
     keys = taken(tokens.index);
     pair_keys = taken(pairs.index);
     names = std::move(tokens.names);
@@ -242,10 +243,10 @@ void TrainingSet::take_attributes(Examples& examples) {
         const bool also = !settings.also_seen.empty();
         const auto known =
             also ? also_seen_classes() : known_weights(&ModelView::attribute, keys, n_attributes, n_labels());
-        units = merge(from, {label_counts, settings.min_count, known, settings.keep_known});
+        units = merge(from, {label_counts, settings.min_count, known, settings.keep_known}, n_jobs);
         if (also) units.from_model = false;  // what occurs once has a weight for gold, and no other if it has one
         check_interrupt();
-        occurrences = unit_occurrences(from, units, examples.sequence_starts, example);
+        occurrences = unit_occurrences(from, units, examples.sequence_starts, example, n_jobs);
     }
     if (!pairs.occurrences.numbers.empty()) {
         const Occurrences from = std::exchange(pairs.occurrences, Occurrences());
@@ -297,7 +298,32 @@ void TrainingSet::each_known(const AttributeView ModelView::* kind, const Units&
     }
 }
 
-void TrainingSet::find_weights() {
+// The labels that each unit meets in gold. Threads share the tokens where their sets are small.
+LabelSets TrainingSet::seen_labels(std::size_t n_jobs) const {
+    const std::size_t n_tokens = occurrences.starts.size() - 1;
+    const std::size_t worth = occurrences.numbers.size() / (2 * std::max<std::size_t>(units.size(), 1));
+    const bool few = n_labels() <= LabelSets::kFew && !storage;  // else the sets of one thread are large enough
+    const std::size_t n = few ? std::clamp<std::size_t>(worth, 1, n_jobs) : 1;
+    std::vector<LabelSets> parts(n, LabelSets(units.size(), n_labels()));
+    parallel_for(n, n, [&](std::size_t part, std::size_t) {
+        LabelSets& seen = parts[part];
+        InterruptCheck check;
+        Touches touched(storage);
+        for (std::size_t t = part * n_tokens / n; t < (part + 1) * n_tokens / n; ++t) {
+            check();
+            touched(occurrences.bytes(t, t + 1));
+            for (const std::uint16_t y : allowed(t))
+                for (std::size_t i = occurrences.starts[t]; i < occurrences.starts[t + 1]; ++i) {
+                    if (i + 32 < occurrences.numbers.size()) seen.fetch(occurrences.numbers[i + 32]);
+                    seen.add(occurrences.numbers[i], y);
+                }
+        }
+    });
+    for (std::size_t part = 1; part < n; ++part) parts[0].add(parts[part]);
+    return std::move(parts[0]);
+}
+
+void TrainingSet::find_weights(std::size_t n_jobs) {
     const std::size_t K = n_labels();
     WeightTable& table = unit_weights;
     table.starts.reserve(units.size() + 1);
@@ -311,18 +337,8 @@ void TrainingSet::find_weights() {
         }
         return;
     }
-    LabelSets seen(units.size(), K);
+    LabelSets seen = seen_labels(n_jobs);
     InterruptCheck check;
-    Touches touched(storage);
-    for (std::size_t t = 0; t + 1 < occurrences.starts.size(); ++t) {
-        check();
-        touched(occurrences.bytes(t, t + 1));
-        for (const std::uint16_t y : allowed(t))
-            for (std::size_t i = occurrences.starts[t]; i < occurrences.starts[t + 1]; ++i) {
-                if (i + 32 < occurrences.numbers.size()) seen.fetch(occurrences.numbers[i + 32]);
-                seen.add(occurrences.numbers[i], y);
-            }
-    }
     each_known(&ModelView::attribute, units, keys, K, [&](std::uint32_t u, std::uint32_t y) { seen.add(u, y); });
     for (std::size_t a = 0; a < units.of_attribute.size() && !settings.also_seen.empty(); ++a) {
         const std::uint32_t unit = units.of_attribute[a];

@@ -21,6 +21,7 @@
 #include "../linear/units.hpp"
 #include "../linear/weight_index.hpp"
 #include "earlier_model.hpp"
+#include "label_sets.hpp"
 
 namespace tw::chain {
 
@@ -74,7 +75,8 @@ struct Group {  // sequences first .. first + size - 1, longest first
 
 class TrainingSet {
 public:
-    TrainingSet(Examples&& examples, Settings settings);
+    // The same for any number of threads.
+    TrainingSet(Examples&& examples, Settings settings, std::size_t n_jobs = 1);
 
     std::size_t n_labels() const { return settings.n_labels; }
     std::size_t n_sequences() const { return starts.size() - 1; }
@@ -163,11 +165,12 @@ private:
     void take_labels(const Examples& examples);
     void take_weights(const Examples& examples);
     void check_constraints() const;
-    void take_attributes(Examples& examples);
+    void take_attributes(Examples& examples, std::size_t n_jobs);
     std::vector<std::uint32_t> known_weights(const AttributeView ModelView::* kind, std::span<const Key> of,
                                              std::size_t n, std::size_t n_codes) const;
     std::vector<std::uint32_t> also_seen_classes() const;
-    void find_weights();
+    LabelSets seen_labels(std::size_t n_jobs) const;
+    void find_weights(std::size_t n_jobs);
     template <class Visit>
     void each_known(const AttributeView ModelView::* kind, const Units& of, std::span<const Key> from,
                     std::size_t n_codes, Visit visit) const;

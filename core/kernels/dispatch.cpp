@@ -11,6 +11,7 @@
 #include "runs.hpp"
 #include "spans.hpp"
 #include "training.hpp"
+#include "vectors.hpp"
 
 namespace tw {
 
@@ -26,6 +27,7 @@ namespace tw {
     extern const SpanLoops span_loops_##isa;                   \
     extern const EliminationLoops elimination_loops_##isa;     \
     extern const PrunedChainLoops pruned_chain_loops_##isa;    \
+    extern const VectorLoops vector_loops_##isa;               \
     extern const BothPrecisions<RowLoops> row_loops_##isa;     \
     extern const BothPrecisions<GroupLoops> group_loops_##isa; \
     extern const BothPrecisions<BlockLoops> block_loops_##isa; \
@@ -47,6 +49,7 @@ struct Copy {
     SpanLoops spans;
     EliminationLoops elimination;
     PrunedChainLoops pruned_chain;
+    VectorLoops vectors;
     TrainingLoops<float> float32;
     TrainingLoops<double> float64;
     ManyLabelLoops<float> many32;
@@ -58,7 +61,7 @@ struct Copy {
     Copy {                                                                                                \
         {array_loops_##isa, chain_sum_loops_##isa, chain_best_loops_##isa, unit_score_loops_##isa, #isa}, \
             row_sum_loops_##isa, {rounded_best_loops_##isa, rounded_score_loops_##isa}, run_loops_##isa,  \
-            span_loops_##isa, elimination_loops_##isa, pruned_chain_loops_##isa,                          \
+            span_loops_##isa, elimination_loops_##isa, pruned_chain_loops_##isa, vector_loops_##isa,      \
             {row_loops_##isa.float32, group_loops_##isa.float32},                                         \
             {row_loops_##isa.float64, group_loops_##isa.float64},                                         \
             {block_loops_##isa.float32, sparse_loops_##isa.float32},                                      \
@@ -100,6 +103,7 @@ const RunLoops& run_loops() noexcept { return chosen().runs; }
 const SpanLoops& span_loops() noexcept { return chosen().spans; }
 const EliminationLoops& elimination_loops() noexcept { return chosen().elimination; }
 const PrunedChainLoops& pruned_chain_loops() noexcept { return chosen().pruned_chain; }
+const VectorLoops& vector_loops() noexcept { return chosen().vectors; }
 
 template <>
 const TrainingLoops<float>& training_loops<float>() noexcept {

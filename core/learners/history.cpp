@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "../kernels/vectors.hpp"
 #include "vectors.hpp"
 
 namespace tw::learners {
@@ -11,12 +12,20 @@ namespace {
 
 // A step counts only when s.y > kLeastCurvature |s| |y|: below that its curvature is rounding, or negative.
 constexpr double kLeastCurvature = 1e-10;
-enum Own : std::size_t { kSY, kYHY, kSG, kYHG, kSS, kYY, kGG, kOwnSums };  // sums of the new step itself
-constexpr std::size_t kSumsPerSlot = 4;
+enum Own : std::size_t { kSS, kYY, kGG, kOwnSums };  // sums of the new step itself
 
 struct Buffers {  // of one block
     std::array<double, kBlock> g, y, hg, hy;
 };
+
+// Where vectors of some slots go on from `begin`.
+std::vector<const float*> rows(const std::vector<std::vector<float>>& of_slot, const std::vector<std::size_t>& slots,
+                               std::size_t begin) {
+    std::vector<const float*> out;
+    out.reserve(slots.size());
+    for (const std::size_t slot : slots) out.push_back(of_slot[slot].data() + begin);
+    return out;
+}
 
 }  // namespace
 
@@ -35,47 +44,41 @@ double History::take(const Move& move, std::size_t n_jobs) {
     const std::size_t slot = free_slot();
     s_[slot].resize(n_);
     y_[slot].resize(n_);
-    const std::size_t n_sums = kOwnSums + kSumsPerSlot * order_.size();
-    const auto sums = over_blocks(n_, n_sums, n_jobs, [&](std::size_t begin, std::size_t end, double* out) {
-        Buffers block;
-        const std::size_t size = end - begin;
-        float* s = s_[slot].data() + begin;
-        float* y = y_[slot].data() + begin;
-        move.steepest(begin, end, block.g.data());
-        for (std::size_t j = 0; j < size; ++j) {
-            const std::size_t i = begin + j;
-            const double h = move.h[i];
-            s[j] = static_cast<float>(move.new_point[i] - move.point[i]);
-            y[j] = static_cast<float>(move.new_gradient[i] - move.gradient[i]);
-            block.y[j] = y[j];
-            block.hy[j] = h * block.y[j];
-            block.hg[j] = h * block.g[j];
-        }
-        out[kGG] += dot(block.g.data(), block.g.data(), size);
-        out[kYY] += dot(block.y.data(), block.y.data(), size);
-        add_two_dots(s, block.y.data(), block.g.data(), size, &out[kSY], &out[kSG]);
-        add_two_dots(y, block.hy.data(), block.hg.data(), size, &out[kYHY], &out[kYHG]);
-        for (std::size_t j = 0; j < size; ++j) out[kSS] += static_cast<double>(s[j]) * s[j];
-        double* of_slot = out + kOwnSums;
-        for (const std::size_t i : order_) {
-            add_two_dots(s_[i].data() + begin, block.y.data(), block.g.data(), size, of_slot, of_slot + 1);
-            add_two_dots(y_[i].data() + begin, block.hy.data(), block.hg.data(), size, of_slot + 2, of_slot + 3);
-            of_slot += kSumsPerSlot;
-        }
-    });
-    const double* of_slot = sums.data() + kOwnSums;
+    std::vector<std::size_t> slots = order_;  // the new step is the last
+    slots.push_back(slot);
+    const std::size_t n_dots = 2 * slots.size();
+    const auto sums =
+        over_blocks(n_, kOwnSums + 2 * n_dots, n_jobs, [&](std::size_t begin, std::size_t end, double* out) {
+            Buffers block;
+            const std::size_t size = end - begin;
+            move.steepest(begin, end, block.g.data());
+            const VectorMove here{&move.point[begin],        &move.new_point[begin], &move.gradient[begin],
+                                  &move.new_gradient[begin], block.g.data(),         &move.h[begin]};
+            VectorSums own{out[kSS], out[kYY], out[kGG]};
+            vector_loops().change(here, size, s_[slot].data() + begin, y_[slot].data() + begin, block.y.data(),
+                                  block.hy.data(), block.hg.data(), own);
+            out[kSS] = own.ss;
+            out[kYY] = own.yy;
+            out[kGG] = own.gg;
+            const std::vector<const float*> s = rows(s_, slots, begin), y = rows(y_, slots, begin);
+            double* dots = out + kOwnSums;
+            vector_loops().two_dots(s.data(), s.size(), block.y.data(), block.g.data(), size, dots);
+            vector_loops().two_dots(y.data(), y.size(), block.hy.data(), block.hg.data(), size, dots + n_dots);
+        });
+    const double *of_s = sums.data() + kOwnSums, *of_y = of_s + n_dots;
     for (const std::size_t i : order_) {
-        at(sy_, i, slot) = of_slot[0];
-        sg_[i] = of_slot[1];
-        at(yhy_, i, slot) = at(yhy_, slot, i) = of_slot[2];
-        yhg_[i] = of_slot[3];
-        of_slot += kSumsPerSlot;
+        at(sy_, i, slot) = of_s[0];
+        sg_[i] = of_s[1];
+        at(yhy_, i, slot) = at(yhy_, slot, i) = of_y[0];
+        yhg_[i] = of_y[1];
+        of_s += 2;
+        of_y += 2;
     }
-    if (memory_ > 0 && sums[kSY] > kLeastCurvature * std::sqrt(sums[kSS] * sums[kYY])) {
-        at(sy_, slot, slot) = sums[kSY];
-        at(yhy_, slot, slot) = sums[kYHY];
-        sg_[slot] = sums[kSG];
-        yhg_[slot] = sums[kYHG];
+    if (memory_ > 0 && of_s[0] > kLeastCurvature * std::sqrt(sums[kSS] * sums[kYY])) {
+        at(sy_, slot, slot) = of_s[0];
+        at(yhy_, slot, slot) = of_y[0];
+        sg_[slot] = of_s[1];
+        yhg_[slot] = of_y[1];
         if (order_.size() == memory_) order_.erase(order_.begin());
         order_.push_back(slot);
     }
@@ -109,17 +112,9 @@ History::Combination History::direction() const {
 
 void History::combine(const Combination& c, std::size_t begin, std::size_t end, const double* steepest,
                       std::span<const float> h, double* out) const {
-    const std::size_t size = end - begin;
-    std::copy_n(steepest, size, out);
-    for (std::size_t i = 0; i < order_.size(); ++i) {
-        const float* y = y_[order_[i]].data() + begin;
-        for (std::size_t j = 0; j < size; ++j) out[j] -= c.a[i] * y[j];
-    }
-    for (std::size_t j = 0; j < size; ++j) out[j] *= -c.gamma * h[begin + j];
-    for (std::size_t i = 0; i < order_.size(); ++i) {
-        const float* s = s_[order_[i]].data() + begin;
-        for (std::size_t j = 0; j < size; ++j) out[j] -= c.b[i] * s[j];
-    }
+    const std::vector<const float*> s = rows(s_, order_, begin), y = rows(y_, order_, begin);
+    vector_loops().combine(y.data(), s.data(), s.size(), c.a.data(), c.b.data(), c.gamma, &h[begin], steepest,
+                           end - begin, out);
 }
 
 void History::save(State& state) const {

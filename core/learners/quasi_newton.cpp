@@ -85,12 +85,16 @@ void QuasiNewton::start(std::size_t n_jobs) {
 void QuasiNewton::take_scaling(std::size_t n_jobs) {
     sums_.curvature(weights_, trial_gradient_, terms_.nu, n_jobs);
     passes_ += 1.0;
-    double sum = 0.0;
-    for (const double value : trial_gradient_) sum += value;
+    const std::vector<double> ones(kBlock, 1.0);
+    const double sum = over_blocks(h_.size(), 1, n_jobs, [&](std::size_t begin, std::size_t end, double* out) {
+        out[0] += dot(trial_gradient_.data() + begin, ones.data(), end - begin);
+    })[0];
     const double floor = kLeastScaling * sum / static_cast<double>(std::max<std::size_t>(1, h_.size()));
     if (!(sum > 0.0)) return;
-    for (std::size_t j = 0; j < h_.size(); ++j)
-        h_[j] = static_cast<float>(1.0 / std::max(terms_.l2 + trial_gradient_[j], floor));
+    over_blocks(h_.size(), 0, n_jobs, [&](std::size_t begin, std::size_t end, double*) {
+        for (std::size_t j = begin; j < end; ++j)
+            h_[j] = static_cast<float>(1.0 / std::max(terms_.l2 + trial_gradient_[j], floor));
+    });
 }
 
 double QuasiNewton::find_direction(std::size_t n_jobs) {

@@ -72,6 +72,10 @@ public:
     std::size_t n_attributes(const ChannelExamples& channel) const {
         return hash_bits ? std::size_t{1} << hash_bits : channel.index.size();
     }
+    // Whether the index of a channel has counted all that occurs.
+    bool counts_all(const ChannelExamples& channel) const {
+        return hash_bits == 0 && !closed && channel.index.size() > 0;
+    }
     std::size_t memory_bytes() const;
     Key checksum() const;  // changes when sequences or attributes do, and never with the number of threads
 

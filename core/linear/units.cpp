@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <unordered_map>
 
-#include "../base/interrupt.hpp"
+#include "../base/parallel.hpp"
 #include "../base/prefetch.hpp"
 #include "key_table.hpp"
 
@@ -131,15 +132,14 @@ Units numbered(const Candidates& candidates, std::size_t n_classes, ClassOf clas
     return units;
 }
 
-}  // namespace
-
-Units merge(const Occurrences& occurrences, const Candidates& candidates) {
+// What always occurs together in tokens begin .. end - 1.
+Refinement refined(const Occurrences& occurrences, const Candidates& candidates, std::size_t begin, std::size_t end) {
     Refinement refinement(candidates.counts.size());
     std::vector<std::uint32_t> members;
     std::vector<char> valued;
     InterruptCheck check;
     Touches touched(occurrences.numbers.storage());
-    for (std::size_t t = 0; t + 1 < occurrences.starts.size(); ++t) {
+    for (std::size_t t = begin; t < end; ++t) {
         check();
         touched(occurrences.bytes(t, t + 1));
         members.clear();
@@ -152,73 +152,212 @@ Units merge(const Occurrences& occurrences, const Candidates& candidates) {
         }
         refinement.split(members, [&](std::size_t i) { return !valued.empty() && valued[i]; });
     }
-    return numbered(candidates, refinement.n_classes(), [&](std::uint32_t a) { return refinement.class_of(a); });
+    return refinement;
+}
+
+// The coarsest classes that are within classes of both; their numbers are written over the first.
+std::size_t intersect(std::vector<std::uint32_t>& classes, std::size_t n_classes, const Refinement& more) {
+    std::vector<std::uint32_t> starts(n_classes + 1, 0), order(classes.size());
+    for (const std::uint32_t c : classes) ++starts[c + 1];
+    for (std::size_t c = 0; c < n_classes; ++c) starts[c + 1] += starts[c];
+    std::vector<std::uint32_t> next(starts.begin(), starts.end() - 1);
+    for (std::uint32_t a = 0; a < classes.size(); ++a) order[next[classes[a]]++] = a;
+    struct Met {
+        std::uint32_t with, number;  // with which class of the first it was met last, and what both are
+    };
+    std::vector<Met> met(more.n_classes(), Met{kNoAttribute, 0});
+    std::uint32_t n = 0;
+    for (std::uint32_t c = 0; c < n_classes; ++c)
+        for (std::uint32_t i = starts[c]; i < starts[c + 1]; ++i) {
+            Met& with = met[more.class_of(order[i])];
+            if (with.with != c) with = {c, n++};
+            classes[order[i]] = with.number;
+        }
+    return n;
+}
+
+// How many threads go over the lists when each needs tables with an entry for n attributes or units: all tables
+// together are no larger than the lists, and there is one where memory is limited.
+std::size_t parts_worth_tables(const Occurrences& occurrences, std::size_t n, std::size_t n_jobs) {
+    constexpr std::size_t kBytes = 8, kLeast = std::size_t{1} << 15;
+    const std::size_t lists = occurrences.numbers.bytes();
+    if (occurrences.numbers.storage() || lists < kLeast) return 1;
+    return std::clamp<std::size_t>(lists / (kBytes * std::max<std::size_t>(n, 1)), 1, std::max<std::size_t>(n_jobs, 1));
+}
+
+}  // namespace
+
+// Threads refine runs of tokens. What is together in all of them is a unit, whichever runs they were.
+Units merge(const Occurrences& occurrences, const Candidates& candidates, std::size_t n_jobs) {
+    const std::size_t n_tokens = occurrences.starts.size() - 1;
+    const std::size_t n = parts_worth_tables(occurrences, candidates.counts.size(), n_jobs);
+    std::vector<std::optional<Refinement>> parts(n);
+    parallel_for(n, n, [&](std::size_t part, std::size_t) {
+        parts[part] = refined(occurrences, candidates, part * n_tokens / n, (part + 1) * n_tokens / n);
+    });
+    std::vector<std::uint32_t> classes(candidates.counts.size());
+    for (std::uint32_t a = 0; a < classes.size(); ++a) classes[a] = parts[0]->class_of(a);
+    std::size_t n_classes = parts[0]->n_classes();
+    for (std::size_t part = 1; part < n; ++part) {
+        check_interrupt();
+        n_classes = intersect(classes, n_classes, *parts[part]);
+    }
+    return numbered(candidates, n_classes, [&](std::uint32_t a) { return classes[a]; });
 }
 
 Units apart(const Candidates& candidates) {
     return numbered(candidates, candidates.counts.size(), [](std::uint32_t a) { return a; });
 }
 
-Occurrences unit_occurrences(const Occurrences& attributes, Units& units,
-                             std::span<const std::uint64_t> sequence_starts, std::span<const std::uint32_t> sequences) {
-    struct Seen {
-        std::uint32_t token, place, number;
-    };
-    std::vector<Seen> seen(units.size(), Seen{kNoAttribute, 0, kNoAttribute});
-    std::uint32_t once = 0;  // the next number of a unit that occurs once
-    while (once < units.size() && units.counts[once] > 1) {
-        seen[once].number = once;
-        ++once;
-    }
-    Occurrences out(attributes.numbers.storage());
-    if (!attributes.numbers.storage()) {
-        out.starts.reserve(attributes.starts.size());
-        out.numbers.reserve(attributes.numbers.size());
-    }
-    std::uint32_t token = 0;
-    InterruptCheck check;
-    Touches touched(attributes.numbers.storage());
-    bool ahead = false;
-    for (std::size_t s = 0; s < sequences.size(); ++s) {
-        const std::uint32_t sequence = sequences[s];
-        touched.elsewhere(attributes.bytes(sequence_starts[sequence], sequence_starts[sequence + 1]),
-                          attributes.values.empty() ? 2 : 3);
-        if (s % kSequencesAhead == 0) ahead = attributes.numbers.mapped() && attributes.numbers.storage()->reads_disk();
-        if (ahead && s + kSequencesAhead < sequences.size()) {
-            const std::uint32_t later = sequences[s + kSequencesAhead];
-            attributes.numbers.read_ahead(attributes.starts[sequence_starts[later]],
-                                          attributes.starts[sequence_starts[later + 1]]);
-        }
-        for (std::uint64_t t = sequence_starts[sequence]; t < sequence_starts[sequence + 1]; ++t, ++token) {
-            check();
-            for (std::size_t i = attributes.starts[t]; i < attributes.starts[t + 1]; ++i) {
-                if (i + 2 * kAhead < attributes.numbers.size()) {
-                    fetch_ahead(&units.of_attribute[attributes.numbers[i + 2 * kAhead]]);
-                    const std::uint32_t later = units.of_attribute[attributes.numbers[i + kAhead]];
-                    if (later != kNoAttribute) fetch_ahead(&seen[later]);
-                }
-                const std::uint32_t unit = units.of_attribute[attributes.numbers[i]];
-                if (unit == kNoAttribute) continue;
-                Seen& here = seen[unit];
-                if (here.token != token) {
-                    if (here.number == kNoAttribute) here.number = once++;
-                    here.token = token;
-                    here.place = static_cast<std::uint32_t>(out.numbers.size());
-                    out.numbers.push_back(here.number);
-                    if (!attributes.values.empty() || !out.values.empty()) out.values.push_back(attributes.value(i));
-                } else if (units.n_members[unit] == 1) {  // the same attribute again
-                    if (out.values.empty()) out.values.assign(out.numbers.size(), 1.0f);
-                    out.values[here.place] += attributes.value(i);
-                }
+namespace {
+
+// The units of some sequences. Units that occur once are met in one run only: it numbers them from the first on.
+class UnitLister {
+public:
+    UnitLister(const Occurrences& attributes, const Units& units, std::uint32_t n_often,
+               std::span<const std::uint64_t> sequence_starts, std::span<const std::uint32_t> sequences)
+        : out(attributes.numbers.storage()),
+          attributes_(attributes),
+          units_(units),
+          n_often_(n_often),
+          sequence_starts_(sequence_starts),
+          sequences_(sequences),
+          seen_(units.size(), Seen{kNoAttribute, 0}) {}
+
+    void list() {
+        InterruptCheck check;
+        Touches touched(attributes_.numbers.storage());
+        bool ahead = false;
+        for (std::size_t s = 0; s < sequences_.size(); ++s) {
+            const std::uint32_t sequence = sequences_[s];
+            touched.elsewhere(attributes_.bytes(sequence_starts_[sequence], sequence_starts_[sequence + 1]),
+                              attributes_.values.empty() ? 2 : 3);
+            if (s % kSequencesAhead == 0)
+                ahead = attributes_.numbers.mapped() && attributes_.numbers.storage()->reads_disk();
+            if (ahead && s + kSequencesAhead < sequences_.size()) {
+                const std::uint32_t later = sequences_[s + kSequencesAhead];
+                attributes_.numbers.read_ahead(attributes_.starts[sequence_starts_[later]],
+                                               attributes_.starts[sequence_starts_[later + 1]]);
             }
-            out.starts.push_back(static_cast<std::uint32_t>(out.numbers.size()));
+            for (std::uint64_t t = sequence_starts_[sequence]; t < sequence_starts_[sequence + 1]; ++t) {
+                check();
+                list_token(t);
+            }
         }
     }
-    std::vector<std::uint32_t> n_members(units.size());
-    for (std::size_t u = 0; u < units.size(); ++u) n_members[seen[u].number] = units.n_members[u];
+
+    Occurrences out;
+    std::vector<std::uint32_t> once;  // units that occur once, as they were met
+
+private:
+    struct Seen {  // of a unit
+        std::uint32_t token, place;
+    };
+
+    void list_token(std::uint64_t t) {
+        for (std::size_t i = attributes_.starts[t]; i < attributes_.starts[t + 1]; ++i) {
+            if (i + 2 * kAhead < attributes_.numbers.size()) {
+                fetch_to_read(&units_.of_attribute[attributes_.numbers[i + 2 * kAhead]]);
+                const std::uint32_t later = units_.of_attribute[attributes_.numbers[i + kAhead]];
+                if (later != kNoAttribute) fetch_ahead(&seen_[later]);
+            }
+            const std::uint32_t unit = units_.of_attribute[attributes_.numbers[i]];
+            if (unit == kNoAttribute) continue;
+            Seen& here = seen_[unit];
+            if (here.token != token_) {
+                here = {token_, static_cast<std::uint32_t>(out.numbers.size())};
+                out.numbers.push_back(unit < n_often_ ? unit : n_often_ + static_cast<std::uint32_t>(once.size()));
+                if (unit >= n_often_) once.push_back(unit);
+                if (!attributes_.values.empty() || !out.values.empty()) out.values.push_back(attributes_.value(i));
+            } else if (units_.n_members[unit] == 1) {  // the same attribute again
+                if (out.values.empty()) out.values.assign(out.numbers.size(), 1.0f);
+                out.values[here.place] += attributes_.value(i);
+            }
+        }
+        out.starts.push_back(static_cast<std::uint32_t>(out.numbers.size()));
+        ++token_;
+    }
+
+    const Occurrences& attributes_;
+    const Units& units_;
+    const std::uint32_t n_often_;  // units that occur more than once, which come first and keep their numbers
+    const std::span<const std::uint64_t> sequence_starts_;
+    const std::span<const std::uint32_t> sequences_;
+    std::vector<Seen> seen_;
+    std::uint32_t token_ = 0;
+};
+
+// All lists one after the other, where those of a part begin with the `once` of the parts before.
+Occurrences joined(std::vector<UnitLister>& parts, std::uint32_t n_often) {
+    if (parts.size() == 1) return std::move(parts[0].out);
+    std::size_t n_sites = 0, n_numbers = 0;
+    bool valued = false;
+    for (const UnitLister& part : parts) {
+        n_sites += part.out.starts.size() - 1;
+        n_numbers += part.out.numbers.size();
+        valued |= !part.out.values.empty();
+    }
+    Occurrences out;
+    out.starts.resize_anyhow(n_sites + 1);
+    out.numbers.resize_anyhow(n_numbers);
+    if (valued) out.values.resize_anyhow(n_numbers);
+    parallel_for(parts.size(), parts.size(), [&](std::size_t p, std::size_t) {
+        std::size_t site = 1, at = 0;
+        std::uint32_t once = 0;
+        for (std::size_t before = 0; before < p; ++before) {
+            site += parts[before].out.starts.size() - 1;
+            at += parts[before].out.numbers.size();
+            once += static_cast<std::uint32_t>(parts[before].once.size());
+        }
+        const Occurrences& from = parts[p].out;
+        check_interrupt();
+        for (std::size_t i = 1; i < from.starts.size(); ++i)
+            out.starts[site++] = from.starts[i] + static_cast<std::uint32_t>(at);
+        for (std::size_t i = 0; i < from.numbers.size(); ++i)
+            out.numbers[at + i] = from.numbers[i] + (from.numbers[i] < n_often ? 0 : once);
+        for (std::size_t i = 0; valued && i < from.numbers.size(); ++i) out.values[at + i] = from.value(i);
+    });
+    return out;
+}
+
+}  // namespace
+
+Occurrences unit_occurrences(const Occurrences& attributes, Units& units,
+                             std::span<const std::uint64_t> sequence_starts, std::span<const std::uint32_t> sequences,
+                             std::size_t n_jobs) {
+    std::uint32_t n_often = 0;
+    while (n_often < units.size() && units.counts[n_often] > 1) ++n_often;
+    std::vector<std::size_t> tokens_before{0};
+    for (const std::uint32_t s : sequences)
+        tokens_before.push_back(tokens_before.back() + sequence_starts[s + 1] - sequence_starts[s]);
+    const std::size_t n_tokens = tokens_before.back(), n = parts_worth_tables(attributes, units.size(), n_jobs);
+    std::vector<UnitLister> parts;
+    std::vector<std::size_t> cuts;  // of the sequences
+    for (std::size_t part = 0; part <= n; ++part)
+        cuts.push_back(static_cast<std::size_t>(std::ranges::lower_bound(tokens_before, part * n_tokens / n) -
+                                                tokens_before.begin()));
+    cuts.back() = sequences.size();
+    for (std::size_t part = 0; part < n; ++part) {
+        const auto some = sequences.subspan(cuts[part], cuts[part + 1] - cuts[part]);
+        const std::size_t sites = tokens_before[cuts[part + 1]] - tokens_before[cuts[part]];
+        Occurrences& out = parts.emplace_back(attributes, units, n_often, sequence_starts, some).out;
+        if (attributes.numbers.storage()) continue;
+        out.starts.reserve(sites + 1);
+        out.numbers.reserve(attributes.numbers.size() * sites / std::max<std::size_t>(n_tokens, 1));
+    }
+    parallel_for(n, n, [&](std::size_t part, std::size_t) { parts[part].list(); });
+    Occurrences out = joined(parts, n_often);
+    std::vector<std::uint32_t> number(units.size()), n_members = units.n_members;
+    std::iota(number.begin(), number.begin() + n_often, 0u);
+    std::uint32_t next = n_often;
+    for (const UnitLister& part : parts)
+        for (const std::uint32_t unit : part.once) {
+            n_members[next] = units.n_members[unit];
+            number[unit] = next++;
+        }
     units.n_members.swap(n_members);
     for (std::uint32_t& unit : units.of_attribute)
-        if (unit != kNoAttribute) unit = seen[unit].number;
+        if (unit != kNoAttribute) unit = number[unit];
     return out;
 }
 

@@ -41,15 +41,17 @@ struct Candidates {
 
 // Groups attributes by the tokens they occur in. Only attributes with value 1 wherever they occur, and once in a token,
 // are merged. Units are numbered by how often they occur, the most frequent first, so that what is used most lies
-// together.
-Units merge(const Occurrences& occurrences, const Candidates& candidates);
+// together. Any number of threads finds the same.
+Units merge(const Occurrences& occurrences, const Candidates& candidates, std::size_t n_jobs = 1);
 
 // Every attribute a unit of its own.
 Units apart(const Candidates& candidates);
 
 // The units of the tokens of the given sequences, in this order: each unit once, equal attributes of a token added up.
-// Units that occur once are numbered anew, in the order in which they are met here.
+// Units that occur once are numbered anew, in the order in which they are met here. Any number of threads lists the
+// same.
 Occurrences unit_occurrences(const Occurrences& attributes, Units& units,
-                             std::span<const std::uint64_t> sequence_starts, std::span<const std::uint32_t> sequences);
+                             std::span<const std::uint64_t> sequence_starts, std::span<const std::uint32_t> sequences,
+                             std::size_t n_jobs = 1);
 
 }  // namespace tw
