@@ -24,7 +24,7 @@ def test_fewer_bytes_for_each_weight(run, model, tmp_path, weights, most):
     expected = models.dumps(*models.shrunk(*before, weights))
     assert (tmp_path / "small.tw").read_bytes() == expected
     assert len(expected) <= most * len(models.dumps(*before))
-    assert err == f"{len(expected):,} bytes, of {len(models.dumps(*before)):,} before\n"
+    assert err == f"{len(expected):,} bytes (before: {len(models.dumps(*before)):,})\n"
     assert after[1] == before[1]
     assert tw.load(tmp_path / "small.tw").predict(LINES) == tw.load(model).predict(LINES)
 
@@ -74,9 +74,9 @@ def test_models_go_through_pipes(model, tmp_path):
         (["--prune", "x"], "'x'"),
         (["--metadata", "x"], "expected KEY=VALUE"),
         (["--metadata", "x=1", "--metadata", "x=2"], "twice"),
-        (["--weights", "int8", "--to", "jsonl"], "--to is about corpora"),
-        (["--prune", "0", "--unlabelled"], "--unlabelled is about corpora"),
-        (["--drop-names", "--separator", "tab"], "--separator is about corpora"),
+        (["--weights", "int8", "--to", "jsonl"], "--to is for corpora"),
+        (["--prune", "0", "--unlabelled"], "--unlabelled is for corpora"),
+        (["--drop-names", "--separator", "tab"], "--separator is for corpora"),
     ],
 )
 def test_wrong_options_are_refused(run, model, tmp_path, options, told):

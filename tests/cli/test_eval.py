@@ -59,7 +59,7 @@ def test_the_scheme_is_found_from_the_gold_labels(run):
     [
         (b"", (), "found no sentence"),
         (b"a O O\nb O\n", (), "line 2: expected 3 columns, found 2"),
-        (b"a DET O\n", ("--scheme", "BIO"), "Say --scheme none"),
+        (b"a DET O\n", ("--scheme", "BIO"), "Pass --scheme none"),
     ],
 )
 def test_bad_input(run, text, arguments, said):

@@ -114,7 +114,7 @@ def test_the_third_interrupt_does_not_wait(run, monkeypatch, small, tmp_path):
     assert code == 130
     assert err.splitlines() == [
         "stopping; the best model so far will be kept",
-        "what has begun has to end first; once more to end at once, perhaps without a model",
+        "finishing the current step; press Ctrl-C again to end at once, perhaps without a model",
         "interrupted before a model was written",
     ]
     assert [item.name for item in tmp_path.iterdir()] == ["small.tsv"]

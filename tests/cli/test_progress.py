@@ -25,7 +25,7 @@ def told(learner, capsys, iterations=20, gap=None):
 def test_no_end_is_foretold_where_nobody_knows_it(learner, capsys):
     lines = told(learner, capsys, gap=0.25)
     assert not any("left" in line for line in lines)
-    assert lines[-1].endswith("within 0.025 of the minimum, ends at 0.001")
+    assert lines[-1].endswith("within 0.025 of the minimum, stops at 0.001")
 
 
 def test_of_a_fixed_number_of_passes_the_longest_time_is_told(capsys):
@@ -41,15 +41,15 @@ def test_a_log_gets_a_line_every_few_seconds_even_if_nothing_ends(monkeypatch, c
     deadline = time.monotonic() + 30
     err = ""
     with shown.showing():
-        while err.count("indexing: still at work") < 2 and time.monotonic() < deadline:
+        while err.count("indexing: still working") < 2 and time.monotonic() < deadline:
             err += capsys.readouterr().err
             time.sleep(0.01)
         shown.update(SimpleNamespace(number=1, objective=10.0, phase="sgd", dev_score=None, facts={}))
-        while "after sgd 1: still at work" not in err and time.monotonic() < deadline:
+        while "after sgd 1: still working" not in err and time.monotonic() < deadline:
             err += capsys.readouterr().err
             time.sleep(0.01)
-    assert "indexing: still at work, 1 s\n" in err
-    assert "after sgd 1: still at work" in err
+    assert "indexing: still working, 1 s\n" in err
+    assert "after sgd 1: still working" in err
     capsys.readouterr()
     time.sleep(0.05)
     assert capsys.readouterr().err == ""  # it ends with the work

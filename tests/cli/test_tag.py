@@ -156,7 +156,7 @@ def test_a_token_that_is_no_line_of_columns_needs_json(run, model, token):
     line = json.dumps({"tokens": ["2", token]}).encode()
     code, out, err = run("tag", model, "--format", "jsonl", stdin=b"\n" + line)
     assert (code, out) == (2, "")
-    assert f"<stdin>, line 2: the token {token!r} is blank or has a tab" in err
+    assert f"<stdin>, line 2: the token {token!r} is blank or contains a tab" in err
     assert json.loads(run("tag", model, "--format", "jsonl", "--json", stdin=line).out)["tokens"] == ["2", token]
 
 

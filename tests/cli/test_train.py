@@ -167,7 +167,7 @@ def test_labels_of_the_development_data_that_training_has_not(run, small, tmp_pa
         (("--set", "l2=-1"), "l2 must be a finite number of at least 0, not -1. Its parameters are"),
         (("--set", "solver=magic"), "solver must be one of"),
         (("--learner", "magic"), "there is no learner 'magic'"),
-        (("--features", "magic"), "neither a file nor one of the ready sets words"),
+        (("--features", "magic"), "neither a file nor one of the ready-made sets words"),
         (("--resume",), "--resume needs --checkpoint"),
         (("--min-count", "0"), "--min-count"),
         (("--label-column", "9"), "--label-column is 9"),
@@ -184,7 +184,7 @@ def test_wrong_options_are_refused(run, small, tmp_path, options, said):
 def test_where_no_model_can_be_written_nothing_is_trained(run, small, output):
     code, _, err = run("train", small, "-o", output)
     assert code == 2
-    assert "this must be a file in a folder that can be written to" in err
+    assert "this must be a file in a writable folder" in err
 
 
 def test_values_of_parameters_are_numbers_names_and_nothing():
@@ -215,7 +215,7 @@ def test_help_tells_of_every_learner_and_of_the_parameters_of_one(run, monkeypat
         assert re.search(rf"^  {name} +{re.escape(learners.summary(name)[:20])}", out, re.MULTILINE)
     assert "--learner crf, parameters for --set:" in out
     assert "times: int" not in out
-    assert "The parameters of another: trelliswork train --learner NAME --help" in out
+    assert "For the parameters of another learner: trelliswork train --learner NAME --help" in out
     for asked in (("--learner", "rote", "--help"), ("--help", "--learner=rote")):
         code, out, _ = run("train", *asked)
         assert code == 0
@@ -303,7 +303,7 @@ def test_a_checkpoint_of_another_run_is_refused(run, monkeypatch, small, tmp_pat
             run("train", small, *options)
     code, _, err = run("train", small, *options, "--resume", "--set", "l2=7")
     assert code == 2
-    assert "this checkpoint is of another run: parameters was" in err
+    assert "this checkpoint is from another run: parameters was" in err
     small.write_text(small.read_text() + "\n1\tB-QTY\n")
     code, _, err = run("train", small, *options, "--resume")
     assert code == 2
@@ -317,13 +317,13 @@ def test_a_file_that_is_no_checkpoint_is_refused(run, small, model, tmp_path):
     assert err.startswith(f"error: {tmp_path / 'state'}")
     code, _, err = run("train", small, "-o", tmp_path / "m.tw", "--checkpoint", model, "--resume")
     assert code == 2
-    assert "this is no checkpoint" in err
+    assert "this is not a checkpoint" in err
 
 
 def test_resuming_without_a_checkpoint_starts_at_the_beginning(run, small, tmp_path):
     code, _, err = run("train", small, "-o", tmp_path / "m.tw", "--checkpoint", tmp_path / "state", "--resume")
     assert code == 0
-    assert "training starts at the beginning" in err
+    assert "training starts from the beginning" in err
 
 
 def test_a_full_disk_is_an_error_of_the_work(run, monkeypatch, small, tmp_path):

@@ -154,7 +154,7 @@ def test_a_parsed_file_is_scored_against_gold(run, parser, test, tmp_path):
     code, out, _ = run("eval", "--gold", trees, trees, "--json")
     assert (code, json.loads(out)["bracket"]["f1"]) == (0, 1.0)
     code, _, err = run("eval", "--gold", test, test, "--tagged")
-    assert (code, "--gold is about trees" in err) == (2, True)
+    assert (code, "--gold is for trees" in err) == (2, True)
 
 
 def test_parsers_are_compared(run, parser, crf, test, tmp_path):
@@ -171,7 +171,7 @@ def test_parsers_are_compared(run, parser, crf, test, tmp_path):
     assert (code, json.loads(out)) == (0, found)
     assert "McNemar" in run("compare", parser, crf, "--test", test, "--samples", 10).out
     code, _, err = run("compare", parser, crf, *how, "--measure", "f1")
-    assert (code, "--measure is about labels" in err) == (2, True)
+    assert (code, "--measure is for labels" in err) == (2, True)
 
 
 def test_constituents_are_compared(run, brackets, tmp_path):
@@ -239,7 +239,7 @@ def test_bad_input_of_the_parser_is_named_by_line(run, parser):
         (["--task", "dependency", "--scheme", "BIO"], "--scheme does not apply to --task dependency"),
         (["--task", "dependency", "--histories", "all"], "--histories does not apply"),
         (["--task", "dependency", "--longest", "3"], "--longest is for --task segments"),
-        (["--task", "dependency", "--features", "words"], "ready sets dependency, dependency2"),
+        (["--task", "dependency", "--features", "words"], "ready-made sets dependency, dependency2"),
         (["--task", "dependency", "--order", "2", "--non-projective"], "order=2 needs projective=True"),
         (["--task", "dependency", "--columns", "form"], "do not apply to CoNLL-U"),
     ],

@@ -24,16 +24,16 @@ COPIES = 5
 
 @click.command(
     "bench",
-    short_help="Time this library beside the peers that are installed.",
+    short_help="Compare the speed of this library with that of installed peers.",
     epilog="Example: trelliswork bench --jobs 2",
 )
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Threads of this library.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(jobs: int, as_json: bool) -> None:
-    """Train and tag the recipe lines that ship with the library, with the same attributes for everyone.
+    """Train on and tag the recipe lines that ship with the library, with the same attributes for each library.
 
-    The peers are python-crfsuite and its scikit-learn wrapper, if they are installed; both get attribute lists made in
-    Python beforehand, which is not counted. So does this library, and it is timed on plain words with templates too.
+    The peers are python-crfsuite and its scikit-learn wrapper, if they are installed. All libraries get attribute lists
+    made in Python beforehand, which is not timed. This library is also timed on plain words with templates.
     """
     results = bench(jobs)
     if as_json:

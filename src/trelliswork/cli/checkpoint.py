@@ -59,7 +59,7 @@ class Checkpoint:
         arrays = {name: np.ascontiguousarray(array) for name, array in state().items()}
         tensors = {name: array.reshape(-1).view(np.uint8) for name, array in arrays.items()}
         forms = {name: [array.dtype.str, list(array.shape)] for name, array in arrays.items()}
-        with self._warning("training goes on without a checkpoint"):
+        with self._warning("training continues without a checkpoint"):
             models.save(self._path, tensors, {"kind": KIND, "run": self._run, "forms": forms})
         self._written = time.monotonic()
 
@@ -74,7 +74,9 @@ class Checkpoint:
         with open(self._path, "rb") as file:  # read, not mapped: the file will be replaced while the state is in use
             tensors, settings = models.load(file)
         if settings.get("kind") != KIND:
-            raise InvalidInput(f"{self._path}: this is no checkpoint, but a file of the kind {settings.get('kind')!r}.")
+            raise InvalidInput(
+                f"{self._path}: this is not a checkpoint, but a file of the kind {settings.get('kind')!r}."
+            )
         self._refuse_another_run(settings.get("run"))
         try:
             forms = settings["forms"]
@@ -83,12 +85,14 @@ class Checkpoint:
                 for name, (form, shape) in forms.items()
             }
         except (KeyError, TypeError, ValueError) as error:
-            raise InvalidInput(f"{self._path}: this checkpoint is damaged ({error}). Start anew without it.") from error
+            raise InvalidInput(
+                f"{self._path}: this checkpoint is damaged ({error}). Start again without it."
+            ) from error
 
     def remove(self) -> None:
         """Remove the file: the run is over."""
         if self._path is not None and os.path.exists(self._path):
-            with self._warning("the model is there, and the checkpoint is no longer needed"):
+            with self._warning("the model is saved, and the checkpoint is no longer needed"):
                 os.unlink(self._path)
 
     @contextmanager
@@ -105,8 +109,8 @@ class Checkpoint:
         for name, now in self._run.items():
             if found.get(name) != now:
                 raise InvalidInput(
-                    f"{self._path}: this checkpoint is of another run: {name} was {found.get(name)!r} and is {now!r}. "
-                    "Give the same options and data, or start anew without --resume."
+                    f"{self._path}: this checkpoint is from another run: {name} was {found.get(name)!r} and is "
+                    f"{now!r}. Use the same options and data, or start again without --resume."
                 )
 
 

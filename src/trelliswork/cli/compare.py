@@ -30,16 +30,19 @@ __all__ = ["command", "compare"]
 @click.option(
     "--test",
     metavar="FILE",
-    help="FIRST and SECOND are models: compare them on this labelled file. Or files of trees, and this has gold's.",
+    help="A labelled file on which to compare FIRST and SECOND, two models; or the gold trees, if they are files of "
+    "trees.",
 )
 @click.option(
     "--measure",
     type=click.Choice(["auto", "f1", "token_f1", "accuracy"]),
     default="auto",
     show_default=True,
-    help="What the bootstrap compares; auto is F1 of spans if the labels spell spans.",
+    help="What the bootstrap compares; auto is F1 of spans if the labels encode spans.",
 )
-@click.option("--samples", type=click.IntRange(min=1), default=10_000, show_default=True, help="Of the bootstrap.")
+@click.option(
+    "--samples", type=click.IntRange(min=1), default=10_000, show_default=True, help="Samples of the bootstrap."
+)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The seed of the bootstrap.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Threads.  [all processors]")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -59,13 +62,13 @@ def command(
 ) -> None:
     """Compare FIRST with SECOND: McNemar's test over tokens, and a paired bootstrap over sentences.
 
-    Both are files that are tagged already: the last two columns are the gold label and the guess, as tagging a labelled
-    file leaves them. With --test they are models. Parsers are compared by their trees: heads and relations word by
+    Both are files that are already tagged: the last two columns are gold and predicted labels, as written by tagging
+    a labelled file. With --test they are models. Parsers are compared by their trees: heads and relations word by
     word, or the brackets of each sentence.
     """
     if test is None:
         if not mmap:
-            raise click.UsageError("--no-mmap is about models: name a --test file to compare two of them on.")
+            raise click.UsageError("--no-mmap is for models: name a --test file on which to compare two of them.")
         if first == second == "-":
             raise click.UsageError("Only one of the two files can be the standard input.")
         gold, one = _columns_of(first, layout)
@@ -75,7 +78,7 @@ def command(
         found = _of_trees(first, second, test, layout, jobs, mmap, samples, seed)
         if found is not None:
             if measure != "auto":
-                raise click.UsageError("--measure is about labels, and these are trees.")
+                raise click.UsageError("--measure is for labels, and these are trees.")
             click.echo(json.dumps(found[1]) if as_json else found[0])
             return
         corpus = read_labelled(test, layout)

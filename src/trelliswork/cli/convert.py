@@ -30,40 +30,42 @@ JSON_FORMS = ("tokens", "doccano", "doccano-entities", "prodigy")
 
 @click.command(
     "convert",
-    short_help="Rewrite a corpus in another format or label scheme, or a model in fewer bytes.",
+    short_help="Convert a corpus to another format or label scheme, or make a model smaller.",
     epilog="Example: trelliswork convert esp.train.gz esp.jsonl --from-scheme BIO --to-scheme BILOU, or trelliswork "
     "convert model.tw small.tw --weights int8 --prune 1e-4",
 )
 @click.argument("source", metavar="[INPUT]", default="-")
 @click.argument("target", metavar="[OUTPUT]", default="-")
-@click.option("--to", type=click.Choice(FORMATS), help="The format to write. By default the name of OUTPUT decides.")
+@click.option("--to", type=click.Choice(FORMATS), help="The format to write. By default, the name of OUTPUT decides.")
 @click.option(
-    "--from-scheme", type=click.Choice(SCHEME_NAMES, case_sensitive=False), help="How labels spell spans.  [BIO]"
+    "--from-scheme", type=click.Choice(SCHEME_NAMES, case_sensitive=False), help="The label scheme of the input.  [BIO]"
 )
 @click.option(
     "--to-scheme",
     type=click.Choice(SCHEME_NAMES, case_sensitive=False),
-    help="How they shall spell them. By default labels stay as they are.",
+    help="The label scheme of the output. By default, labels stay as they are.",
 )
-@click.option("--lenient", is_flag=True, help="Read invalid labels as conlleval does, instead of refusing them.")
+@click.option("--lenient", is_flag=True, help="Read invalid labels as conlleval does, instead of rejecting them.")
 @click.option(
-    "--json-form", type=click.Choice(JSON_FORMS), default="tokens", show_default=True, help="Which JSON lines to write."
+    "--json-form",
+    type=click.Choice(JSON_FORMS),
+    default="tokens",
+    show_default=True,
+    help="The form of JSON lines to write.",
 )
 @click.option(
-    "--to-columns", metavar="LIST", help="Names for the columns of a token, of CoNLL-U or of CSV.  [form,upos,xpos,...]"
+    "--to-columns", metavar="LIST", help="Names for the columns of a token (CoNLL-U, CSV).  [form,upos,xpos,...]"
 )
-@click.option(
-    "--to-label", metavar="COLUMN", help="The column that the labels get: a number, or a name (CoNLL-U, CSV)."
-)
+@click.option("--to-label", metavar="COLUMN", help="The column for the labels: a number, or a name (CoNLL-U, CSV).")
 @click.option("--unlabelled", is_flag=True, help="The input has no labels.")
-@click.option("--weights", type=click.Choice(PRECISIONS), help="INPUT is a model: write its weights so.")
+@click.option("--weights", type=click.Choice(PRECISIONS), help="INPUT is a model: write its weights in this precision.")
 @click.option(
     "--prune", type=click.FloatRange(min=0), metavar="SIZE", help="INPUT is a model: drop weights of at most this size."
 )
 @click.option(
     "--features",
     metavar="FILE",
-    help="INPUT is a model of CRFsuite: templates that give its attributes, by their names.",
+    help="INPUT is a CRFsuite model: templates that make attributes with its names.",
 )
 @click.option("--drop-names", is_flag=True, help="INPUT is a model: drop the names of attributes.")
 @metadata_option
@@ -81,20 +83,20 @@ def command(
     features: str | None,
     **how: object,
 ) -> None:
-    """Rewrite INPUT as OUTPUT; "-", the default of both, is the standard input and output.
+    """Convert INPUT to OUTPUT; "-", the default of both, is the standard input and output.
 
-    Names that end in .gz are compressed. Sentences pass through one at a time, so files may be larger than memory.
-    Spans of characters that cut a token are reported; they are written again by the JSON forms that have such spans.
+    Files with names in .gz are compressed. Sentences are converted one at a time, so files may be larger than memory.
+    Spans of characters that cut a token are reported; the JSON forms with such spans keep them.
 
-    With --weights, --prune, --drop-names, --features or --metadata, INPUT is a model, and OUTPUT the same one in fewer
-    bytes. A model of CRFsuite, Wapiti or CRF++ (text) is known as INPUT by how it begins, and as OUTPUT by a name that
+    With --weights, --prune, --drop-names, --features or --metadata, INPUT is a model, and OUTPUT the changed model. A
+    model of CRFsuite, Wapiti or CRF++ (text) is recognised as INPUT by its first bytes, and as OUTPUT by a name that
     ends in .crfsuite, .wapiti or .crfpp.
     """
     of_models = weights is not None or prune is not None or features is not None or drop_names or metadata
     if of_models or _are_models(source, target):
         _refuse_options_of_corpora(click.get_current_context())
         sizes = convert_model(source, target, weights, prune, drop_names, metadata, features)
-        click.echo("{:,} bytes, of {:,} before".format(*reversed(sizes)), err=True)
+        click.echo("{:,} bytes (before: {:,})".format(*reversed(sizes)), err=True)
         return
     from_scheme = how.pop("from_scheme")
     scheme = None if to_scheme is None and from_scheme is None else (from_scheme or "BIO", to_scheme or from_scheme)
@@ -163,9 +165,7 @@ def _refuse_options_of_corpora(context: click.Context) -> None:
         name = parameter.name or ""
         given = context.get_parameter_source(name) not in (ParameterSource.DEFAULT, None)
         if given and name not in ("source", "target", "weights", "prune", "drop_names", "metadata", "features"):
-            raise click.UsageError(
-                f"{parameter.opts[-1]} is about corpora, and the other options say a model is meant."
-            )
+            raise click.UsageError(f"{parameter.opts[-1]} is for corpora, but other options say that INPUT is a model.")
 
 
 def convert(
@@ -258,7 +258,7 @@ def _converted(
         if problem.expected is None or not lenient:
             where = f"{name_of(source)}, line {line + problem.position * by_line}"
             advice = "Check --from-scheme" if problem.expected is None else "Pass --lenient to read as conlleval does"
-            raise InvalidInput(f"{where}: {problem.message}. {advice}, or mend the label.")
+            raise InvalidInput(f"{where}: {problem.message}. {advice}, or correct the label.")
     return convert_labels(labels, *scheme, lenient=True)
 
 
@@ -266,7 +266,9 @@ def _to_columns(target: str, sentences: Iterable[Sentence], layout: Layout, to_l
     from trelliswork.corpora.columns import write_columns
 
     if to_label is not None and not to_label.lstrip("-").isdigit():
-        raise InvalidInput(f"--to-label: {to_label!r} is not the number of a column. Count from 0, or from -1 back.")
+        raise InvalidInput(
+            f"--to-label: {to_label!r} is not the number of a column. Count from 0, or from -1 backwards."
+        )
     label = -1 if to_label is None else int(to_label)
     return write_columns(target, sentences, label, layout.separator, layout.comments)
 
@@ -286,7 +288,7 @@ def _to_conllu(target: str, sentences: Iterable[Sentence], to_columns: str | Non
     names = free if to_columns is None else [name.strip() for name in to_columns.split(",")]
     for name in (*names, label):
         if name not in CONLLU_COLUMNS or name == "head":
-            raise InvalidInput(f"{name!r} is no column of CoNLL-U to write to. Choose among {', '.join(free)}.")
+            raise InvalidInput(f"{name!r} is not a CoNLL-U column to write to. Choose among {', '.join(free)}.")
 
     def written() -> Iterator[ConlluSentence]:
         for sentence in sentences:

@@ -30,14 +30,19 @@ __all__ = ["command", "cross_validated", "grid_from"]
 @click.argument("source", metavar="TRAIN")
 @click.option("--dev", metavar="FILE", help="Train on all of TRAIN and score on this file, instead of folds.")
 @click.option(
-    "--learner", "learners", metavar="NAME", multiple=True, default=[DEFAULT_LEARNER], help="May be repeated.  [crf]"
+    "--learner",
+    "learners",
+    metavar="NAME",
+    multiple=True,
+    default=[DEFAULT_LEARNER],
+    help="A learner; repeatable.  [crf]",
 )
 @click.option(
     "--set",
     "settings",
     metavar="NAME=VALUE,...",
     multiple=True,
-    help="Values of a parameter, all of which are tried; of those learners that have it.",
+    help="Values of a parameter to try, for the learners that have it.",
 )
 @click.option(
     "--features", metavar="NAME|FILE", default="auto", help=f"{', '.join(PRESETS)}, or a template file.  [auto]"
@@ -45,31 +50,39 @@ __all__ = ["command", "cross_validated", "grid_from"]
 @click.option(
     "--scheme",
     type=click.Choice(SCHEME_NAMES, case_sensitive=False),
-    help="Never predict what this label scheme forbids.",
+    help="Only predict labels that are valid in this scheme.",
 )
-@click.option("--min-count", type=click.IntRange(min=1), default=1, show_default=True, help="Drop rarer attributes.")
-@click.option("--folds", type=click.IntRange(min=2), default=5, show_default=True, help="Parts, held out in turn.")
 @click.option(
-    "--nested", type=click.IntRange(min=2), metavar="N", help="Choose the best in each fold by N folds within it."
+    "--min-count",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Drop attributes that occur less often.",
+)
+@click.option("--folds", type=click.IntRange(min=2), default=5, show_default=True, help="The number of folds.")
+@click.option(
+    "--nested", type=click.IntRange(min=2), metavar="N", help="Choose the best setting in each fold by N inner folds."
 )
 @click.option(
     "--scoring",
     type=click.Choice(["auto", "f1", "token_f1", "accuracy"]),
     default="auto",
     show_default=True,
-    help="What settings are judged by; auto is F1 of spans if the labels spell spans.",
+    help="The score that ranks the settings; auto is F1 of spans if the labels encode spans.",
 )
 @click.option("--plot", metavar="FILE", help="Draw the scores into this file (.png, .svg, .pdf).")
 @click.option(
     "--against",
     metavar="NAME",
-    help="What to draw them against: a parameter, iteration, seconds or cpu_seconds.  [a parameter]",
+    help="The x-axis of the drawing: a parameter, iteration, seconds or cpu_seconds.  [a parameter]",
 )
-@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Runs at a time.  [one for each processor]")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the folds and the learners.")
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Runs in parallel.  [one for each processor]")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The seed of folds and learners."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("-v", "--verbose", is_flag=True, help="Write a line for each run, as on a terminal.")
-@click.option("-q", "--quiet", is_flag=True, help="Write nothing but the result, warnings and errors.")
+@click.option("-q", "--quiet", is_flag=True, help="Write only the result, warnings and errors.")
 @layout_options(labels=True)
 def command(
     source: str,
@@ -84,7 +97,7 @@ def command(
     """Cross-validate on the labelled file TRAIN ("-" is the standard input).
 
     Every combination of the values of --set is trained on all folds but one and scored on that one, in turn. The best
-    is marked; how good it is on data that had no say in the choice, --nested tells.
+    is marked. Use --nested to measure how good it is on data that were not used to choose it.
     """
     _check_plot(plot, against, nested, how["dev"])
     verbose = (verbose or on_terminal()) and not quiet
@@ -178,7 +191,7 @@ def grid_from(names: Sequence[str], settings: Sequence[str]) -> list[dict[str, A
     for setting in settings:
         parameter, equals, texts = setting.partition("=")
         if not equals or not texts:
-            raise InvalidInput(f"--set {setting}: expected NAME=VALUE, or several values parted by commas.")
+            raise InvalidInput(f"--set {setting}: expected NAME=VALUE, or several values separated by commas.")
         if not any(parameter in own for own in known.values()):
             listed = "; ".join(f"{name}: {', '.join(own)}" for name, own in known.items())
             raise InvalidInput(f"--set {setting}: no learner has the parameter {parameter!r}. They have {listed}.")
@@ -195,13 +208,13 @@ def grid_from(names: Sequence[str], settings: Sequence[str]) -> list[dict[str, A
 def _check_plot(plot: str | None, against: str | None, nested: int | None, dev: str | None) -> None:
     """Refuse what would fail only after hours of training."""
     if nested is not None and (plot is not None or dev is not None):
-        raise click.UsageError("--nested makes a choice in each fold: it goes neither with --plot nor with --dev.")
+        raise click.UsageError("--nested chooses a setting in each fold, so it does not go with --plot or --dev.")
     if against is not None and plot is None:
         raise click.UsageError("--against needs --plot, the file to draw into.")
     if plot is None:
         return
     if not os.path.isdir(os.path.dirname(os.path.abspath(plot))):
-        raise InvalidInput(f"--plot {plot}: the folder of this file is not there.")
+        raise InvalidInput(f"--plot {plot}: the folder of this file does not exist.")
     from trelliswork.plots.figures import new_axes
 
     if os.path.splitext(plot)[1][1:].lower() not in new_axes(1, 1).figure.canvas.get_supported_filetypes():

@@ -30,13 +30,13 @@ HELD_OUT = 40  # sentences of the treebank that the parser does not learn from
 
 @click.command(
     "demo",
-    short_help="Train on the corpora that ship with the library, tag fresh lines, parse.",
+    short_help="Train on the corpora that ship with the library, tag new lines, parse.",
     epilog="Example: trelliswork demo pictures",
 )
 @click.argument("folder", default="demo")
 def command(folder: str) -> None:
-    """Train a CRF on 1,154 lines of recipes, score it beside an HMM, tag fresh lines; train a parser on 154 sentences
-    and score it on 40 others; draw a trellis and a tree into FOLDER.
+    """Train a CRF on 1,154 recipe lines, compare it with an HMM and tag new lines; train a parser on 154 sentences
+    and score it on 40 others; write pictures of a trellis and a tree to FOLDER.
     """
     main([folder])
 

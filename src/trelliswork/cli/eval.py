@@ -26,22 +26,20 @@ __all__ = ["calibration_of_model", "command", "evaluate_model", "evaluate_tagged
 
 @click.command(
     "eval",
-    short_help="Score a model, or a file that is tagged already.",
+    short_help="Score a model, or a file that is already tagged.",
     epilog="Example: trelliswork eval chunks.tw test.txt --json",
 )
 @click.argument("model", metavar="[MODEL]", required=False)
 @click.argument("test", metavar="TEST", default="-")
-@click.option("--tagged", is_flag=True, help="TEST is tagged: its last two columns are the gold label and the guess.")
+@click.option("--tagged", is_flag=True, help="TEST is tagged: its last two columns are gold and predicted labels.")
 @click.option(
-    "--gold", metavar="FILE", help="TEST is parsed already: score its trees against those of FILE (CoNLL-U, brackets)."
+    "--gold", metavar="FILE", help="TEST is already parsed: score its trees against those of FILE (CoNLL-U, brackets)."
 )
+@click.option("--scheme", type=click.Choice([*SCHEME_NAMES, "none"], case_sensitive=False), help="The label scheme.")
 @click.option(
-    "--scheme", type=click.Choice([*SCHEME_NAMES, "none"], case_sensitive=False), help="How labels spell spans."
+    "--strict", is_flag=True, help="Count only valid spans; by default, invalid labels are read as conlleval does."
 )
-@click.option(
-    "--strict", is_flag=True, help="Count valid spans only; by default invalid labels are read as conlleval does."
-)
-@click.option("--calibration", is_flag=True, help="Also say how far the model's probabilities can be trusted.")
+@click.option("--calibration", is_flag=True, help="Also measure how far the model's probabilities can be trusted.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Threads.  [all processors]")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @no_mmap_option
@@ -59,33 +57,33 @@ def command(
     as_json: bool,
     mmap: bool,
 ) -> None:
-    """Score MODEL on the labelled file TEST ("-" or nothing: the standard input).
+    """Score MODEL on the labelled file TEST (by default, or with "-", the standard input).
 
-    With --tagged there is no model: the file holds gold and guessed labels side by side, as tagging a labelled file
-    leaves them. Without --scheme, the scheme is found from the gold labels; labels that spell no spans, such as parts
-    of speech, are scored as tokens. The model of a parser is scored by its trees: UAS and LAS, or brackets.
-    So is a file that is parsed already, against the trees of the file that --gold names.
+    With --tagged there is no model: the file has gold and predicted labels side by side, as written by tagging a
+    labelled file. Without --scheme, the gold labels determine the scheme; labels that do not encode spans, such as
+    parts of speech, are scored as tokens. A parser is scored by its trees: UAS and LAS, or brackets. With --gold, an
+    already parsed file is scored against the trees of another file.
     """
     if calibration and (tagged or test == "-"):
         raise click.UsageError("--calibration needs a MODEL and a TEST file that can be read twice.")
     if tagged and not mmap:
-        raise click.UsageError("--no-mmap is about a MODEL, and with --tagged there is none.")
+        raise click.UsageError("--no-mmap needs a MODEL, and with --tagged there is none.")
     if gold is not None:
         if tagged or calibration or scheme is not None or strict or not mmap:
-            raise click.UsageError("--gold is about trees, and goes with --json, --format and --encoding alone.")
+            raise click.UsageError("--gold is for trees, and only goes with --json, --format and --encoding.")
         _tell(*compared_trees(gold, model if model is not None else test, layout), as_json)
         return
     reliability = None
     if tagged:
         evaluation = evaluate_tagged(model if model is not None else test, layout, scheme, strict)
     elif model is None:
-        raise click.UsageError("Name a MODEL and a TEST file, or pass --tagged with a file that is tagged already.")
+        raise click.UsageError("Name a MODEL and a TEST file, or pass --tagged with a file that is already tagged.")
     else:
         labeler, settings = opened_model(model, jobs, mmap)
         task = task_of(settings)
         if task is not None:
             if scheme is not None or strict or calibration:
-                raise click.UsageError("--scheme, --strict and --calibration are about labels, and this is a parser.")
+                raise click.UsageError("--scheme, --strict and --calibration are for labels, and this is a parser.")
             _tell(*task.scores(labeler, test, layout), as_json)
             return
         evaluation = evaluate_model(labeler, test, layout, scheme, strict)
@@ -140,7 +138,7 @@ def read_tagged(source: str, layout: Layout) -> Iterator[tuple[list[str], list[s
     if format_of(source, layout.format) not in ("columns", "csv"):
         raise InvalidInput(f"{name_of(source)}: tagged files have columns. Convert it, or name a model to tag it with.")
     if layout.columns is not None:
-        raise InvalidInput("--columns does not apply to tagged files: only the gold label and the guess are read.")
+        raise InvalidInput("--columns does not apply to tagged files: only gold and predicted labels are read.")
     layout = replace(layout, label="-2" if layout.label is None else layout.label, columns=("-1",))
     sentence = None
     for sentence in read_sentences(source, layout):
@@ -206,4 +204,6 @@ def _placed(source: str) -> Iterator[None]:
     except InvalidInput as error:
         if not str(error).startswith(("y_true", "y_pred")):
             raise
-        raise InvalidInput(f"{name_of(source)}: {error} Say --scheme none if labels spell no spans.") from error
+        raise InvalidInput(
+            f"{name_of(source)}: {error} Pass --scheme none if the labels do not encode spans."
+        ) from error

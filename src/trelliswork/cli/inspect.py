@@ -18,22 +18,26 @@ __all__ = ["command", "described", "explained", "write_report"]
 
 @click.command(
     "inspect",
-    short_help="Show what is in a model: labels, transitions, weights; explain a token.",
+    short_help="Show the labels, transitions and weights of a model, or explain a token.",
     epilog="Example: trelliswork inspect recipes.tw --sentence '2 ripe tomatoes' --token tomatoes",
 )
 @click.argument("model", metavar="MODEL")
 @click.option(
-    "--top", type=click.IntRange(min=0), default=8, show_default=True, help="How many weights to show of each."
+    "--top",
+    type=click.IntRange(min=0),
+    default=8,
+    show_default=True,
+    help="How many transitions, and weights of each label, to show.",
 )
 @click.option(
     "--label", "labels", metavar="LABEL", multiple=True, help="Show the weights of this label only; repeatable."
 )
-@click.option("--sentence", metavar="TEXT", help="Explain the labels of this sentence, instead of the model.")
+@click.option("--sentence", metavar="TEXT", help="Explain the labels of this sentence instead of showing the model.")
 @click.option("--explain", metavar="FILE", help='Explain the sentences of this file ("-": standard input).')
 @click.option("--token", metavar="WORD|N", help="Explain this token only: a word, or its position from 0.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--html", metavar="FILE", help="Write a report about the model, one HTML file.")
-@click.option("--gold", metavar="FILE", help="For the report: a labelled file on which calibration is measured.")
+@click.option("--html", metavar="FILE", help="Write a report about the model to this HTML file.")
+@click.option("--gold", metavar="FILE", help="For the report: a labelled file on which to measure calibration.")
 @no_mmap_option
 @layout_options(labels=False)
 def command(
@@ -51,7 +55,7 @@ def command(
 ) -> None:
     """Show what MODEL has learned, or why it labels a sentence as it does.
 
-    In --sentence, tokens are parted by spaces; the columns of a token by slashes, if the model was trained on several.
+    In --sentence, separate tokens by spaces and, if the model was trained on several columns, the columns by slashes.
     """
     if html is not None:
         if as_json or sentence is not None or explain is not None or token is not None:
@@ -61,7 +65,7 @@ def command(
         write_report(model, html, gold, top, labels, mmap, layout)
         return
     if gold is not None:
-        raise click.UsageError("--gold is for the report: say --html FILE, too.")
+        raise click.UsageError("--gold is for the report: pass --html FILE, too.")
     if sentence is None and explain is None:
         facts = described(model, top, labels, mmap)
         click.echo(json.dumps(facts, ensure_ascii=False) if as_json else _text_of(facts))
@@ -409,6 +413,6 @@ def _text_of_committee(facts: dict[str, Any]) -> str:
     for fact in settings["reliability"]:
         lines.append(
             f"confidence in {fact['interval']}: {fact['correct'] / max(fact['tokens'], 1):.2%} of {fact['tokens']:,} "
-            "labels of the first model were right, on folds not seen"
+            "labels of the first model were right, on held-out folds"
         )
     return "\n".join(lines)

@@ -61,7 +61,7 @@ class Interrupt:
             _tell("stopping; the best model so far will be kept")
             self._timer.start()
         else:
-            _tell("what has begun has to end first; once more to end at once, perhaps without a model")
+            _tell("finishing the current step; press Ctrl-C again to end at once, perhaps without a model")
 
     def over(self) -> None:
         """Leave the signals of the program alone from now on."""

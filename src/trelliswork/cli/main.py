@@ -28,14 +28,14 @@ VERBS = {
     "train": "Train a model on a labelled file.",
     "tag": "Label or parse new text with a model.",
     "parse": "The same as tag.",
-    "eval": "Score a model, or a file that is tagged already.",
+    "eval": "Score a model, or a file that is already tagged.",
     "compare": "Test whether two taggers differ by more than chance.",
     "cv": "Cross-validate learners and their parameters.",
-    "inspect": "Show what is in a model: labels, transitions, weights; explain a token.",
-    "convert": "Rewrite a corpus in another format or label scheme, or a model in fewer bytes.",
-    "serve": "Serve a model over HTTP, with a page to look at its answers.",
-    "demo": "Train on the corpora that ship with the library, tag fresh lines, parse.",
-    "bench": "Time this library beside the peers that are installed.",
+    "inspect": "Show the labels, transitions and weights of a model, or explain a token.",
+    "convert": "Convert a corpus to another format or label scheme, or make a model smaller.",
+    "serve": "Serve a model over HTTP, with a web page for trying it out.",
+    "demo": "Train on the corpora that ship with the library, tag new lines, parse.",
+    "bench": "Compare the speed of this library with that of installed peers.",
 }
 INTERRUPTED, BROKEN_PIPE = 130, 141  # 128 + the signal, as the shell reports other programs
 
@@ -82,7 +82,7 @@ class _Verbs(click.Group):
 )
 @click.version_option(package_name="trelliswork", message="%(prog)s %(version)s")
 def cli() -> None:
-    """Structured prediction: a file of labelled examples in, a small fast model out, new text tagged."""
+    """Structured prediction: train a small, fast model on labelled examples, and label new text with it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -160,7 +160,7 @@ def _exit_code(error: BaseException, verb: str | None) -> int:
         wrong = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
         return 2 if isinstance(error, wrong) else 1
     if isinstance(error, MemoryError):
-        say(f"error: out of memory{': ' + str(error) if str(error) else ''}. Train on less, or use --hash-bits.")
+        say(f"error: out of memory{': ' + str(error) if str(error) else ''}. Train on less data, or use --hash-bits.")
         return 1
     raise error
 

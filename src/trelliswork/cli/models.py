@@ -31,7 +31,7 @@ no_mmap_option = click.option(
 
 
 metadata_option = click.option(
-    "--metadata", metavar="KEY=VALUE", multiple=True, help="Keep this with the model; `inspect` shows it.  [repeatable]"
+    "--metadata", metavar="KEY=VALUE", multiple=True, help="Save this with the model; `inspect` shows it.  [repeatable]"
 )
 
 
@@ -49,7 +49,7 @@ def metadata_from(pairs: Iterable[str]) -> dict[str, str]:
         if not equals or not key:
             raise InvalidInput(f"--metadata {pair}: expected KEY=VALUE.")
         if key in found:
-            raise InvalidInput(f"--metadata {pair}: {key} is there twice.")
+            raise InvalidInput(f"--metadata {pair}: {key} is given twice.")
         found[key] = value
     return found
 

@@ -100,7 +100,7 @@ class TrainingProgress:
         said += [] if rate is None else [f"{_short(rate)} tokens/s"]
         gap = iteration.facts.get("gap", math.inf) / max(abs(objective), 1e-300)
         if self._tolerance > 0 and math.isfinite(gap):
-            said.append(f"within {gap:.2g} of the minimum, ends at {self._tolerance:g}")
+            said.append(f"within {gap:.2g} of the minimum, stops at {self._tolerance:g}")
         if self._most is not None and each is not None and self._most > iteration.number:
             said.append(f"at most {_duration((self._most - iteration.number) * each)} left")
         return said
@@ -135,7 +135,7 @@ class _Lines:
             while not ended.wait(HEARTBEAT / 5):
                 now = time.perf_counter()
                 if now - self._last >= HEARTBEAT:
-                    self.write(f"{self._doing}: still at work, {_duration(now - self._began)}", self._doing)
+                    self.write(f"{self._doing}: still working, {_duration(now - self._began)}", self._doing)
 
         thread = threading.Thread(target=beat, daemon=True)
         thread.start()

@@ -59,8 +59,8 @@ _OPTIONS = [
         "--format",
         "format",
         type=click.Choice(FORMATS),
-        help="How the input is laid out. By default its name decides: .conllu, .csv, .jsonl, .json, "
-        ".mrg, .brackets, and columns otherwise.",
+        help="The format of the input. By default, the file name decides: .conllu, .csv, .jsonl, .json, "
+        ".mrg or .brackets; columns otherwise.",
     ),
     click.option(
         "--columns",
@@ -70,13 +70,13 @@ _OPTIONS = [
     click.option(
         "--sentence-column",
         metavar="COLUMN",
-        help="The column of a CSV file that names the sentence.  [Sentence #, sentence, sentence_id, if there is one]",
+        help="The column of a CSV file that names the sentence.  [Sentence #, sentence, sentence_id or similar]",
     ),
-    click.option("--no-header", is_flag=True, help="The first row of a CSV file is a token, and has no names."),
+    click.option("--no-header", is_flag=True, help="The CSV file has no header row."),
     click.option(
         "--separator",
         metavar="TEXT",
-        help="What parts columns: tab, space, comma, semicolon, or any text.  [spaces and tabs; of CSV a comma]",
+        help="What separates columns: tab, space, comma, semicolon, or any text.  [spaces and tabs; comma for CSV]",
     ),
     click.option("--comments", metavar="TEXT", help="Skip lines of a column file that begin with this."),
     click.option("--encoding", default="utf-8", show_default=True, help="The encoding of the input."),
@@ -85,7 +85,7 @@ _OPTIONS = [
         type=click.Choice(["words", "whitespace"]),
         default="words",
         show_default=True,
-        help="How text is cut into tokens.",
+        help="How to split text into tokens.",
     ),
 ]
 _LABEL_OPTIONS = [
@@ -93,7 +93,7 @@ _LABEL_OPTIONS = [
         "--label-column",
         "label",
         metavar="COLUMN",
-        help="The column of the labels: a number, -1 being the last, or a name (CoNLL-U, CSV).  [-1; upos]",
+        help="The column of the labels: a number (-1 is the last) or a name (CoNLL-U, CSV).  [-1; CoNLL-U: upos]",
     ),
 ]
 
@@ -247,8 +247,8 @@ def open_labelled(source: str, layout: Layout) -> Labelled:
     """
     if source == "-" or not is_table(source, layout):
         raise InvalidInput(
-            "--memory reads a column file, all columns of it, and more than once. Write what you have into one, "
-            "by `trelliswork convert --to columns`, or leave --memory out."
+            "--memory needs a column file, of which it uses all columns and which it reads more than once. Convert "
+            "the input with `trelliswork convert --to columns`, or leave --memory out."
         )
     from trelliswork.corpora.tables import open_table
 
@@ -290,7 +290,7 @@ def labelled_blocks(source: str, layout: Layout) -> Iterator[Labelled]:
 
 
 def _nothing_in(source: str) -> InvalidInput:
-    return InvalidInput(f"{_name(source)}: found no sentence. Sentences are lines of tokens, parted by blank lines.")
+    return InvalidInput(f"{_name(source)}: found no sentence. Sentences are lines of tokens, separated by blank lines.")
 
 
 def _table(source: str, layout: Layout) -> Labelled:
@@ -366,7 +366,7 @@ def _from_csv(source: str, layout: Layout, labelled: bool) -> Iterator[Sentence]
     from trelliswork.corpora.spreadsheets import read_csv
 
     if layout.comments is not None:
-        raise InvalidInput("--comments does not apply to the format csv: it has none.")
+        raise InvalidInput("--comments does not apply to the format csv, which has no comments.")
     label = None if not labelled else -1 if layout.label is None else _column(layout.label)
     yield from read_csv(
         source,
@@ -464,5 +464,5 @@ def _position(name: str, option: str) -> int:
         return int(name)
     except ValueError:
         raise InvalidInput(
-            f"{option}: {name!r} is not the number of a column. Count from 0, or from -1 back."
+            f"{option}: {name!r} is not the number of a column. Count from 0, or from -1 backwards."
         ) from None

@@ -49,7 +49,7 @@ BATCH = 2000  # sentences at a time, where the estimator is needed
     "--beam",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Label with a beam of N labels a position: approximate.  [as trained]",
+    help="Label with a beam of N labels per position (approximate).  [as trained]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object for each sentence.")
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Threads.  [all processors]")
@@ -66,14 +66,14 @@ def command(
     mmap: bool,
     layout: Layout,
 ) -> None:
-    """Label INPUT ("-" or nothing: the standard input) with MODEL, and write it to the standard output.
+    """Label INPUT (by default, or with "-", the standard input) with MODEL; write the result to the standard output.
 
-    Columns come back as they were, with the label as a further column; columns beyond those of the training data, such
-    as gold labels, are passed on. Text comes back one token a line.
+    Columns are written unchanged, with the label as an additional last column. Columns that the training data do not
+    have, such as gold labels, are kept. Text is written one token per line.
 
-    A parser of dependencies gives CoNLL-U back with other heads and relations, all else untouched; --marginals adds
-    the probability of each arc to MISC. A parser of constituents reads columns of words and tags, or bracketed trees,
-    and writes one tree a line.
+    A dependency parser reads CoNLL-U and writes it with new heads and relations, everything else unchanged;
+    --marginals adds the probability of each arc to MISC. A constituency parser reads columns of words and tags, or
+    bracketed trees, and writes one tree per line.
     """
     if as_json:
         tag_json(model, source, sys.stdout, layout, marginals, kbest, jobs, mmap, beam)
@@ -354,7 +354,7 @@ def _require_text(settings: Mapping[str, Any], path: str) -> None:
             _require_text(member, path)
     if not members and settings.get("templates") is None:
         raise InvalidInput(
-            f"{path}: this model was trained on attributes made in Python, which no text has. Use it from Python."
+            f"{path}: this model was trained on attributes made in Python, not on text. Use it from Python."
         )
 
 
@@ -389,8 +389,8 @@ def _blocks_of(sentences: Iterable[Sentence], name: str) -> Iterator[bytes]:
             for row in sentence.tokens:
                 if not all(_fits(cell) for cell in row):
                     raise InvalidInput(
-                        f"{name}, line {sentence.line}: the token {row[0]!r} is blank or has a tab or a line break in "
-                        "it, and cannot be a line of columns. Replace it, or write --json."
+                        f"{name}, line {sentence.line}: the token {row[0]!r} is blank or contains a tab or a "
+                        "line break, so it cannot be a line of columns. Replace it, or use --json."
                     )
         yield "".join("\n".join("\t".join(row) for row in sentence.tokens) + "\n\n" for sentence in batch).encode()
 

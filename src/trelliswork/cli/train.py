@@ -58,7 +58,7 @@ class _TrainCommand(click.Command):
                 formatter.write_dl([_as_option(parameter) for parameter in learners.parameters_of(shown)])
         if len(known) > 1:
             formatter.write_paragraph()
-            formatter.write_text("The parameters of another: trelliswork train --learner NAME --help")
+            formatter.write_text("For the parameters of another learner: trelliswork train --learner NAME --help")
         super().format_epilog(context, formatter)
 
 
@@ -70,24 +70,30 @@ class _TrainCommand(click.Command):
 )
 @click.argument("source", metavar="TRAIN")
 @click.option("-o", "--output", "model", metavar="MODEL", required=True, help="The model file to write.")
-@click.option("--dev", metavar="FILE", help="Score this file after each iteration, and keep the best one.")
+@click.option("--dev", metavar="FILE", help="Score this file after each iteration, and keep the best model.")
 @click.option(
     "--features", metavar="NAME|FILE", default="auto", help=f"{', '.join(PRESETS)}, or a template file.  [auto]"
 )
 @click.option(
     "--learner",
     metavar="NAME",
-    help=f"The training algorithm; see below.  [{DEFAULT_LEARNER}; of trees {TREE_LEARNER}]",
+    help=f"The training algorithm; see below.  [{DEFAULT_LEARNER}; {TREE_LEARNER} for trees]",
 )
 @click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="A parameter of the learner; see below.")
 @click.option(
     "--scheme",
     type=click.Choice(SCHEME_NAMES, case_sensitive=False),
-    help="Never predict what this label scheme forbids.",
+    help="Only predict labels that are valid in this scheme.",
 )
-@click.option("--min-count", type=click.IntRange(min=1), default=1, show_default=True, help="Drop rarer attributes.")
 @click.option(
-    "--hash-bits", type=click.IntRange(1, 30), metavar="N", help="Hash attributes into 2^N places: a fixed size."
+    "--min-count",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Drop attributes that occur less often.",
+)
+@click.option(
+    "--hash-bits", type=click.IntRange(1, 30), metavar="N", help="Hash attributes into 2^N places, a fixed number."
 )
 @click.option(
     "--combinations",
@@ -101,11 +107,14 @@ class _TrainCommand(click.Command):
     type=click.Choice(TASKS),
     default="labels",
     show_default=True,
-    help="Label tokens, or whole segments (which the labels must spell); find dependency trees (CoNLL-U) or "
+    help="Label tokens, or whole segments (the labels must encode spans); or predict dependency trees (CoNLL-U) or "
     "constituents (bracketed trees).",
 )
 @click.option(
-    "--longest", type=click.IntRange(min=1), metavar="N", help="With --task segments: tokens of a segment.  [as seen]"
+    "--longest",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="With --task segments: the maximum length of a segment.  [as in TRAIN]",
 )
 @click.option(
     "--order",
@@ -113,48 +122,53 @@ class _TrainCommand(click.Command):
     default=1,
     show_default=True,
     metavar="N",
-    help="How many labels before a label its score looks at; 2 for dependency trees with siblings and grandparents.",
+    help="How many previous labels a score depends on; 2 for dependency trees with siblings and grandparents.",
 )
 @click.option(
     "--histories",
     type=click.Choice(["seen", "closed", "all"]),
     default="seen",
     show_default=True,
-    help="With --order 2 or more: which label histories are told apart.",
+    help="With --order 2 or more: which label histories to distinguish.",
 )
 @click.option(
     "--tag-dictionary",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     metavar="SHARE",
-    help="Known words take likely labels only, so that so small a share of labels is expected to be lost, such as "
-    "0.001: faster where there are many labels.",
+    help="Give known words only likely labels, which is faster with many labels; SHARE is the share of labels that "
+    "may be lost, such as 0.001.",
 )
 @click.option(
-    "--label-parts", metavar="TEXT", help="What stands between the parts of labels, which share weights: '-' in B-PER."
+    "--label-parts",
+    metavar="TEXT",
+    help="The separator of label parts, such as '-' in B-PER; labels share the weights of common parts.",
 )
 @click.option(
-    "--beam", type=click.IntRange(min=1), metavar="N", help="Label with a beam of N labels a position: approximate."
+    "--beam", type=click.IntRange(min=1), metavar="N", help="Label with a beam of N labels per position (approximate)."
 )
 @click.option(
     "--projective/--non-projective",
     default=None,
-    help="With --task dependency: whether arcs may not cross.  [projective]",
+    help="With --task dependency: forbid or allow crossing arcs.  [projective]",
 )
 @click.option(
     "--single-root/--multi-root",
     default=None,
-    help="With --task dependency: whether a sentence has one root, or one or more.  [single root]",
+    help="With --task dependency: one root per sentence, or one or more.  [single root]",
 )
 @click.option(
     "--labels",
     type=click.Choice(["joint", "chain", "none"]),
-    help="With --task dependency: how relations are found, if at all.  [joint]",
+    help="With --task dependency: how to predict relations, if at all.  [joint]",
 )
 @click.option(
-    "--heads", type=click.IntRange(min=1), metavar="N", help="With --task dependency: heads kept for each word.  [12]"
+    "--heads",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="With --task dependency: candidate heads for each word.  [12]",
 )
 @click.option(
-    "--partial", is_flag=True, help="With --task dependency: learn also from sentences in which some heads are '_'."
+    "--partial", is_flag=True, help="With --task dependency: also learn from sentences in which some heads are '_'."
 )
 @click.option(
     "--patience", type=click.IntRange(min=1), metavar="N", help="Stop after N iterations without a better dev score."
@@ -165,21 +179,21 @@ class _TrainCommand(click.Command):
 @click.option(
     "--memory",
     metavar="SIZE",
-    help="Keep the process within so much memory, such as 2GB; what does not fit goes to files. The model is the same.",
+    help="Limit the memory of the process, such as 2GB; data that do not fit go to files. The model is the same.",
 )
-@click.option("--scratch", metavar="FOLDER", help="With --memory: where those files go.  [that of temporary files]")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The seed of what is random.")
-@click.option("--checkpoint", metavar="FILE", help="Keep the state of training here while it goes on.")
-@click.option("--resume", is_flag=True, help="Go on from the checkpoint, if there is one.")
+@click.option("--scratch", metavar="FOLDER", help="With --memory: where those files go.  [the temporary folder]")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The random seed.")
+@click.option("--checkpoint", metavar="FILE", help="Save the state of training to this file while it runs.")
+@click.option("--resume", is_flag=True, help="Continue from the checkpoint, if there is one.")
 @metadata_option
-@click.option("--json", "as_json", is_flag=True, help="Print the facts about the training as one JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print a summary of the training as one JSON object.")
 @click.option("-v", "--verbose", is_flag=True, help="Write a line for each iteration.")
-@click.option("-q", "--quiet", is_flag=True, help="Write nothing but warnings and errors.")
+@click.option("-q", "--quiet", is_flag=True, help="Write only warnings and errors.")
 @layout_options(labels=True)
 def command(source: str, model: str, as_json: bool, quiet: bool, **how: Any) -> None:
     """Train on the labelled file TRAIN ("-" is the standard input) and write MODEL.
 
-    By default a file has columns, parted by spaces or tabs: the tokens first and the labels last, a blank line after
+    By default, a file has columns separated by spaces or tabs, tokens first and labels last, and a blank line after
     each sentence. Ctrl-C ends training, keeps the best model so far and exits with 130.
     """
     try:
@@ -404,7 +418,7 @@ def templates_from(features: str, ready: Sequence[str] = PRESETS) -> Any:
         return getattr(Templates, features)()
     if not os.path.exists(features):
         raise InvalidInput(
-            f"--features {features}: this is neither a file nor one of the ready sets {', '.join(ready)}."
+            f"--features {features}: this is neither a file nor one of the ready-made sets {', '.join(ready)}."
         )
     return Templates.load(features)
 
@@ -450,13 +464,13 @@ def _value_text(value: Any) -> str:
 def _check_paths(model: str, checkpoint: str | None, resume: bool) -> None:
     """Refuse what would fail only after hours of training."""
     if resume and checkpoint is None:
-        raise InvalidInput("--resume needs --checkpoint, the file to go on from.")
+        raise InvalidInput("--resume needs --checkpoint, the file to continue from.")
     for option, path in (("-o", model), ("--checkpoint", checkpoint)):
         if path is None:
             continue
         folder = os.path.dirname(os.path.abspath(path))
         if path == "-" or os.path.isdir(path) or not os.path.isdir(folder) or not os.access(folder, os.W_OK):
-            raise InvalidInput(f"{option} {path}: this must be a file in a folder that can be written to.")
+            raise InvalidInput(f"{option} {path}: this must be a file in a writable folder.")
 
 
 def _fit_and_save(
@@ -499,7 +513,7 @@ def _fit(
         placed = corpus.placed(error) if dev is None else dev.placed(corpus.placed(error), "_dev")
         if "constraints forbid" not in str(placed):
             raise placed from error
-        advice = "`trelliswork convert --to-scheme SCHEME --lenient` mends labels; without --scheme all are allowed."
+        advice = "`trelliswork convert --to-scheme SCHEME --lenient` repairs labels; without --scheme, all are allowed."
         raise InvalidInput(f"{placed} {advice}") from error
 
 
@@ -542,7 +556,7 @@ def _run_of(labeler: Any, source: str, dev: str | None) -> dict[str, Any]:
 def _resumed(keeper: Checkpoint, path: str | None, quiet: bool) -> dict[str, Any] | None:
     state = keeper.load()
     if state is None and not quiet:
-        say(f"there is no checkpoint {path} yet: training starts at the beginning")
+        say(f"there is no checkpoint {path} yet: training starts from the beginning")
     return state
 
 

@@ -121,7 +121,7 @@ class Dependency:
         """Yield the sentences of a CoNLL-U file."""
         if sentence is not None:
             raise InvalidInput(
-                "--sentence has no columns for a parser of dependencies: --explain FILE, a CoNLL-U file."
+                "--sentence has no columns for a dependency parser: use --explain FILE with a CoNLL-U file."
             )
         from trelliswork.corpora.treebanks import read_treebank_blocks
 
@@ -213,7 +213,7 @@ class Constituency:
     def parse(self, parser: Any, source: str, layout: Layout, asked: Asked) -> Iterator[bytes]:
         """Yield the parser's trees of a file's sentences, some at a time."""
         if asked.marginals and not asked.as_json:
-            raise InvalidInput("--marginals of constituents need --json: brackets have no place for them.")
+            raise InvalidInput("--marginals need --json for constituents: brackets have no place for them.")
         for X in self._sentences(source, layout):
             yield self._parsed(parser, X, asked)
 
