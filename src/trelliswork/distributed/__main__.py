@@ -24,8 +24,8 @@ __all__ = ["command", "main", "train"]
 @click.command("python -m trelliswork.distributed")
 @click.argument("sources", metavar="SHARD...", nargs=-1, required=True)
 @click.option("-o", "--output", "model", metavar="MODEL", required=True, help="The model file to write.")
-@click.option("--dev", metavar="FILE", help="Score this file after each iteration, and keep the best one.")
-@click.option("--features", metavar="NAME|FILE", default="auto", help="A ready set, or a template file.  [auto]")
+@click.option("--dev", metavar="FILE", help="Score this file after each iteration, and keep the best model.")
+@click.option("--features", metavar="NAME|FILE", default="auto", help="A ready-made set, or a template file.  [auto]")
 @click.option("--learner", metavar="NAME", default="crf", help="crf, perceptron or pa.  [crf]")
 @click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="A parameter of the learner.")
 @click.option("--scheme", type=click.Choice(SCHEME_NAMES, case_sensitive=False), help="Keep to this label scheme.")
@@ -35,17 +35,17 @@ __all__ = ["command", "main", "train"]
     "--patience", type=click.IntRange(min=1), metavar="N", help="Stop after N iterations without a better score."
 )
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Threads of each process.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The seed of what is random.")
-@click.option("--checkpoint", metavar="FILE", help="Keep the state of training here while it goes on.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The random seed.")
+@click.option("--checkpoint", metavar="FILE", help="Save the state of training to this file while it runs.")
 @click.option("--checkpoint-seconds", default=CHECKPOINT_SECONDS, show_default=True, help="How often, at most.")
-@click.option("--resume", is_flag=True, help="Go on from the checkpoint, if there is one.")
-@click.option("--timeout", default=300.0, show_default=True, help="Seconds until a silent process is given up.")
+@click.option("--resume", is_flag=True, help="Continue from the checkpoint, if there is one.")
+@click.option("--timeout", default=300.0, show_default=True, help="Seconds after which a silent process is lost.")
 @click.option("-v", "--verbose", is_flag=True, help="Write a line for each iteration.")
 @layout_options(labels=True)
 def command(**how: Any) -> None:
-    """Train on the labelled files SHARD..., which the processes that torchrun starts share out, and write MODEL.
+    """Train on the labelled files SHARD... with the processes that torchrun starts, and write MODEL.
 
-    The model depends on the files and their order, and not on the number of processes.
+    The model depends on the files and their order, not on the number of processes.
     """
     train(**how)
 
@@ -70,7 +70,7 @@ def train(
 ) -> None:
     """Train as the command does; ``options`` are those of `SequenceLabeler`."""
     if resume and checkpoint is None:
-        raise InvalidInput("--resume needs --checkpoint, the file to go on from.")
+        raise InvalidInput("--resume needs --checkpoint, the file to continue from.")
     known = layout or Layout()
     labeler = SequenceLabeler(
         learner_from(learner, settings),
