@@ -2,7 +2,7 @@
 
 Time is that of the processor, of all threads of this process: on a machine that others use, a call that looks for
 signals as often as it should may still be answered late by the clock. What waits uses no processor, so the clock counts
-as well, a thirtieth of it. The signal comes from another process, which knows how far this one has got when it sends it.
+as well, a thirtieth of it. The signal comes from another process, which knows how far this one has got by then.
 """
 
 import os
