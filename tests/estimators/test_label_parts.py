@@ -257,6 +257,8 @@ def test_going_on_pairs_of_labels_and_other_programs_are_refused(tmp_path):
 )
 def test_a_file_whose_parts_make_no_sense_is_refused(name, values):
     model = tw.SequenceLabeler(label_parts="-").fit(*corpus())._model
+    with pytest.raises(ValueError, match="name the parts"):
+        type(model)(model.tensors, model.settings | {"parts": ["x"]})
     part = np.asarray(model.tensors[name])
     tensors = model.tensors | {name: np.resize(np.array(values, dtype=part.dtype), len(part))}
     with pytest.raises(ValueError, match=r"parts\."):

@@ -31,6 +31,7 @@ MODELS = {
     "memm": parts_of(tw.SequenceLabeler("memm")),
     "mbr": parts_of(tw.SequenceLabeler(decoder="mbr", constraints=lambda before, label: True)),
     "calibrated": parts_of(tw.SequenceLabeler("perceptron"), calibrated=True),
+    "parts": parts_of(tw.SequenceLabeler(label_parts=lambda label: [label, "any"], beam=2)),
     "committee": parts_of(tw.Committee(tw.SequenceLabeler("perceptron"), tw.SequenceLabeler(), folds=2)),
 }
 

@@ -897,10 +897,11 @@ class SequenceLabeler(LinearEstimator):
         labels = [np.zeros(0, dtype=np.int32)]
         self._fitted()
         plain = allowed is None and fixed is None and bias is None and self.decoder == "argmax"
+        beam = None if self.beam is None else min(checks.as_count("beam", self.beam), len(self.classes_))
         if plain and not self._model.local and self._model.structure is None:
             for first, source in self._sources(X, None):
                 with _placed(first):
-                    labels.append(np.asarray(self._model.core.argmax(source, checks.as_jobs(self.n_jobs), self.beam)))
+                    labels.append(np.asarray(self._model.core.argmax(source, checks.as_jobs(self.n_jobs), beam)))
                 lengths.append(source.lengths())
         else:
             labels += self._ask(X, self._decoded, allowed, fixed, bias)

@@ -61,6 +61,10 @@ class TrainedModel:
         self.local: bool = settings.get("normalised") == "local"
         self.inputs = self._made_inputs(settings)
         self.core: Any = self._made_core()
+        if "parts.codes" in self.tensors:
+            names, largest = settings.get("parts"), max(np.asarray(self.tensors["parts.codes"]).tolist(), default=-1)
+            if not isinstance(names, list) or len(self.labels) + len(names) <= largest:
+                raise ValueError("the model does not name the parts of its labels")
         # What scores are divided by to be read as log-probabilities (see `calibration`).
         calibration = Calibration.of(settings)
         self.temperature = 1.0 if calibration is None else calibration.temperature

@@ -150,7 +150,7 @@ class ChainBatch:
         if beam is None:
             self._core.argmax(labels, scores)
         else:
-            self._core.beam_argmax(checks.as_count("beam", beam), labels, scores)
+            self._core.beam_argmax(min(checks.as_count("beam", beam), self.n_labels), labels, scores)
         if scores.size and scores.min() == -np.inf:
             self._refuse_impossible()
         bounds = self._ends.tolist()

@@ -125,6 +125,7 @@ class SequenceExamples(Examples):
         """Return how weights label development data, and these as things that have a checksum."""
         sets = [self.oracle.dev(source, n_jobs) for source in sources]
         local, beam = self.learner.local, self._estimator.beam
+        beam = None if beam is None else min(int(beam), len(self.classes))
         return (lambda weights: np.concatenate([part.argmax(weights, n_jobs, local, beam) for part in sets])), sets
 
     def _run_settings(self) -> dict[str, Any]:
