@@ -1,7 +1,7 @@
-"""Opening what readers read and writers write: paths, open files, standard streams; gzip and encodings on the way.
+"""Opening of files for readers and writers: paths, open files, standard streams, gzip and encodings.
 
-Readers see numbered lines and nothing else. Lines end at ``\\n`` or ``\\r\\n`` and nowhere else: the characters at
-which `str.splitlines` also breaks (form feeds, U+2028) may stand in a token. Writers see one function that takes text.
+Readers get numbered lines. Lines end only at ``\\n`` or ``\\r\\n``: other characters at which `str.splitlines` breaks
+(form feeds, U+2028) may occur in a token. Writers get a function that takes text.
 """
 
 from __future__ import annotations

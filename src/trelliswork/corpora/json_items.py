@@ -1,4 +1,4 @@
-"""The items of a file of JSON, one at a time: one on each line, or those of one list over any number of lines."""
+"""The items of a JSON file, one at a time: one on each line, or the items of one list over any number of lines."""
 
 from __future__ import annotations
 
