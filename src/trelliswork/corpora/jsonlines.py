@@ -3,7 +3,7 @@
 A file that begins with a bracket is one JSON list of such objects, as exported by Label Studio. There are two families
 of objects, which differ in their keys.
 
-- ``{"tokens": [...], "labels": [...]}``; labels may be integers, as Hugging Face datasets have them.
+- ``{"tokens": [...], "labels": [...]}``; labels may be integers, as in datasets of Hugging Face.
 - ``{"text": "...", ...}`` with spans of characters: doccano's ``"label"`` or ``"labels": [[0, 4, "PER"]]`` and
   ``"entities": [{"start_offset": 0, "end_offset": 4, "label": "PER"}]``, Prodigy's
   ``"spans": [{"start": 0, "end": 4, "label": "PER"}]``, and Label Studio's
