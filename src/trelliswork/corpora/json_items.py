@@ -22,7 +22,7 @@ def json_items(lines: Iterable[tuple[int, str]], name: str) -> Iterator[tuple[in
         Numbered lines. If the first that is not blank begins with a bracket, they are one list; else every line that is
         not blank is an item.
     name : str
-        What errors call the file.
+        The name of the file in error messages.
 
     Examples
     --------

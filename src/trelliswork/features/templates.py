@@ -328,7 +328,7 @@ class Templates:
         allowed : iterable of str
             The allowed values of `meets`.
         who : str
-            What messages call it.
+            Its name in messages.
 
         Examples
         --------

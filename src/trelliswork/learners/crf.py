@@ -295,7 +295,7 @@ class _Run:
         return self.past_iterations + self.solver.iterations
 
     def goes_on(self) -> bool:
-        """Whether there is another iteration to make; goes on to the next phase when one is over."""
+        """Whether there is another iteration to make; starts the next phase when one is over."""
         stochastic = isinstance(self.solver, _core.Sgd)
         if self.iterations >= self.learner.max_iter:
             return False

@@ -120,7 +120,7 @@ class Pegasos(EpochLearner):
 
     @property
     def asks(self) -> tuple[str, ...]:
-        """What an oracle has to answer; most losses ignore ``k``."""
+        """The questions that an oracle must answer; most losses ignore ``k``."""
         several = self.loss in ("averaged-sum", "k-best") and self._value("k") > 1
         return ("argmax", "kbest") if several else ("argmax",)
 

@@ -203,7 +203,7 @@ class Grid:
         return PartialGrid(labels.reshape(self.shape), bound, exact)
 
     def kbest(self, k: int) -> list[GridLabeling]:
-        """Return the ``k`` best labellings, distinct and best first; as many as there are, up to ``k``.
+        """Return the ``k`` best labellings, distinct and best first; fewer than ``k`` if fewer exist.
 
         Narrow grids use elimination. Others must have two labels and submodular pairs; each further labelling then
         costs one cut per cell (Lawler 1972).
