@@ -1,7 +1,7 @@
-"""Labelled text: corpora that the library ships, readers and writers of the usual files, and label schemes.
+"""Labelled text: shipped corpora, readers and writers of the usual files, and label schemes.
 
-Readers are generators that hold one sentence at a time. They take a path, an open file or ``"-"``, decompress gzip,
-and name the file and the line of whatever is wrong. Importing this package reads no file and needs no NumPy.
+Readers are generators that hold one sentence at a time. They take a path, an open file or ``"-"``, and decompress gzip.
+Errors name the file and the line. Importing this package reads no file and does not need NumPy.
 
 ========================  ================================================================================
 CoNLL columns             `read_columns`, `write_columns`

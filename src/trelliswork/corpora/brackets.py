@@ -1,7 +1,7 @@
-"""Bracketed trees, as the Penn Treebank has them: ``( (S (NP (DT the) (NN dog)) (VP (VBZ barks))))``.
+"""Bracketed trees, as in the Penn Treebank: ``( (S (NP (DT the) (NN dog)) (VP (VBZ barks))))``.
 
-A tree may stand in one line or in many, with a bracket without label around it or without. What is read is kept as it
-is, ``-LRB-`` for a bracket among the words too; empty elements, function tags and indices go where that is asked for.
+A tree may take one line or several, with or without an outer bracket without a label. Words are kept as they are,
+including ``-LRB-`` for a bracket; empty elements, function tags and indices are removed on request.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ def read_brackets(
         The encoding of the file.
     empties, functions, indices : bool
         What to keep: empty elements such as ``(-NONE- *T*-1)``, function tags such as ``-SBJ``, indices such as ``-1``
-        and ``=2``. Parsers are trained and scored without all three. A tree of which nothing is left is passed over.
+        and ``=2``. Parsers are trained and scored without all three. A tree of which nothing is left is skipped.
 
     Raises
     ------
     InvalidInput
-        At brackets that do not match, a word outside of them, a bracket without a label inside a tree. The message
-        names the line.
+        If brackets do not match, a word is outside of them, or a bracket inside a tree has no label. The message names
+        the line.
 
     Notes
     -----
-    A bracket without label around a tree is taken off; around several, it gets the label ``TOP``.
+    A bracket without a label around a tree is removed; around several trees, it gets the label ``TOP``.
 
     Examples
     --------
@@ -68,19 +68,19 @@ def _trees(source: Source, encoding: str, empties: bool, functions: bool, indice
 
 
 def write_brackets(target: Target, trees: Iterable[Constituent], encoding: str = "utf-8", *, outer: bool = True) -> int:
-    """Write trees, one a line, and return how many; `read_brackets` gives them back.
+    """Write trees, one per line, and return their number; `read_brackets` reads them.
 
     Parameters
     ----------
     target : path, file object or "-"
-        Where to write: ``"-"`` is the standard output, and a path that ends in ``.gz`` is compressed. A path gets the
-        whole file or, after an error, keeps what it had.
+        Where to write: ``"-"`` is the standard output, and a path that ends in ``.gz`` is compressed. After an error, a
+        file at a path is unchanged.
     trees : iterable of Constituent
-        They may come from a generator. Brackets in words and labels are written as ``-LRB-`` and ``-RRB-``.
+        May be a generator. Brackets in words and labels are written as ``-LRB-`` and ``-RRB-``.
     encoding : str
         The encoding of the file.
     outer : bool
-        Put each tree into a bracket without label, as the Penn Treebank does.
+        Put each tree into a bracket without a label, as in the Penn Treebank.
 
     Examples
     --------

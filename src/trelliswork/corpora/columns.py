@@ -1,6 +1,6 @@
-"""CoNLL columns: one token per line, its columns beside each other, a blank line after each sentence.
+"""CoNLL columns: one token per line, with its columns, and a blank line after each sentence.
 
-This is the form of the CoNLL shared tasks of 2000, 2002 and 2003, and of CRF++ and Wapiti. Sentences are read and
+This is the format of the CoNLL shared tasks of 2000, 2002 and 2003, and of CRF++ and Wapiti. Sentences are read and
 written one at a time, so the file may be larger than memory.
 """
 
@@ -45,40 +45,40 @@ def read_columns(
 ) -> Iterator[Sentence]:
     """Yield the sentences of a column file, one at a time.
 
-    Blank lines, and lines of nothing but spaces and tabs, end a sentence; several are as good as one, and the last
-    sentence needs none. Windows line ends and a byte order mark are accepted, and gzip files are decompressed.
+    Blank lines, including lines of spaces and tabs, end a sentence. Several count as one, and the last sentence needs
+    none. Windows line ends and a byte order mark are accepted, and gzip files are decompressed.
 
     Parameters
     ----------
     source : path, file object or "-"
         What to read: ``"-"`` is the standard input. Open files may be text or binary.
     columns : int, sequence of str or None
-        How many columns each line has, or their names in the order of the file. With None, the first line decides.
+        The number of columns, or their names in the order of the file. With None, the first line determines the number.
     label : int, str or None
-        Which column has the labels, by position (``-1`` is the last one) or by name. None if there are no labels.
+        The column of the labels, by position (``-1`` is the last one) or by name. None if there are no labels.
     keep : sequence of int or str, or None
-        The columns of a token, in this order. With None, all but the label, in the order of the file.
+        The columns of a token, in this order. With None, all except the label, in the order of the file.
     separator : str or None
-        What stands between two columns. None is any run of spaces and tabs; no other white space parts columns, so a
+        The separator of columns. None is any run of spaces and tabs; other white space does not separate columns, so a
         token may contain a no-break space. With ``"\\t"``, columns may contain spaces and be empty.
     comments : str or None
-        Lines that begin with this are skipped, as with ``"#"``. The files of the shared tasks have no comments, but
-        ``#`` among the tokens, so the default is None.
+        Lines that begin with this string are skipped, for example ``"#"``. The files of the shared tasks have no
+        comments, but have ``#`` as a token, so the default is None.
     keep_docstart : bool
-        Lines that have ``-DOCSTART-`` in a column mark where a document begins. They are skipped and end a sentence,
-        unless this is true; then they are tokens like all others.
+        Lines with ``-DOCSTART-`` in a column mark the beginning of a document. By default they are skipped and end a
+        sentence; if this is true, they are ordinary tokens.
     encoding : str
         The encoding of the file.
 
     Yields
     ------
     Sentence
-        ``tokens``, a list of tuples; ``labels``, a list of str, or None; ``line``, where the sentence begins.
+        ``tokens``, a list of tuples; ``labels``, a list of str, or None; ``line``, the number of the first line.
 
     Raises
     ------
     InvalidInput
-        When the line is reached that has too few or too many columns or cannot be decoded; the message names it.
+        When it reaches a line that has too few or too many columns or cannot be decoded; the message names the line.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def read_columns(
     1 [('Rain', 'NN'), ('fell', 'VBD')] ['B-NP', 'B-VP']
     4 [('Stop', 'VB')] ['B-VP']
 
-    Any order of columns, by name:
+    Columns in any order, by name:
 
     >>> file = io.StringIO("1\\tB-NP\\tRain\\n2\\tB-VP\\tfell\\n")
     >>> next(read_columns(file, columns=["id", "chunk", "word"], label="chunk", keep=["word"]))
@@ -109,25 +109,25 @@ def write_columns(
     keep_docstart: bool = False,
     encoding: str = "utf-8",
 ) -> int:
-    """Write sentences as columns and return how many; `read_columns` with the same arguments gives them back.
+    """Write sentences as columns and return their number; `read_columns` with the same arguments reads them.
 
-    A path gets the whole file or, after an error, keeps what it had. What could not be read back is refused: a
-    separator or line break in a token or label, an empty sentence, rows of different lengths.
+    After an error, a file at a path is unchanged. Input that could not be read back is refused: a separator or line
+    break in a token or label, an empty sentence, rows of different lengths.
 
     Parameters
     ----------
     target : path, file object or "-"
         Where to write: ``"-"`` is the standard output, and a path that ends in ``.gz`` is compressed.
     sentences : iterable of Sentence or (tokens, labels)
-        Tokens are rows of columns, or str; labels may be None. They may come from a generator.
+        Tokens are rows of columns, or str; labels may be None. May be a generator.
     label : int
-        The column that the labels get: ``-1`` is the last one.
+        The column for the labels: ``-1`` is the last one.
     separator : str or None
-        What to write between two columns. None writes a tab and refuses columns that are empty or have spaces in them.
+        The separator of columns. None writes a tab and refuses columns that are empty or contain spaces.
     comments : str or None
-        If the file is to be read with comments: rows that would be taken for one are refused.
+        The beginning of comments, if the file will be read with comments; rows that look like one are refused.
     keep_docstart : bool
-        If false, rows with ``-DOCSTART-`` are refused, because they would be skipped in reading.
+        If false, rows with ``-DOCSTART-`` are refused, because the reader would skip them.
     encoding : str
         The encoding of the file.
 

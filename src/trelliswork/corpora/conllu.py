@@ -1,7 +1,7 @@
-"""CoNLL-U: the treebanks of Universal Dependencies, ten columns per word, with comments before each sentence.
+"""CoNLL-U, the format of Universal Dependencies: ten columns per word, with comments before each sentence.
 
-The words of the basic tree are kept apart from what is not in it: fused tokens (``3-4 don't``) and empty nodes
-(``8.1``). Nothing is lost: writing what was read gives the same bytes, for files that follow the format.
+The words of the basic tree are separate from fused tokens (``3-4 don't``) and empty nodes (``8.1``), which are not in
+it. Nothing is lost: for files that follow the format, writing the sentences gives the same bytes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["ConlluSentence", "EmptyNode", "FusedToken", "Word", "read_conllu", "
 
 
 class Word(NamedTuple):
-    """A word of the basic tree. Columns are as in the file, ``"_"`` included; only the head is a number, or None.
+    """A word of the basic tree. Columns are as in the file, including ``"_"``; only the head is a number, or None.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class Word(NamedTuple):
 
 
 class FusedToken(NamedTuple):
-    """A token that several words are written as: the numbers of its first and last word, from 1, and its columns.
+    """A token that spans several words: the numbers of its first and last word, from 1, and its columns.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class FusedToken(NamedTuple):
 
 
 class EmptyNode(NamedTuple):
-    """A node of the enhanced graph that is no word: the word it follows (0: before all), its number there, its columns.
+    """An empty node of the enhanced graph: the word before it (0 for none), its number there, its columns.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class EmptyNode(NamedTuple):
 
 
 class ConlluSentence(NamedTuple):
-    """A sentence: its words, its comments with their ``#``, what is not in the tree, and its first line.
+    """A sentence: its words, its comments with their ``#``, its fused tokens and empty nodes, and its first line.
 
     Word number ``i`` of the file is ``words[i - 1]``, and so is the head ``i``; 0 is the root.
 
@@ -99,7 +99,7 @@ class ConlluSentence(NamedTuple):
 
     @property
     def rows(self) -> list[tuple[str, str, str, str, str]]:
-        """Form, lemma, upos, xpos and feats of each word: what a parser looks at."""
+        """Form, lemma, upos, xpos and feats of each word, the input of a parser."""
         return [word[:5] for word in self.words]
 
     @property
@@ -116,7 +116,7 @@ class ConlluSentence(NamedTuple):
 def read_conllu(source: Source, encoding: str = "utf-8") -> Iterator[ConlluSentence]:
     """Yield the sentences of a CoNLL-U file, one at a time.
 
-    Files of the older CoNLL-X form, which has the same ten columns, are read as well.
+    Files in the older CoNLL-X format, which has the same ten columns, are read, too.
 
     Parameters
     ----------
@@ -128,8 +128,8 @@ def read_conllu(source: Source, encoding: str = "utf-8") -> Iterator[ConlluSente
     Raises
     ------
     InvalidInput
-        At a line that does not follow the format: not ten columns, an empty one, a number out of order, a head that
-        is not in the sentence. The message names the line. Whether the heads form a tree is not checked.
+        If a line does not follow the format: not ten columns, an empty one, a number out of order, a head that is not
+        in the sentence. The message names the line. It is not checked whether the heads form a tree.
 
     Examples
     --------
@@ -147,15 +147,15 @@ def read_conllu(source: Source, encoding: str = "utf-8") -> Iterator[ConlluSente
 
 
 def write_conllu(target: Target, sentences: Iterable[ConlluSentence], encoding: str = "utf-8") -> int:
-    """Write sentences as CoNLL-U and return how many; `read_conllu` gives them back.
+    """Write sentences as CoNLL-U and return their number; `read_conllu` reads them.
 
     Parameters
     ----------
     target : path, file object or "-"
-        Where to write: ``"-"`` is the standard output, and a path that ends in ``.gz`` is compressed. A path gets the
-        whole file or, after an error, keeps what it had.
+        Where to write: ``"-"`` is the standard output, and a path that ends in ``.gz`` is compressed. After an error, a
+        file at a path is unchanged.
     sentences : iterable of ConlluSentence
-        They may come from a generator.
+        May be a generator.
     encoding : str
         The encoding of the file.
 

@@ -1,7 +1,7 @@
-"""Opening what readers read and writers write: paths, open files, standard streams; gzip and encodings on the way.
+"""Opening of files for readers and writers: paths, open files, standard streams, gzip and encodings.
 
-Readers see numbered lines and nothing else. Lines end at ``\\n`` or ``\\r\\n`` and nowhere else: the characters at
-which `str.splitlines` also breaks (form feeds, U+2028) may stand in a token. Writers see one function that takes text.
+Readers get numbered lines. Lines end only at ``\\n`` or ``\\r\\n``: other characters at which `str.splitlines` breaks
+(form feeds, U+2028) may occur in a token. Writers get a function that takes text.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _BOM = "\ufeff"
 
 
 def name_of(source: Source) -> str:
-    """Return what error messages call a file.
+    """Return the name of a file for error messages.
 
     Examples
     --------
@@ -45,15 +45,15 @@ def numbered_lines(source: Source, encoding: str = "utf-8") -> Iterator[tuple[in
     Parameters
     ----------
     source : path, file object or "-"
-        A file that begins as gzip files do is decompressed, whatever its name. ``"-"`` is the standard input. An open
-        file is read from where it stands and left open; from text files the encoding is theirs.
+        A gzip file is decompressed, whatever its name. ``"-"`` is the standard input. An open file is read from its
+        current position and left open; a text file uses its own encoding.
     encoding : str
         The encoding of the file. A byte order mark at the beginning is dropped.
 
     Raises
     ------
     InvalidInput
-        At the line that cannot be decoded, or has a NUL character in it; or if compressed data are damaged.
+        If a line cannot be decoded or contains a NUL character, or compressed data are damaged.
 
     Examples
     --------
@@ -80,14 +80,15 @@ def numbered_lines(source: Source, encoding: str = "utf-8") -> Iterator[tuple[in
 
 @contextmanager
 def reading_bytes(source: Source, encoding: str = "utf-8") -> Iterator[Callable[[int], bytes]]:
-    """Give a function that reads so many bytes of a file, or all (-1), as UTF-8; fewer come only at its end.
+    """Give a function that reads a number of bytes of a file, or all (-1), as UTF-8; it returns fewer only at the end.
 
     Parameters
     ----------
     source : path, file object or "-"
         As for `numbered_lines`.
     encoding : str
-        The encoding of the file; from another than UTF-8, and from text files, lines are encoded anew one by one.
+        The encoding of the file. Lines in other encodings than UTF-8, and those of text files, are re-encoded one by
+        one.
 
     Examples
     --------
@@ -125,14 +126,14 @@ def reading_bytes(source: Source, encoding: str = "utf-8") -> Iterator[Callable[
 
 @contextmanager
 def writing(target: Target, encoding: str = "utf-8") -> Iterator[Callable[[str], object]]:
-    """Give a function that writes text to a file; a path then has all of what was written, or what it had before.
+    """Give a function that writes text to a file; a file at a path is then complete or, after an error, unchanged.
 
     Parameters
     ----------
     target : path, file object or "-"
-        Under a path, the text goes to a temporary file beside it, which takes its place at the end and is removed
-        after an error. A name that ends in ``.gz`` is compressed. ``"-"`` is the standard output. Open files are
-        written to from where they stand, and left open.
+        For a path, the text goes to a temporary file in the same folder, which replaces the file at the end and is
+        removed after an error. A name that ends in ``.gz`` is compressed. ``"-"`` is the standard output. Open files
+        are written to from their current position, and left open.
     encoding : str
         The encoding of the file; text files have their own.
 

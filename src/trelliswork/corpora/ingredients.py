@@ -1,7 +1,7 @@
 """Ingredient lines of recipes, each token labelled: the corpus of the demonstration.
 
-The lines were written for this library, one by one. They are split at random, four fifths to train and one fifth to
-test. Labels are BIO over six types; these are the guidelines they follow.
+The lines were written for this library, one by one. The split is random, four fifths for training and one fifth for
+testing. Labels are BIO over six types and follow these guidelines:
 
 - Tokens: punctuation stands alone. ``1/2``, ``1½``, ``2-3``, ``200g``, ``14-oz``, ``all-purpose`` and ``tsp.`` stay
   whole.

@@ -1,4 +1,4 @@
-"""The items of a file of JSON, one at a time: one on each line, or those of one list over any number of lines."""
+"""The items of a JSON file, one at a time: one on each line, or the items of one list over any number of lines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def json_items(lines: Iterable[tuple[int, str]], name: str) -> Iterator[tuple[in
         Numbered lines. If the first that is not blank begins with a bracket, they are one list; else every line that is
         not blank is an item.
     name : str
-        What errors call the file.
+        The name of the file in error messages.
 
     Examples
     --------

@@ -1,16 +1,16 @@
-"""JSON lines: one object per line, with tokens and labels, or with a text and spans as annotation tools export them.
+"""JSON lines: one object per line, with tokens and labels, or with a text and spans from annotation tools.
 
-A file that begins with a bracket is one JSON list of such objects, as Label Studio exports it. Two families of objects
-are read, and told apart by their keys.
+A file that begins with a bracket is one JSON list of such objects, as exported by Label Studio. There are two families
+of objects, which differ in their keys.
 
-- ``{"tokens": [...], "labels": [...]}``; labels may be integers, as Hugging Face datasets have them.
+- ``{"tokens": [...], "labels": [...]}``; labels may be integers, as in datasets of Hugging Face.
 - ``{"text": "...", ...}`` with spans of characters: doccano's ``"label"`` or ``"labels": [[0, 4, "PER"]]`` and
   ``"entities": [{"start_offset": 0, "end_offset": 4, "label": "PER"}]``, Prodigy's
   ``"spans": [{"start": 0, "end": 4, "label": "PER"}]``, and Label Studio's
   ``"annotations": [{"result": [{"value": {"start": 0, "end": 4, "labels": ["PER"]}}]}]`` beside ``"data"``.
 
-What an annotator did not accept is no gold: Prodigy's ``"answer": "reject"`` and ``"ignore"``, and tasks that were
-skipped in Label Studio (``"was_cancelled": true``).
+Objects that an annotator did not accept are skipped: Prodigy's ``"answer": "reject"`` and ``"ignore"``, and skipped
+tasks of Label Studio (``"was_cancelled": true``).
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ _SPAN_KEYS = ("spans", "entities", "labels", "label", "annotations")
 class Example(NamedTuple):
     """An object of a JSON lines file, as tokens and labels.
 
-    ``labels`` is None if the object has none. ``text`` and ``offsets``, the places of the tokens in it, are None if
-    the object has tokens alone. ``misaligned`` are the spans that the labels do not contain, with the reasons.
-    ``record`` is the whole object, with all that is not used here.
+    ``labels`` is None if the object has none. ``text`` and ``offsets``, the places of the tokens in it, are None if the
+    object has only tokens. ``misaligned`` lists the spans that the labels do not contain, with the reasons. ``record``
+    is the whole object.
 
     Examples
     --------
@@ -84,44 +84,44 @@ def read_jsonl(
         What to read: ``"-"`` is the standard input, and gzip files are decompressed. Blank lines are skipped. If the
         first character is a bracket, the file is one list.
     tokens : str
-        The key of the tokens, a list of strings. Where a text has tokens too, they may be objects with ``start``
-        and ``end``, as Prodigy's are; the text is then cut as they say.
+        The key of the tokens, a list of strings. Besides a text, tokens may also be objects with ``start`` and ``end``,
+        as in Prodigy, which then determine the tokens of the text.
     labels : str or None
         The key of the labels or of the spans; an object without it is refused. With None, the known keys are tried:
-        beside tokens ``labels``, ``tags``, ``ner_tags``; beside a text ``spans``, ``entities``, ``labels``, ``label``,
+        with tokens ``labels``, ``tags``, ``ner_tags``; with a text ``spans``, ``entities``, ``labels``, ``label``,
         ``annotations``. An object with none of them is unlabelled.
     text : str
-        The key of the text. Label Studio's is looked for inside of ``data``, too.
+        The key of the text; in objects of Label Studio, also inside of ``data``.
     names : sequence of str or None
-        The names of labels that are given as integers: 0 is the first one.
+        The names of integer labels, from 0.
     tokenizer : {"words", "whitespace"}, callable or None
-        How a text is cut, as for `token_offsets`.
+        How to tokenise a text, as for `token_offsets`.
     policy : {"strict", "expand", "contract"}
         What to do with spans that begin or stop inside of a token, as for `align_spans`.
     scheme : str
         The scheme in which the labels of spans are written.
     answers : collection of {"accept", "reject", "ignore"}, or None
-        Which objects are read, by what the annotator said of them: Prodigy's ``answer``; a task skipped in Label Studio
-        is ignored. The others are left out, and a warning at the end says how many. An object without an answer is
-        always read; None reads all.
+        Which objects to read, by the annotator's answer: Prodigy's ``answer``; a skipped task of Label Studio counts as
+        "ignore". The others are skipped, and a warning at the end gives their number. Objects without an answer are
+        always read; None reads all objects.
     encoding : str
         The encoding of the file.
 
     Yields
     ------
     Example
-        Spans that could not be aligned are in its ``misaligned``: look there, or entities are lost. ``line`` is where
-        the object begins.
+        Spans that could not be aligned are in its ``misaligned``; check it, or you may lose entities. ``line`` is the
+        first line of the object.
 
     Warns
     -----
     UserWarning
-        If objects were left out, after the last one.
+        If objects were skipped, after the last one.
 
     Raises
     ------
     InvalidInput
-        At a line that is not a JSON object or has none of the forms above. The message names it.
+        If a line is not a JSON object or has none of the forms above. The message names the line.
 
     Examples
     --------
@@ -154,21 +154,21 @@ def write_jsonl(
     scheme: str = "BIO",
     encoding: str = "utf-8",
 ) -> int:
-    """Write examples as JSON lines and return how many.
+    """Write examples as JSON lines and return their number.
 
     Parameters
     ----------
     target : path, file object or "-"
-        Where to write: ``"-"`` is the standard output, and a path that ends in ``.gz`` is compressed. A path gets the
-        whole file or, after an error, keeps what it had.
+        Where to write: ``"-"`` is the standard output, and a path that ends in ``.gz`` is compressed. After an error, a
+        file at a path is unchanged.
     examples : iterable of Example, of (tokens, labels), or of dict
-        A dict is written as it is. They may come from a generator.
+        A dict is written as it is. May be a generator.
     form : {"tokens", "doccano", "doccano-entities", "prodigy"}
         ``"tokens"`` writes tokens and labels. The others write a text and spans of characters: doccano's two forms
         (``label`` and ``entities``) and Prodigy's (``spans``). Misaligned spans are written with the others. Tokens
         without a text are joined by spaces.
     scheme : str
-        The scheme of the labels, where they are turned into spans.
+        The scheme of the labels, for forms with spans.
     encoding : str
         The encoding of the file.
 

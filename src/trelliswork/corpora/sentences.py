@@ -1,7 +1,7 @@
-"""Short English sentences with parts of speech and dependency trees: a treebank small enough to ship.
+"""Short English sentences with parts of speech and dependency trees: a small treebank that ships with the library.
 
-The sentences were written and annotated for this library, one by one, after the guidelines of Universal Dependencies:
-universal part-of-speech tags, heads and relations. Lemmas, language-specific tags and features are left open.
+The sentences were written and annotated for this library, one by one, by the guidelines of Universal Dependencies:
+universal part-of-speech tags, heads and relations. Lemmas, language-specific tags and features are empty.
 """
 
 from __future__ import annotations

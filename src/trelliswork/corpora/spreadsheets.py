@@ -1,7 +1,7 @@
-"""CSV as spreadsheets and data frames write it: a line of column names, cells in quotes where they need them.
+"""CSV of spreadsheets and data frames: a line of column names, and cells in quotes where necessary.
 
-A row is a token. Where a sentence ends, a column says that names the sentence, either on every row or on its first one
-only (the layout of the public NER sets with the columns ``Sentence #,Word,POS,Tag``), or an empty row does.
+A row is a token. Sentences are separated by empty rows, or by a column that names the sentence, either on every row or
+only on its first one (the layout of the public NER sets with the columns ``Sentence #,Word,POS,Tag``).
 """
 
 from __future__ import annotations
@@ -37,30 +37,30 @@ def read_csv(
     source : path, file object or "-"
         What to read: ``"-"`` is the standard input, and gzip files are decompressed.
     label : int, str or None
-        Which column has the labels, by position (``-1`` is the last one) or by name. None if there are no labels.
+        The column of the labels, by position (``-1`` is the last one) or by name. None if there are no labels.
     keep : sequence of int or str, or None
-        The columns of a token, in this order. With None, all but the label and the sentence, in the order of the file;
-        columns without a name, such as the row numbers of a data frame, are left out.
+        The columns of a token, in this order. With None, all except the label and the sentence, in the order of the
+        file; columns without a name, such as the row numbers of a data frame, are omitted.
     sentence : int, str or None
-        Which column names the sentence: a new name begins a new one, and an empty cell goes on with it. With None, a
-        column called ``Sentence #``, ``sentence``, ``sentence_id``, ``sentence_idx`` or ``sent_id``, if there is one.
+        The column that names the sentence: a new name begins a new sentence, and an empty cell continues it. With None,
+        a column called ``Sentence #``, ``sentence``, ``sentence_id``, ``sentence_idx`` or ``sent_id``, if there is one.
         An empty row ends a sentence in any case.
     header : bool
         Whether the first row has the names of the columns.
     separator : str
-        What stands between two cells, one character: ``","``, ``";"`` or ``"\\t"``.
+        The separator of cells, one character: ``","``, ``";"`` or ``"\\t"``.
     encoding : str
         The encoding of the file.
 
     Yields
     ------
     Sentence
-        As `read_columns` yields them; ``line`` is the line of the sentence's first row.
+        As for `read_columns`; ``line`` is the line of the sentence's first row.
 
     Raises
     ------
     InvalidInput
-        When the row is reached that has too few or too many cells, no token or no label; the message names its line.
+        When it reaches a row that has too few or too many cells, no token or no label; the message names its line.
 
     Examples
     --------
@@ -94,23 +94,23 @@ def write_csv(
     separator: str = ",",
     encoding: str = "utf-8",
 ) -> int:
-    """Write sentences as CSV and return how many; `read_csv` gives them back.
+    """Write sentences as CSV and return their number; `read_csv` reads them.
 
-    The first column is ``Sentence #``, and names the sentence on its first row. A path gets the whole file or, after an
-    error, keeps what it had.
+    The first column is ``Sentence #``, and names the sentence on its first row. After an error, a file at a path is
+    unchanged.
 
     Parameters
     ----------
     target : path, file object or "-"
         Where to write: ``"-"`` is the standard output, and a path that ends in ``.gz`` is compressed.
     sentences : iterable of Sentence or (tokens, labels)
-        Tokens are rows of columns, or str; labels may be None. They may come from a generator.
+        Tokens are rows of columns, or str; labels may be None. May be a generator.
     columns : sequence of str or None
-        The names of a token's columns; with None ``Word``, ``Column 2`` and so on.
+        The names of a token's columns; by default ``Word``, ``Column 2`` and so on.
     label : str
         The name of the column of the labels.
     separator : str
-        What to write between two cells, one character.
+        The separator of cells, one character.
     encoding : str
         The encoding of the file.
 

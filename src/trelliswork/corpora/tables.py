@@ -1,8 +1,8 @@
-"""Column files as tables in the core: for reading a whole corpus at once, without a Python object for each token.
+"""Column files as tables in the core, which read a whole corpus at once, without a Python object per token.
 
-`read_table` follows the rules of `trelliswork.corpora.read_columns`, line for line, and gives the same tokens and
-labels; estimators recognise its tables and hand them to the core as they are. `read_blocks` cuts a stream of any size
-into pieces that end where sequences end.
+`read_table` follows the rules of `trelliswork.corpora.read_columns` and returns the same tokens and labels; estimators
+recognise its tables and pass them to the core directly. `read_blocks` splits a stream of any size into pieces that end
+at the ends of sequences.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ __all__ = [
 
 
 class TokenTable:
-    """The tokens of a corpus, a list of sequences to look at; the text stays in the core.
+    """The tokens of a corpus, which behaves like a list of sequences; the text stays in the core.
 
-    A token is a string where there is one column, else a tuple of strings, as `read_columns` gives them.
+    A token is a string if there is one column, otherwise a tuple of strings, as in `read_columns`.
 
     Parameters
     ----------
     columns : trelliswork._core.Columns
-        The rows, label column taken out.
+        The rows without the label column.
 
     Examples
     --------
@@ -73,16 +73,16 @@ class TokenTable:
 
     @property
     def n_columns(self) -> int:
-        """How many columns a token has."""
+        """Number of columns of a token."""
         return self.columns.n_columns
 
     @property
     def n_tokens(self) -> int:
-        """How many tokens there are in all."""
+        """Number of tokens in all."""
         return self.columns.n_rows
 
     def part(self, first: int, last: int) -> TokenTable:
-        """Return the sequences from ``first`` up to, and without, ``last``; the text is shared.
+        """Return the sequences from ``first`` to ``last - 1``; they share the text.
 
         Examples
         --------
@@ -92,7 +92,7 @@ class TokenTable:
         return TokenTable(self.columns.part(first, last))
 
     def lengths(self) -> np.ndarray:
-        """Return how many tokens each sequence has."""
+        """Return the number of tokens of each sequence."""
         return self.columns.lengths()
 
     def __len__(self) -> int:
@@ -118,14 +118,14 @@ _EVERYTHING = 1 << 62  # rows, bytes
 
 
 def arrow_tokens(X: Any, argument: str = "X") -> Any:
-    """Return a column of lists of text that Arrow hands over as a table of tokens; ``X`` itself if it is anything else.
+    """Return an Arrow column of lists of strings as a table of tokens; any other ``X`` is returned as it is.
 
     Parameters
     ----------
     X : object
-        A column of pyarrow, polars, pandas, DuckDB: whatever has Arrow's C interface.
+        A column of pyarrow, polars, pandas, DuckDB or any library with Arrow's C interface.
     argument : str
-        What errors call it.
+        Its name in error messages.
 
     Examples
     --------
@@ -167,9 +167,9 @@ def read_table(
     Parameters
     ----------
     source : path, file object or "-"
-        What to read, as for `read_columns`. All of it is held in memory, at most 4 GiB of text.
+        What to read, as for `read_columns`. The whole text is held in memory, at most 4 GiB.
     label_column : int or None
-        Which column has the labels: ``-1`` is the last one. None if there are no labels.
+        The column of the labels: ``-1`` is the last one. None if there are no labels.
     separator, comments, keep_docstart, encoding
         As for `read_columns`.
 
@@ -211,7 +211,7 @@ def read_table_blocks(
     keep_docstart: bool = False,
     encoding: str = "utf-8",
 ) -> Iterator[tuple[TokenTable, LabelTable]]:
-    """Yield the tokens and the labels of a column file of any size, a block at a time; put together, `read_table`'s.
+    """Yield the tokens and the labels of a column file of any size, by block; together they equal `read_table`'s.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ def read_table_blocks(
 
 
 class TokenStream:
-    """The tokens of a column file that is read whenever somebody asks, a block at a time; see `open_table`.
+    """The tokens of a column file that is read at each iteration, a block at a time; see `open_table`.
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ class TokenStream:
 
     @property
     def n_tokens(self) -> int:
-        """How many tokens there are in all; the file is read once to know it."""
+        """Number of tokens in all; the file is read once to count them."""
         self._count()
         return self._n_tokens
 
@@ -267,7 +267,7 @@ class TokenStream:
             yield from table
 
     def where(self, i: int, t: int) -> str:
-        """Return in which line of the file a token of a sequence is."""
+        """Return the line number of a token of a sequence."""
         for table in self.tables():
             if i < len(table):
                 return table.columns.where(int(table.lengths()[:i].sum()) + t)
@@ -289,14 +289,14 @@ def open_table(
     keep_docstart: bool = False,
     encoding: str = "utf-8",
 ) -> tuple[TokenStream, LabelStream]:
-    """Return the tokens and the labels of a column file that is larger than memory, to learn from.
+    """Return the tokens and the labels of a column file that is larger than memory, for training.
 
-    The file is read whenever they are gone through, a block at a time, and so must not change meanwhile.
+    The file is read at each iteration, a block at a time, and so must not change in the meantime.
 
     Parameters
     ----------
     path : path
-        A column file, or one compressed by gzip.
+        A column file, which may be compressed by gzip.
     label_column, separator, comments, keep_docstart, encoding
         As for `read_table`.
 
@@ -338,15 +338,15 @@ def open_table(
 def read_blocks(source: Source, block_bytes: int = 1 << 22, *, encoding: str = "utf-8") -> Iterator[tuple[bytes, int]]:
     """Yield a column file in blocks of whole sequences: the bytes, and the number of their first line.
 
-    A block ends after a blank line, except the last; together they are the file. Only a sequence that is longer than a
-    block makes it larger. Needs no NumPy.
+    Each block except the last ends after a blank line; together they are the file. A block is larger than
+    ``block_bytes`` only if a sequence is. This function does not need NumPy.
 
     Parameters
     ----------
     source : path, file object or "-"
         What to read; gzip is decompressed.
     block_bytes : int
-        About how large a block is to be.
+        The approximate size of a block.
     encoding : str
         The encoding of the file; blocks are UTF-8.
 

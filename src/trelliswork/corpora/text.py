@@ -1,7 +1,7 @@
-"""Plain text: lines cut into tokens with their places, and spans of characters turned into labels of tokens and back.
+"""Plain text: lines as tokens with their offsets, and spans of characters as labels of tokens and back.
 
-Annotation tools mark characters, models label tokens. Where the two do not fit, `align_spans` says so: every span it
-is given either is in the labels or comes back with the reason why not.
+Annotation tools mark ranges of characters, models label tokens. Every span given to `align_spans` is either in the
+labels, or is returned with the reason why not.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Tokenizer: TypeAlias = str | Callable[[str], Sequence[str]] | None
 
 
 class TextLine(NamedTuple):
-    """A line of text, its tokens, the characters where each begins and stops, and the number of the line.
+    """A line of text, its tokens, their start and stop in characters, and the number of the line.
 
     Examples
     --------
@@ -75,16 +75,16 @@ class Alignment(NamedTuple):
 def read_text(
     source: Source, tokenizer: Tokenizer = None, keep_empty: bool = False, encoding: str = "utf-8"
 ) -> Iterator[TextLine]:
-    """Yield the lines of a text, each as one sentence cut into tokens; one line is in memory at a time.
+    """Yield the lines of a text, each as one tokenised sentence; only one line at a time is in memory.
 
     Parameters
     ----------
     source : path, file object or "-"
         What to read: ``"-"`` is the standard input, and gzip files are decompressed.
     tokenizer : {"words", "whitespace"}, callable or None
-        How to cut a line, as for `token_offsets`.
+        How to tokenise a line, as for `token_offsets`.
     keep_empty : bool
-        Whether lines without a token are yielded too. If not, ``line`` still counts them.
+        Whether to yield lines without a token, too. If not, ``line`` still counts them.
     encoding : str
         The encoding of the file.
 
@@ -101,16 +101,16 @@ def read_text(
 
 
 def token_offsets(text: str, tokenizer: Tokenizer = None) -> list[tuple[int, int]]:
-    """Return where the tokens of a text begin and stop, in characters.
+    """Return the start and stop of each token of a text, in characters.
 
     Parameters
     ----------
     text : str
-        Any text. White space is never in a token, unless a callable puts it there.
+        Any text. Tokens contain no white space, unless a callable puts it there.
     tokenizer : {"words", "whitespace"}, callable or None
-        ``"words"``, which is also the default, makes every punctuation mark a token, and every run of other
-        characters, whatever the script; emoji stand apart from words. ``"whitespace"`` cuts at white space alone. A
-        callable gets the text and returns its tokens as strings, in order, as they stand in the text.
+        ``"words"``, the default, makes a token of every punctuation mark and of every run of other characters, in any
+        script; emoji are separate from words. ``"whitespace"`` splits only at white space. A callable gets the text and
+        returns its tokens as strings, in order and unchanged.
 
     Examples
     --------
@@ -128,19 +128,19 @@ def token_offsets(text: str, tokenizer: Tokenizer = None) -> list[tuple[int, int
 
 
 def find_offsets(text: str, tokens: Iterable[str]) -> list[tuple[int, int]]:
-    """Return where tokens stand in a text, each after the one before it.
+    """Return the offsets of tokens in a text, each after the one before it.
 
     Parameters
     ----------
     text : str
-        The text the tokens were cut from.
+        The text of the tokens.
     tokens : iterable of str
-        Substrings of the text, in order. What lies between two of them is skipped.
+        Substrings of the text, in order. Text between two of them is skipped.
 
     Raises
     ------
     InvalidInput
-        If a token is empty or is not in the rest of the text, as when the tokenizer changed it.
+        If a token is empty or is not in the rest of the text, for example because the tokenizer changed it.
 
     Examples
     --------
@@ -170,30 +170,29 @@ def align_spans(
     policy: str = "strict",
     scheme: str = "BIO",
 ) -> Alignment:
-    """Return labels for tokens from spans of characters, and the spans that cannot be written as labels.
+    """Return labels of tokens for spans of characters, and the spans that cannot be written as labels.
 
     Parameters
     ----------
     text : str
-        The text that spans and tokens are places in.
+        The text of the spans and tokens.
     spans : iterable of (type, start, stop)
-        Characters from ``start`` up to, and without, ``stop``. Of two that overlap, the one that begins first is
-        kept, of two that begin together the longer one, of two equal ones the first.
+        Characters ``start`` to ``stop - 1``. Of two spans that overlap, the one that begins first is kept; of two with
+        the same start, the longer one; of two equal ones, the first.
     offsets : sequence of (start, stop)
-        The tokens, in order, not overlapping: see `token_offsets`.
+        The tokens, in order and without overlap; see `token_offsets`.
     policy : {"strict", "expand", "contract"}
-        What to do with a span that begins or stops inside of a token. ``"strict"`` does not align it, ``"expand"``
-        takes the token in, ``"contract"`` leaves it out. Only tokens matter: white space at either end of a span is
-        no obstacle.
+        What to do with a span that begins or stops inside of a token: ``"strict"`` does not align it, ``"expand"``
+        includes the token, ``"contract"`` excludes it. White space at either end of a span does not matter.
     scheme : str
         The scheme of the labels, as for `labels.spans`.
 
     Returns
     -------
     Alignment
-        ``labels``, one per token, and ``misaligned``, in the order given: each span that is not in the labels, with
-        the reason. It cuts a token (under strict), is too short to contain one (under contract), overlaps another
-        span that was kept, is empty, or is outside of the text.
+        ``labels``, one per token, and ``misaligned``, in the order given: each span that is not in the labels, with the
+        reason. Such a span cuts a token (with "strict"), is too short to contain one (with "contract"), overlaps
+        another span that was kept, is empty, or is outside of the text.
 
     Examples
     --------
@@ -227,14 +226,14 @@ def align_spans(
 
 
 def spans_from_labels(labels: Sequence[str], offsets: Offsets, scheme: str = "BIO", lenient: bool = True) -> list[Span]:
-    """Return the spans of characters that the labels of tokens spell; the inverse of `align_spans`.
+    """Return the spans of characters that the labels of tokens encode; the inverse of `align_spans`.
 
     Parameters
     ----------
     labels : sequence of str
         One label per token.
     offsets : sequence of (start, stop)
-        Where the tokens are in the text.
+        The places of the tokens in the text.
     scheme, lenient
         As for `labels.spans`.
 

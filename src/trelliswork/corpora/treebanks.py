@@ -1,9 +1,8 @@
-"""Treebanks in CoNLL-U: words with their heads and relations, read in the core, and the file with other trees in it.
+"""Treebanks in CoNLL-U: words with their heads and relations, read in the core, and written with other trees.
 
-For parsers: a whole file, or a block of one, without a Python object for each word. What is written is what was read,
-byte for byte, with HEAD and DEPREL replaced: comments, fused tokens, empty nodes, MISC and DEPS, line ends, a byte
-order mark and a missing line end stay as they are. To look at or change all ten columns, see
-`trelliswork.corpora.read_conllu`.
+This is for parsers: a whole file, or a block of one, without a Python object per word. Writing gives the same bytes
+with HEAD and DEPREL replaced: comments, fused tokens, empty nodes, MISC and DEPS, line ends, a byte order mark and a
+missing line end do not change. To read or change all ten columns, see `trelliswork.corpora.read_conllu`.
 """
 
 from __future__ import annotations
@@ -37,9 +36,9 @@ class TreebankSentence(NamedTuple):
     rows : list of (form, lemma, upos, xpos, feats)
         The words.
     heads : list of int or None
-        The number of each word's head, 0 for the root; None where it is not known.
+        The number of each word's head, 0 for the root; None if it is unknown.
     relations : list of str
-        ``"_"`` where there is none.
+        ``"_"`` for words without a relation.
 
     Examples
     --------
@@ -81,7 +80,7 @@ class TreebankSentence(NamedTuple):
 
 
 class Treebank:
-    """The sentences of a CoNLL-U file: a list of `TreebankSentence` to look at; the text stays in the core.
+    """The sentences of a CoNLL-U file, which behaves like a list of `TreebankSentence`; the text stays in the core.
 
     Made by `read_treebank`, or from sentences by `from_sentences`.
 
@@ -90,10 +89,10 @@ class Treebank:
     text : bytes
         The file, in UTF-8.
     tokens : TokenTable
-        Form, lemma, upos, xpos and feats of each word; what estimators take as ``X``.
+        Form, lemma, upos, xpos and feats of each word, for use as ``X`` of estimators.
     heads : (n_words,) int32 array
         The heads of all words, sentence after sentence: 0 is the root, ``i`` the word ``i`` of its sentence, from 1; -1
-        where it is not known. Empty when they were not read.
+        if unknown. Empty if heads were not read.
     relations : LabelTable
         The column DEPREL: numbers in ``relations.codes``, their names in ``relations.names``.
 
@@ -118,7 +117,7 @@ class Treebank:
 
     @classmethod
     def from_sentences(cls, sentences: Iterable[ConlluSentence], **how: Any) -> Treebank:
-        """Return the treebank of sentences as `read_conllu` gives them; ``how`` as for `read_treebank`."""
+        """Return the treebank of sentences from `read_conllu`; ``how`` as for `read_treebank`."""
         file = io.BytesIO()
         write_conllu(file, sentences)
         return cls.from_bytes(file.getvalue(), "sentences", **how)
@@ -140,7 +139,7 @@ class Treebank:
         ----------
         data : bytes
         name : str
-            What errors call it.
+            Its name in error messages.
         line : int
             The number of its first line, for errors.
         heads, partial, single_root
@@ -153,7 +152,7 @@ class Treebank:
 
     @property
     def n_words(self) -> int:
-        """How many words there are in all."""
+        """Number of words in all."""
         return self.tokens.n_tokens
 
     @property
@@ -162,13 +161,13 @@ class Treebank:
         return self.relations.names not in ([], ["_"])
 
     def lengths(self) -> np.ndarray:
-        """Return how many words each sentence has."""
+        """Return the number of words of each sentence."""
         return self.tokens.lengths()
 
     def sentence_text(self, i: int) -> bytes:
         """Return the text of a sentence, with its comments and the blank line after it.
 
-        The texts of all sentences, and `rest`, are the file.
+        The texts of all sentences and `rest` together are the file.
         """
         ends = self._all_ends()
         i = range(len(self))[i]
@@ -176,7 +175,7 @@ class Treebank:
 
     @property
     def rest(self) -> bytes:
-        """The text behind the last sentence."""
+        """The text after the last sentence."""
         return self.text[self._all_ends()[-1] :]
 
     def _all_ends(self) -> list[int]:
@@ -194,16 +193,15 @@ class Treebank:
         return CodedTrees(self.heads, relations, self.relations.names if self.labelled else [], self.lengths())
 
     def with_trees(self, trees: Trees) -> bytes:
-        """Return the file with other trees: HEAD and DEPREL of each word are replaced, and nothing else.
+        """Return the file with other trees; only HEAD and DEPREL of each word are replaced.
 
-        DEPS, the enhanced graph, is left as it was: where the trees differ from those that were read, it no longer
-        belongs to them.
+        DEPS, the enhanced graph, does not change, so it may not match the new trees.
 
         Parameters
         ----------
         trees : Treebank, or iterable of trees
-            A tree is a pair of heads and relations, or heads alone, which leave DEPREL as it is. An unknown head is
-            written as ``"_"``.
+            A tree is a pair of heads and relations, or heads alone, which keep DEPREL. An unknown head is written as
+            ``"_"``.
 
         Examples
         --------
@@ -276,17 +274,17 @@ def read_treebank(
 ) -> Treebank:
     """Return the sentences of a CoNLL-U file with their trees.
 
-    Files of the older CoNLL-X form, which has the same ten columns, are read as well. Lines of fused tokens (``1-2``)
-    and empty nodes (``8.1``) are passed over, as comments are; `Treebank.with_trees` gives them back.
+    Files in the older CoNLL-X format, which has the same ten columns, are read, too. Lines of fused tokens (``1-2``)
+    and empty nodes (``8.1``) are skipped, like comments; `Treebank.with_trees` writes them again.
 
     Parameters
     ----------
     source : path, file object or "-"
         What to read: ``"-"`` is the standard input, and gzip files are decompressed. At most 4 GiB of text.
     heads : bool
-        False: HEAD is not looked at, as for sentences that are still to be parsed.
+        Whether to read HEAD; False for sentences that have not been parsed yet.
     partial : bool
-        Whether ``"_"`` may stand for a head that is not known.
+        Whether ``"_"`` may stand for an unknown head.
     single_root : bool
         Whether a sentence must have one root, or may have several.
     encoding : str
@@ -323,7 +321,7 @@ def read_treebank_blocks(
     single_root: bool = True,
     encoding: str = "utf-8",
 ) -> Iterator[Treebank]:
-    """Yield a CoNLL-U file of any size, some sentences at a time; the texts of the blocks together are the file.
+    """Yield a CoNLL-U file of any size in blocks of sentences; the texts of the blocks together are the file.
 
     Parameters
     ----------

@@ -175,8 +175,8 @@ class ConstituencyParser(LinearEstimator):
         X : list of sentences or of trees, or TokenTable
             Sentences; of trees, only the words and tags are used.
         allowed : list, optional
-            For each sentence None, or a boolean array of the spans that may be constituents: (n, n + 1), or (n, n + 1,
-            L) by label. ``[i, j]`` is the span of the words ``i .. j - 1``.
+            For each sentence None, or a boolean array of the spans that may be constituents: (n, n + 1), or
+            (n, n + 1, L) by label. ``[i, j]`` is the span of the words ``i .. j - 1``.
         fixed : list, optional
             For each sentence None, or a list of known constituents, (start, stop) or (start, stop, label).
 

@@ -222,7 +222,7 @@ class ImageSegmenter(LinearEstimator):
 
         Parameters
         ----------
-        X : list of pictures
+        X : list of images
         inference : {"trw", "bp"}, optional
             The messages that approximate probabilities if a grid is too wide for exact ones; by default those of the
             model, or ``"trw"``. The first time that this happens, you get a warning.

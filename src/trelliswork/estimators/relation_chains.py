@@ -1,7 +1,7 @@
-"""Relations as chains: those of one head's modifiers, from left to right, are what a `SequenceLabeler` labels.
+"""Relations as chains: a `SequenceLabeler` labels the modifiers of a head from left to right.
 
 The second stage of ``DependencyParser(labels="chain")``: heads are known, and the relation of a modifier may depend on
-that of the one before it, as two subjects of one verb are rare.
+that of the one before it, since two subjects of one verb are rare.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _ROOT, _OUTSIDE = "ROOT", "_"
 
 
 def chains_of(columns: _core.Columns, heads: npt.NDArray[Any]) -> tuple[list[list[tuple[str, ...]]], list[int]]:
-    """Return the chains of all sentences, and the places of their tokens among all words.
+    """Return the chains of all sentences, and the positions of their tokens among all words.
 
-    A token has the columns of the head, of the modifier, of the words before and behind the modifier, on which side of
-    the head it stands, and how far away.
+    A token has the columns of the head, of the modifier, of the words before and after the modifier, its side of the
+    head, and its distance.
     """
     chains: list[list[tuple[str, ...]]] = []
     places: list[int] = []
@@ -66,7 +66,7 @@ def in_order(labels: Iterable[Sequence[Any]], places: Sequence[int]) -> list[Any
 
 
 def chain_templates(n_columns: int) -> Templates:
-    """Return what is seen of a modifier and its head, of so many columns each.
+    """Return the templates for a modifier and its head with this number of columns each.
 
     Examples
     --------

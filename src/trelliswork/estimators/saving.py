@@ -1,4 +1,4 @@
-"""What estimators that save to a model file have in common."""
+"""Base classes of estimators that save to a model file."""
 
 from __future__ import annotations
 

@@ -3,12 +3,12 @@
 ========================  ================================================================================
 scores of trees           `bracket_scores` (evalb's)
 scores                    `span_scores` (conlleval's), `token_scores`, `confusion_table`, `evaluate`, `report`
-pictures                  `map_scores`: accuracy of cells, intersection over union
+images                    `map_scores`: accuracy of cells, intersection over union
 trees                     `dependency_scores` (UAS, LAS); `attachments`, for the tests below
-trust in a model's trust  `calibration` of marginals, `error_detection` by any confidence
+confidence                `calibration` of marginals, `error_detection` by any confidence
 tests of a difference     `mcnemar`, `McNemarTable`, `paired_bootstrap`, `bootstrap_of_counts`
 model selection           `cross_validate`, `nested_cross_validate`, `validate`, `learning_curve`, `k_folds`
-outliers on purpose       `with_outliers`
+artificial outliers       `with_outliers`
 ========================  ================================================================================
 
 Functions on labels take lists of label sequences, count in one pass and return a small result with its counts, a text

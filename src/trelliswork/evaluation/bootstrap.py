@@ -172,8 +172,8 @@ def bootstrap_of_counts(
     Parameters
     ----------
     first, second : (n, 3) arrays of int
-        For each sentence, the numbers of correct, guessed and gold items, such as ``bracket_scores(gold,
-        guess).counts``.
+        For each sentence, the numbers of correct, guessed and gold items, such as
+        ``bracket_scores(gold, guess).counts``.
     measure : str
         A name for the counts, for the text of the answer.
     n_samples, confidence, random_state

@@ -55,7 +55,7 @@ def zipped(first: Iterable[Any], second: Iterable[Any], first_name: str, second_
 
 
 def pair_counts(pairs: Iterable[tuple[list[Any], list[Any]]]) -> PairCounts:
-    """Return how often each (gold, guess) pair of labels occurs; tokens whose gold is None are left out."""
+    """Return how often each (gold, guess) pair of labels occurs; tokens whose gold label is None are ignored."""
     counts: PairCounts = Counter()
     for gold, guess in pairs:
         counts.update(zip(gold, guess, strict=True))
@@ -72,7 +72,7 @@ def labelled(counts: PairCounts) -> PairCounts:
 
 
 def in_order(labels: Iterable[Any]) -> list[Any]:
-    """Return the distinct labels in their own order, or by type and spelling where they have none in common.
+    """Return the distinct labels in their own order, or by type and spelling if they have no common order.
 
     Examples
     --------

@@ -33,17 +33,17 @@ Scorer = Callable[[CodedLabels, CodedLabels], dict[str, float]]
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What one setting came to on one split.
+    """The result of one setting on one split.
 
     Attributes
     ----------
     guess : CodedLabels
-        Of the sequences held out.
+        Predictions for the held-out sequences.
     scores : dict of str to float
     seconds, cpu_seconds : float
         Of training.
     iteration : int
-        After which training ended; 0 if the estimator does not say.
+        The last iteration; 0 if the estimator does not tell.
     curve : list of dict
         For each iteration: its number, seconds, objective and scores; empty if not asked for.
     """
@@ -57,7 +57,7 @@ class Outcome:
 
 
 class Corpus:
-    """Sequences and labels that runs learn from parts of.
+    """Sequences and labels; runs train on parts of them.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def run_all(
     score : callable
         From gold and guessed labels to scores by name.
     n_jobs : int
-        How many runs go on at a time.
+        Number of parallel runs.
     curves : bool
         Whether to score after every iteration.
     verbose : int

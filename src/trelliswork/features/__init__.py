@@ -1,1 +1,1 @@
-"""Features: from an input to the attributes of its parts, and templates that say which."""
+"""Features: attributes of the parts of an input, and templates that define them."""

@@ -1,4 +1,4 @@
-"""Sentences for parsers: what a person hands over, as columns in the core, and templates that fit the columns.
+"""Sentences for parsers: all forms of input as columns in the core, and templates that match the columns.
 
 ==============================  ============================================================
 a sentence is                   its columns are
@@ -34,7 +34,7 @@ _BETWEEN = re.compile(r"between\((upos|xpos)\)")
 
 
 def sentence_columns(X: Any, names: Sequence[str] | None = None, argument: str = "X") -> _core.Columns:
-    """Return sentences as columns; ``names`` are those that dicts are asked for, None for all of `CONLLU` they have.
+    """Return sentences as columns; ``names`` are the keys to read from dicts, None for all keys of `CONLLU`.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def _rows(x: Any, names: Sequence[str] | None, place: str) -> list[Any]:
 
 
 def column_names(X: Any, columns: _core.Columns) -> tuple[str, ...]:
-    """Return what the columns of these sentences are called, as far as one can tell."""
+    """Return the names of the columns of these sentences, as far as they are known."""
     if columns.n_columns not in _BY_WIDTH:
         return ("form", *(f"c{k}" for k in range(1, columns.n_columns)))
     if not hasattr(X, "tokens") and not isinstance(X, TokenTable):
@@ -87,7 +87,7 @@ def column_names(X: Any, columns: _core.Columns) -> tuple[str, ...]:
 
 
 def arc_templates(names: Sequence[str], order: int) -> Templates:
-    """Return the ready set for columns of these names.
+    """Return the ready-made set for columns with these names.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def arc_templates(names: Sequence[str], order: int) -> Templates:
 
 
 def first_pass_templates(names: Sequence[str]) -> Templates:
-    """Return the templates that decide which heads a word may have, for columns of these names."""
+    """Return the templates for choosing the candidate heads of a word, for columns with these names."""
     return Templates(_adapted(presets.FIRST_PASS, names), name="first pass")
 
 

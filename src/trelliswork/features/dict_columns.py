@@ -1,4 +1,4 @@
-"""Rows given as dicts of features by name, on their way to a sparse matrix whose columns may become more."""
+"""Dicts of features by name as the rows of a sparse matrix, which may get further columns."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def are_dicts(X: Any) -> bool:
 
 
 class DictColumns:
-    """Numbers the features of dicts: ``{"length": 3}`` is column ``length``, ``{"word": "dog"}`` is ``word=dog``.
+    """A numbering of dict features: ``{"length": 3}`` is column ``length``, ``{"word": "dog"}`` is ``word=dog``.
 
     Attributes
     ----------
     names : dict
-        From names to columns, in the order in which they were met.
+        Maps names to columns, in order of their first occurrence.
 
     Examples
     --------
@@ -50,11 +50,11 @@ class DictColumns:
         return self._matrix(X, grow=True)
 
     def rows(self, X: Iterable[Any]) -> sparse.csr_array:
-        """Return the rows as a matrix; features that are not known are left out."""
+        """Return the rows as a matrix; unknown features are ignored."""
         return self._matrix(X, grow=False)
 
     def products(self, X: Iterable[Any], weights: Floats) -> Floats:
-        """Return the products of the rows with a matrix that has a row for each column; needs no SciPy.
+        """Return the products of the rows with a matrix that has a row for each column, without SciPy.
 
         Examples
         --------

@@ -1,12 +1,12 @@
-"""Template files of CRF++ and Wapiti, read as those programs read them.
+"""Template files of CRF++ and Wapiti, with the semantics of these programs.
 
-Both write an attribute as the line itself with every macro replaced, so two templates that become the same text are the
-same attribute. ``%x[row,column]`` is a cell; outside the sequence CRF++ writes ``_B-1``, ``_B+1`` and so on, Wapiti
+In both, an attribute is the line itself with every macro replaced, so two templates that expand to the same text are
+the same attribute. ``%x[row,column]`` is a cell; outside the sequence CRF++ writes ``_B-1``, ``_B+1`` and so on, Wapiti
 ``_x-1`` ... ``_x-4``, then ``_x-#``. Wapiti also has ``%t`` (whether a regular expression is found, true or false) and
 ``%m`` (its first match, or nothing), capitals for lower case, rows ``@1`` (from the start; ``@-1`` from the end) and
 ``*2`` (as far away as column 2 says), and lines that begin with ``*`` for labels and pairs at once.
 
-The regular expressions are Wapiti's; they see characters where Wapiti sees bytes, which is the same for ASCII.
+The regular expressions are Wapiti's, but match characters instead of bytes, which is the same for ASCII.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _STEPS = {"x": None, "t": "test", "m": "match_or_empty"}
 
 
 def detect(lines: list[str]) -> str:
-    """Return "own", "crfpp" or "wapiti": what kind of templates these lines are.
+    """Return the kind of templates in these lines: "own", "crfpp" or "wapiti".
 
     Examples
     --------
@@ -47,7 +47,7 @@ def without_comment(line: str, kind: str) -> str:
 
 
 def parse_line(line: str, kind: str, where: str) -> tuple[Template | None, bool]:
-    """Return the template of a line, if it has one, and whether the line asks for plain label pairs.
+    """Return the template of a line, if it has one, and whether the line stands for plain label pairs.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The library's own form of templates, line by line (docs/features.md describes it).
+"""The library's own format of templates, line by line (see docs/features.md).
 
     line     = [prefix ":"] term { "&" term } ["as" text] | "let" ":" name "=" term
              | "with" ":" terms { "," terms }
@@ -10,14 +10,13 @@
     column   = [anchor "."] (name | "column" number)
     offset   = number | number ".." number
 
-A range stands for one template for each of its numbers. The prefix says what an attribute meets: a label (without a
+A range stands for one template per number. The prefix determines what an attribute is combined with: a label (without a
 prefix), a pair of labels, both, the longest n-gram of labels, the label of a span, an arc with a sibling or with the
-head of its head, the label of a constituent two of whose children meet at a split. What a line is about decides which
-anchors its columns have: in a line about spans or arcs every column has one, in a line about tokens none. A line with
-no prefix, or ``label:``, that has an anchor or another term of arcs is about an arc or its label. ``with:`` has terms
-that each line below it about arcs is joined to, one after the other. ``as`` says what the attributes of a line about
-tokens are called, with ``{}`` where the values stand. ``let:`` gives a name to a column seen through functions, for the
-lines below it about tokens.
+head of its head, or the label of a constituent with two children that meet at a split. In lines about spans or arcs,
+every column has an anchor; in lines about tokens, none has. A line without a prefix, or with ``label:``, is about an
+arc or its label if it has an anchor or another term of arcs. ``with:`` lists terms, each of which is joined to each
+following line about arcs. ``as`` names the attributes of a line about tokens, with ``{}`` in place of the values.
+``let:`` names a column with functions applied to it, for the following lines about tokens.
 """
 
 from __future__ import annotations
@@ -111,7 +110,7 @@ _MAX_DISTANCE = 1000  # as in core/text/arcs.hpp
 
 
 def without_comment(line: str) -> str:
-    """The line without white space around it and without what follows a # outside quotes."""
+    """The line without surrounding white space and without a comment (from a # outside quotes)."""
     found = _COMMENT.fullmatch(line)
     return (found[1] if found else line).strip()
 
@@ -166,7 +165,7 @@ def parse_line(
     joined: Sequence[tuple[Part, ...]] | None = None,
     named: Mapping[str, tuple[View, str]] | None = None,
 ) -> list[Template]:
-    """Return the templates that a line stands for.
+    """Return the templates of a line.
 
     Parameters
     ----------
@@ -175,13 +174,13 @@ def parse_line(
     columns : sequence of str
         The names of the columns.
     resource : callable
-        Called with "class" or "gazetteer" and the name of a file when a template needs it.
+        Called with "class" or "gazetteer" and the name of a file if a template needs it.
     where : str
-        What messages call the line.
+        The name of the line in messages.
     joined : sequence of tuples of Part, optional
-        What the last ``with:`` line says; None if there is none.
+        The terms of the last ``with:`` line; None if there is none.
     named : mapping of str to views, optional
-        What ``let:`` lines gave names to.
+        The views named by ``let:`` lines.
     """
     try:
         return _Parser(line, columns, resource, joined, named).templates()

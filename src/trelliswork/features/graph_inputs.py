@@ -1,8 +1,8 @@
-"""Graphs as people hand them over: arrays, networkx, PyTorch Geometric; checked, and on their way to attributes.
+"""Graphs as input: arrays, networkx and PyTorch Geometric, checked and converted to attributes.
 
-A graph has nodes of one or more types and edges of one or more kinds. A type has labels of its own; a kind leads from
-nodes of one type to nodes of one, the same or another. What is seen of nodes and edges are rows of numbers, or
-attributes: strings, or dicts as `SequenceLabeler` takes them.
+A graph has nodes of one or more types and edges of one or more kinds. Each type has its own labels. The edges of a kind
+lead from nodes of one type to nodes of the same or another type. The features of nodes and edges are rows of numbers,
+or attributes: strings, or dicts as for `SequenceLabeler`.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ _MOST_PARTS = 1 << 28  # of a graph: 2 GiB of scores
 
 
 class GraphInput(NamedTuple):
-    """A graph whose nodes are to be labelled, with types of nodes and kinds of edges.
+    """A graph with types of nodes and kinds of edges, for labelling its nodes.
 
     Parameters
     ----------
     nodes : (n, d) array, sparse matrix or list
-        What is seen of each node: a row of numbers, or attributes (a string, a list of strings, or a dict). Rows of
-        different types may have different lengths, as a list.
+        The features of each node: a row of numbers, or attributes (a string, a list of strings, or a dict). In a list,
+        rows of different types may have different lengths.
     edges : (m, 2) array
-        The numbers of the two nodes of each edge. The order of the two counts.
+        The numbers of the two nodes of each edge. Their order matters.
     edge_features : (m, e) array, sparse matrix or list, optional
-        What is seen of each edge, in the same forms. Left out, all edges of a kind look the same.
+        The features of each edge, in the same forms. By default, edges have no features.
     node_types : (n,) sequence of str or int, optional
-        Each type has labels of its own. Left out, there is one.
+        Each type has its own labels. By default, there is one type.
     edge_kinds : (m,) sequence of str or int, optional
-        Each kind has weights of its own. Left out, edges between each two types are a kind.
+        Each kind has its own weights. By default, the edges between each two types are a kind.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class GraphInput(NamedTuple):
 
 
 class EdgeKind(NamedTuple):
-    """A kind of edges, and the numbers of the types that it leads from and to."""
+    """A kind of edges, and the numbers of its two types of nodes."""
 
     name: Name
     first: int
@@ -88,12 +88,12 @@ class CheckedGraph(NamedTuple):
 
     @property
     def n_nodes(self) -> int:
-        """How many nodes there are."""
+        """Number of nodes."""
         return _n_rows(self.nodes)
 
 
 def checked_graphs(X: Any, argument: str = "X") -> list[CheckedGraph]:
-    """Return graphs in one form; what is no graph is refused, and where.
+    """Return graphs in a common form; the error for an invalid graph says which it is.
 
     Examples
     --------
@@ -315,18 +315,18 @@ def _names(given: Any, n: int, place: str, field: str, things: str) -> npt.NDArr
 
 @dataclass(frozen=True)
 class GraphInputs:
-    """How graphs become attributes: types, kinds, and what is seen of each.
+    """The conversion of graphs to attributes: types, kinds, and the features of each.
 
     Attributes
     ----------
     types : list of str or int
     kinds : list of EdgeKind
     nodes : list
-        What is seen of the nodes of each type.
+        The features of the nodes of each type.
     edges : list
-        What is seen of the edges of each kind; None where all look the same.
+        The features of the edges of each kind; None for kinds without features.
     by_types : bool
-        Whether kinds were not named, so that two types are one.
+        Whether kinds are unnamed, so that each pair of types is a kind.
     """
 
     types: list[Name]
@@ -341,12 +341,12 @@ class GraphInputs:
 
     @property
     def n_columns(self) -> int | None:
-        """How many numbers a node has, where there is one type."""
+        """Number of columns of a node, if there is one type."""
         return self.nodes[0].n_columns if len(self.nodes) == 1 else None
 
     @classmethod
     def learned(cls, graphs: Sequence[CheckedGraph]) -> GraphInputs:
-        """Return the types and kinds that graphs have, and what is seen of them.
+        """Return the types and kinds of graphs, and their features.
 
         Examples
         --------

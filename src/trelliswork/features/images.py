@@ -1,18 +1,18 @@
-"""What is seen of pictures: numbers of each cell, and how much neighbours differ.
+"""Features of images: numbers for each cell, and the contrast of neighbours.
 
-A picture is an array (rows, columns) or (rows, columns, channels); a volume has planes before the rows. Cells are
-numbered row by row. The ready set of a picture with C channels, all standardised on the training pictures:
+An image is an array (rows, columns) or (rows, columns, channels); a volume has planes before the rows. Cells are
+numbered row by row. The ready-made set for an image with C channels, all standardised on the training images:
 
 | | numbers |
 | --- | --- |
 | the channels, and their squares | 2 C |
 | the means of the channels around the cell, in windows of 3 and 9 cells | 2 C |
 | the standard deviations of the brightness (the mean of the channels) in the same windows | 2 |
-| in which eighth the brightness is, of those that the brightness of the training pictures fills evenly | 8 |
-| optional: the place along each axis, from -1 to 1, and its square | 2 for each axis |
+| which of eight bins the brightness is in; they split the training images evenly | 8 |
+| optional: the position along each axis, from -1 to 1, and its square | 2 for each axis |
 
-Feature maps are taken as they are, and standardised. Pairs of neighbours see a constant and the contrast of Boykov and
-Jolly (2001), exp(-|difference|^2 / (2 sigma^2)), where sigma^2 is the mean over the training pictures.
+Feature maps are only standardised. The features of a pair of neighbours are a constant and the contrast of Boykov and
+Jolly (2001), exp(-|difference|^2 / (2 sigma^2)), where sigma^2 is the mean over the training images.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _STEPS: dict[int, tuple[tuple[int, ...], ...]] = {
 
 
 def steps_of(neighbours: int) -> tuple[tuple[int, ...], ...]:
-    """Return the steps from a cell to those of its neighbours that come after it, one for each direction.
+    """Return the steps from a cell to its later neighbours, one for each direction.
 
     Examples
     --------
@@ -64,23 +64,23 @@ def steps_of(neighbours: int) -> tuple[tuple[int, ...], ...]:
 
 @dataclass(frozen=True, eq=False)
 class ImageFeatures:
-    """How pictures become numbers; made by `ImageFeatures.of` from those to learn from.
+    """The conversion of images to features; made by `ImageFeatures.of` from the training images.
 
     Attributes
     ----------
     kind : {"colour", "maps"}
-        The ready set, or maps of features as they are.
+        The ready-made set, or feature maps.
     n_channels : int
     volume : bool
         Whether there are planes before the rows.
     position : bool
-        Whether the place of a cell is seen.
+        Whether the position of a cell is a feature.
     bins : (7,) array
-        Where bins of brightness begin, but for the first.
+        Where the bins of brightness begin, except the first.
     mean, spread : (D,) arrays
-        What is subtracted from each number, and what it is divided by.
+        What is subtracted from each feature, and what it is divided by.
     contrast : float or None
-        Twice sigma squared; None: contrast is not looked at.
+        Twice sigma squared; None if contrast is not a feature.
     """
 
     kind: str
@@ -96,7 +96,7 @@ class ImageFeatures:
     def of(
         cls, images: Sequence[npt.NDArray[Any]], kind: str, position: bool, contrast: Any, volume: bool
     ) -> tuple[ImageFeatures, Singles]:
-        """Return what is seen of pictures that `as_images` checked, and the numbers of all their cells.
+        """Return the features for images that `as_images` checked, and the values of all their cells.
 
         Parameters
         ----------
@@ -104,7 +104,7 @@ class ImageFeatures:
         kind : {"colour", "maps"}
         position : bool
         contrast : bool or float
-            True takes sigma from the pictures; a number is sigma.
+            True estimates sigma on the images; a number is sigma.
         volume : bool
         """
         n_channels = int(images[0].shape[-1])
@@ -122,7 +122,7 @@ class ImageFeatures:
 
     @property
     def names(self) -> list[str]:
-        """What the numbers of a cell are called."""
+        """The names of the features of a cell."""
         C = self.n_channels
         if self.kind == "maps":
             return [f"x[{c}]" for c in range(C)]
@@ -135,14 +135,14 @@ class ImageFeatures:
         return found
 
     def cells(self, image: npt.NDArray[Any]) -> Singles:
-        """Return the numbers of all cells of a picture, (n, D), standardised."""
+        """Return the standardised features of all cells of an image, (n, D)."""
         rows = self._numbers_of([image])
         rows -= self.mean.astype(np.float32)
         rows /= self.spread.astype(np.float32)
         return rows
 
     def contrasts(self, image: npt.NDArray[Any], rows: Singles, step: tuple[int, ...]) -> Singles:
-        """Return the contrast of each pair of neighbours in one direction: 1 where they are the same, towards 0."""
+        """Return the contrast of each pair of neighbours in one direction: from 1 for equal cells down towards 0."""
         assert self.contrast is not None
         found = _differences(self._guide(image, rows), step)
         if self.contrast > 0.0:
@@ -248,7 +248,7 @@ class ImageFeatures:
 
 
 def as_images(X: Any, volume: bool, n_channels: int | None = None, name: str = "X") -> list[npt.NDArray[Any]]:
-    """Return pictures as arrays (..., C), all with as many channels.
+    """Return images as arrays (..., C), all with the same number of channels.
 
     Examples
     --------
@@ -273,7 +273,7 @@ def as_images(X: Any, volume: bool, n_channels: int | None = None, name: str = "
 
 
 def as_image(x: Any, volume: bool, name: str) -> npt.NDArray[Any]:
-    """Return one picture as an array (..., C) of finite numbers."""
+    """Return one image as an array (..., C) of finite numbers."""
     try:
         image = np.asarray(x)
     except ValueError:
@@ -301,7 +301,7 @@ def as_image(x: Any, volume: bool, name: str) -> npt.NDArray[Any]:
 
 
 def require_memory(n_bytes: float, what: str) -> None:
-    """Refuse work that would take more memory than the machine has, before any is taken."""
+    """Refuse work that needs more memory than the machine has, before any is allocated."""
     try:
         there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # not every system says

@@ -1,10 +1,10 @@
-"""What a person hands over as `X`, decided on its first token, and how it becomes attributes in the core.
+"""The forms of `X`, determined by its first token, and their conversion to attributes in the core.
 
 ===========================  ==========================================================
 a token is                   its attributes are
 ===========================  ==========================================================
-a word, ``"dog"``            what templates see in the words around it
-columns, ``("dog", "NN")``   what templates see in the columns around it
+a word, ``"dog"``            what templates find in the words around it
+columns, ``("dog", "NN")``   what templates find in the columns around it
 a dict or a list of strings  these, as CRFsuite reads them
 a row of numbers             one for each column that is not zero
 ===========================  ==========================================================
@@ -40,16 +40,16 @@ TOKENS_MEET = ("label", "pair")  # what attributes of tokens meet in a chain
 
 @dataclass(frozen=True)
 class Inputs:
-    """How sequences become attributes.
+    """The conversion of sequences to attributes.
 
     Attributes
     ----------
     kind : {"columns", "attributes", "matrix"}
-        Words are columns, of which there is one.
+        The form of the tokens; words are a single column.
     templates : Templates or None
-        What is seen in columns.
+        The features of columns.
     n_columns : int or None
-        Of a matrix.
+        Number of columns of a matrix.
     """
 
     kind: str
@@ -61,17 +61,17 @@ class Inputs:
     def sources(
         self, X: Any, argument: str = "X", names: bool = False, at_a_time: int | None = None
     ) -> Iterator[_core.Source]:
-        """Yield the attributes of ``X`` in its order, some sequences after the others.
+        """Yield the attributes of ``X`` in order, in batches of sequences.
 
         Parameters
         ----------
         X : sequences
         argument : str
-            What errors call it.
+            Its name in error messages.
         names : bool
-            Whether the names of attributes will be asked for.
+            Whether the names of attributes will be needed.
         at_a_time : int, optional
-            The most sequences in one source; by default as many as are best read together.
+            Maximum number of sequences in a batch; by default, the most efficient number.
         """
         X = arrow_tokens(X, argument)
         self.check(X, argument)
@@ -163,14 +163,14 @@ class Inputs:
 
 
 def inputs_of(X: Any, features: Any, meets: Collection[str] = TOKENS_MEET) -> tuple[Inputs, Any]:
-    """Return how ``X`` is to be read, and ``X`` itself, none of it used up.
+    """Return the conversion for ``X``, and ``X`` itself with all its items.
 
     Parameters
     ----------
     X : sequences
     features : {"auto", "attributes"}, str or Templates
     meets : collection of str
-        What attributes can meet in the structure, of the values of `Templates.meets`; other templates are refused.
+        What the structure can combine attributes with, of the values of `Templates.meets`; other templates are refused.
 
     Examples
     --------
@@ -195,7 +195,7 @@ def inputs_of(X: Any, features: Any, meets: Collection[str] = TOKENS_MEET) -> tu
 
 
 def head(X: Any) -> tuple[list[Any], Any]:
-    """Return the beginnings of the first sequences of X, and X itself, none of it used up."""
+    """Return the beginnings of the first sequences of X, and X itself with all its items."""
     X = arrow_tokens(X)
     refuse_no_list(X, "X")
     first = list(itertools.islice(X, _SAMPLED[0]))
@@ -212,7 +212,7 @@ def _beginning(x: Any) -> Any:
 
 
 def named_templates(name: str) -> Templates:
-    """Return a ready set of templates by its name."""
+    """Return a ready-made set of templates by name."""
     known = (*presets.ABOUT_TOKENS, *presets.ABOUT_SPANS, *presets.ABOUT_CONSTITUENTS)
     if name not in known:
         raise InvalidInput(f'features is {name!r}; expected "auto", "attributes" or one of {", ".join(known)}.')
@@ -220,7 +220,7 @@ def named_templates(name: str) -> Templates:
 
 
 def len_of(rows: Any) -> int:
-    """Return how many rows an array or a sparse matrix has."""
+    """Return the number of rows of an array or a sparse matrix."""
     return int(rows.shape[0])
 
 

@@ -1,4 +1,4 @@
-"""What is seen of two sequences that are aligned: attributes of every pair of items, and of every item alone."""
+"""The features of alignments: attributes of every pair of items, and of every unaligned item."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BINS = (0.02, 0.1, 0.25, 0.5)  # of how far apart two places are, as shares of 
 
 
 class PairAttributes(NamedTuple):
-    """Attributes of pairs, row by row, of source items alone, and of target items alone."""
+    """Attributes of pairs, row by row, of unaligned source items, and of unaligned target items."""
 
     pairs: list[Any]  # n m of them
     deletions: list[Any]
@@ -25,11 +25,11 @@ class PairAttributes(NamedTuple):
 
 
 def describe_tokens(source: Sequence[Any], target: Sequence[Any]) -> PairAttributes:
-    """Return what is seen of two sequences of characters or words; of items with attributes, which both have.
+    """Return the attributes for two sequences of characters or words; for items with attributes, the common ones.
 
-    Of a pair: whether both are the same, or would be without capitals; both, where they are not; their classes; whether
-    their neighbours are the same, or theirs crosswise; the same beginnings and ends of words; how far apart the places
-    are. Of an item alone: itself, its class, itself with the one before, and whether the two are the same.
+    For a pair: whether both items are equal, or equal except for case; both items if they differ; their classes;
+    whether their neighbours are equal, also crosswise; common prefixes and suffixes of words; the distance of the
+    positions. For an unaligned item: the item, its class, the item with the one before, and whether the two are equal.
 
     Examples
     --------
@@ -73,9 +73,9 @@ def describe_tokens(source: Sequence[Any], target: Sequence[Any]) -> PairAttribu
 
 
 def describe_arrays(x: Any, place: str = "x", columns: Sequence[int] | None = None) -> PairAttributes:
-    """Return the attributes of arrays: (n, m, d) of pairs, or that with (n, e) and (m, f) of items alone.
+    """Return the attributes of arrays: (n, m, d) of pairs, optionally with (n, e) and (m, f) of unaligned items.
 
-    ``columns`` are the numbers d, or d, e and f, that are expected.
+    ``columns`` has the expected numbers d, or d, e and f.
     """
     arrays = _arrays(x)
     if len(arrays) not in (1, 3) or arrays[0].ndim != 3:
@@ -96,7 +96,7 @@ def describe_arrays(x: Any, place: str = "x", columns: Sequence[int] | None = No
 
 
 def columns_of(x: Any) -> list[int]:
-    """Return how many numbers a pair has, and with three arrays also a deletion and an insertion.
+    """Return the number of columns of a pair, and with three arrays also of a deletion and an insertion.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def columns_of(x: Any) -> list[int]:
 
 
 def describe_by(features: Callable[[Any, Any], Any], source: Any, target: Any, place: str = "x") -> PairAttributes:
-    """Return what a function of the user's says: attributes of pairs, and those of items alone where it says them.
+    """Return the results of a user's function: attributes of pairs, and optionally of unaligned items.
 
     The function returns pairs, or (pairs, deletions, insertions). Pairs are n lists of m items, each a list of strings
     or a dict, or an array (n, m, d).
@@ -180,7 +180,7 @@ def _of_attributes(source: Sequence[Any], target: Sequence[Any]) -> PairAttribut
 
 
 def _as_dict(item: Any) -> dict[str, float]:
-    """Return attributes as names with numbers: of a string itself, of a list of strings all of them, of a dict."""
+    """Return attributes as a dict of names to numbers, from a string, a list of strings or a dict."""
     if isinstance(item, str):
         return {item: 1.0}
     if isinstance(item, Mapping):

@@ -1,4 +1,4 @@
-"""What templates are made of, between their text and the core."""
+"""Parsed templates, the form between their text and the core."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MEETS = ("label", "pair", "ngram", "span", "arc", "arc label", "sibling", "grand
 
 
 class View(NamedTuple):
-    """A column seen through steps, or what the place in the sequence says."""
+    """A column with functions applied to it, or a feature of the position in the sequence."""
 
     # cell, begin, end, gazetteer, number; of spans: entry (of a gazetteer), size (its steps are where bins begin); of
     # arcs: direction, distance (likewise)
@@ -38,7 +38,7 @@ class View(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A view at an offset, and how names show it."""
+    """A view at an offset, and its form in the names of attributes."""
 
     view: View
     offset: int
@@ -51,7 +51,7 @@ class Part(NamedTuple):
 
 
 class Template(NamedTuple):
-    """Parts that together make one attribute, and what it meets: some of MEETS."""
+    """Parts that together form one attribute, and what it is combined with: some of MEETS."""
 
     # What names begin with; a value stands in each place \1, if there are some, or if the text begins with \2.
     text: str

@@ -1,4 +1,4 @@
-"""Ready sets of templates; docs/features.md says what each is for and what it reaches."""
+"""Ready-made sets of templates; docs/features.md says what each is for, with its scores."""
 
 import re
 

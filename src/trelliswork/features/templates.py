@@ -1,4 +1,4 @@
-"""Templates: which attributes each token of a sequence has, said once, in text, and run by the core."""
+"""Templates: a text that defines the attributes of tokens, spans or arcs, and is executed by the core."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ _ARC_CHANNELS = {"arc": "arc", "arc label": "label", "sibling": "sibling", "gran
 
 
 class Templates:
-    """A set of templates. It never changes; sets are equal if they give the same attributes.
+    """A set of templates, immutable; sets are equal if they produce the same attributes.
 
     Parameters
     ----------
     text : str
-        Templates, one a line, in the library's own form, or in that of CRF++ or Wapiti.
+        Templates, one per line, in the library's own format, or in that of CRF++ or Wapiti.
     format : {"own", "crfpp", "wapiti"} or None
-        Which form the text is in; with None, the text itself tells.
+        The format of the text; None detects it.
     resources : mapping of str to str or iterable of str, or None
-        Contents of the files that ``gazetteer`` and ``class`` name, as text or as lines. Files that are not among them
-        are read, from `folder`.
+        Contents of the files that ``gazetteer`` and ``class`` name, as text or as lines. Other files are read from
+        ``folder``.
     folder : path or None
-        Where files are looked for; with None, the current folder.
+        The folder of these files; with None, the current folder.
     name : str
-        What messages call the text.
+        The name of the text in messages.
 
     See Also
     --------
@@ -141,9 +141,9 @@ class Templates:
         format: str | None = None,
         resources: Mapping[str, str | Iterable[str]] | None = None,
     ) -> Templates:
-        """Return the templates of a file: the library's own form, CRF++'s or Wapiti's.
+        """Return the templates of a file, in the library's own format, CRF++'s or Wapiti's.
 
-        Files that templates name are looked for in the folder of this one.
+        Files that templates name are read from the folder of this file.
 
         Examples
         --------
@@ -178,7 +178,7 @@ class Templates:
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all there is to know, the contents of gazetteers included, as JSON can hold it.
+        """Return the set as JSON data, including the contents of gazetteers.
 
         Examples
         --------
@@ -223,27 +223,27 @@ class Templates:
 
     @classmethod
     def segments(cls) -> Templates:
-        """Return templates for labelled segments, chunks or names: words and tags, about tokens and about spans."""
+        """Return templates for labelled segments, chunks or names: words and tags, for tokens and spans."""
         return cls._preset("segments")
 
     @classmethod
     def segment_words(cls) -> Templates:
-        """Return templates for labelled segments of one column of words, about tokens and about spans."""
+        """Return templates for labelled segments of one column of words, for tokens and spans."""
         return cls._preset("segment_words")
 
     @classmethod
     def dependency(cls) -> Templates:
-        """Return templates for dependency parsing with the columns of CoNLL-U, about arcs and their labels."""
+        """Return templates for dependency parsing with the columns of CoNLL-U, for arcs and their labels."""
         return cls._preset("dependency")
 
     @classmethod
     def dependency2(cls) -> Templates:
-        """Return templates for dependency parsing of order 2: about siblings and grandparents, too."""
+        """Return templates for dependency parsing of order 2, also for siblings and grandparents."""
         return cls._preset("dependency2")
 
     @classmethod
     def constituency(cls) -> Templates:
-        """Return templates for constituents: words and part-of-speech tags, about spans and where children meet."""
+        """Return templates for constituents: words and part-of-speech tags, for spans and boundaries of children."""
         return cls._preset("constituency")
 
     @classmethod
@@ -253,7 +253,7 @@ class Templates:
 
     @classmethod
     def preset(cls, name: str) -> Templates:
-        """Return one of the ready sets by its name, which is that of its method.
+        """Return a ready-made set by name, which is the name of its method.
 
         Examples
         --------
@@ -271,22 +271,22 @@ class Templates:
 
     @property
     def parsed(self) -> tuple[Template, ...]:
-        """The templates one by one, ranges written out, as `trelliswork.features.parsed` describes them."""
+        """All templates, with ranges expanded, in the form of `trelliswork.features.parsed`."""
         return self._templates
 
     @property
     def names(self) -> list[str]:
-        """The templates one by one, ranges written out, as names of attributes begin."""
+        """The prefixes of attribute names of all templates, with ranges expanded."""
         return [_shown(template) for template in self._templates]
 
     @property
     def text(self) -> str:
-        """The lines of the set; without comments, and without the contents of files."""
+        """The lines of the set, without comments and without the contents of files."""
         return "\n".join(line for group in self._groups for line in group.lines)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of the first columns; those of the joined set that names most of them.
+        """The names of the first columns; in joined sets, those of the set that names most.
 
         Examples
         --------
@@ -297,13 +297,15 @@ class Templates:
 
     @property
     def n_columns(self) -> int:
-        """How many columns the templates need."""
+        """Number of columns that the templates need."""
         return self._n_columns
 
     @property
     def meets(self) -> tuple[str, ...]:
-        """What attributes of this set meet, in this order: of tokens ``"label"``, ``"pair"``, ``"ngram"``; of
-        spans ``"span"``; of arcs ``"arc"``, ``"arc label"``, ``"sibling"``, ``"grandparent"``.
+        """What attributes of this set are combined with, in a fixed order.
+
+        For tokens, the values are ``"label"``, ``"pair"`` and ``"ngram"``; for spans ``"span"``; for arcs ``"arc"``,
+        ``"arc label"``, ``"sibling"`` and ``"grandparent"``.
 
         Examples
         --------
@@ -315,18 +317,18 @@ class Templates:
 
     @property
     def has_pairs(self) -> bool:
-        """Whether some attributes meet label pairs."""
+        """Whether some attributes are combined with label pairs."""
         return "pair" in self.meets
 
     def require(self, allowed: Iterable[str], who: str) -> None:
-        """Refuse templates whose attributes meet what `who` does not have.
+        """Refuse templates whose attributes are combined with something that ``who`` does not have.
 
         Parameters
         ----------
         allowed : iterable of str
-            What there is, of the values of `meets`.
+            The allowed values of `meets`.
         who : str
-            What messages call it.
+            Its name in messages.
 
         Examples
         --------
@@ -347,7 +349,7 @@ class Templates:
                     )
 
     def without(self, kind: str) -> Templates:
-        """Return the same without the templates whose attributes meet this, of the values of `meets`.
+        """Return the set without the templates of this kind, one of the values of `meets`.
 
         Examples
         --------
@@ -366,7 +368,7 @@ class Templates:
         return fewer
 
     def extractor(self) -> _core.Extractor:
-        """Return the templates about tokens as the core runs them."""
+        """Return the templates for tokens in the form of the core."""
         if self._extractor is None:
             from trelliswork import _core
 
@@ -388,7 +390,7 @@ class Templates:
         return self._extractor
 
     def span_extractor(self) -> _core.SpanExtractor:
-        """Return the templates about spans as the core runs them; `meets` says whether there are any."""
+        """Return the templates for spans in the form of the core; `meets` says whether there are any."""
         if self._span_extractor is None:
             from trelliswork import _core
 
@@ -403,7 +405,7 @@ class Templates:
         return self._span_extractor
 
     def arc_extractor(self) -> _core.ArcExtractor:
-        """Return the templates about arcs as the core runs them; `meets` says whether there are any."""
+        """Return the templates for arcs in the form of the core; `meets` says whether there are any."""
         if self._arc_extractor is None:
             from trelliswork import _core
 
@@ -418,14 +420,14 @@ class Templates:
         return self._arc_extractor
 
     def attributes(self, X: Any, pair: bool = False, ngram: bool = False) -> list[list[list[str]]]:
-        """Return the names of the attributes of every token: for looking at them, since nothing else needs the names.
+        """Return the names of the attributes of every token, for inspection.
 
         Parameters
         ----------
         X : list of sequences
             Sequences of words, or of tuples of columns.
         pair, ngram : bool
-            The attributes that meet label pairs, or label n-grams, instead of those that meet labels.
+            Whether to return the attributes combined with label pairs, or label n-grams, instead of labels.
 
         Examples
         --------
@@ -448,14 +450,14 @@ class Templates:
             raise InvalidInput(str(error)) from None
 
     def span_attributes(self, X: Any, longest: int) -> list[dict[tuple[int, int], list[str]]]:
-        """Return the names of the attributes of every span, by where it begins and ends (the token behind it).
+        """Return the names of the attributes of every span, by its start and its stop (the token after it).
 
         Parameters
         ----------
         X : list of sequences
             Sequences of words, or of tuples of columns.
         longest : int
-            How many tokens a span has at most.
+            Maximum number of tokens of a span.
 
         Examples
         --------
@@ -499,9 +501,9 @@ class Templates:
         head, modifier : int
             Words, from 1; a head may be 0, the root.
         third : int, optional
-            The sibling or the grandparent; None: there is none.
+            The sibling or the grandparent; None if there is none.
         kind : {"arc", "label", "sibling", "grandparent"}
-            Which lines are asked: without a prefix, or with this one.
+            Which lines to use: those without a prefix, or with this one.
 
         Examples
         --------

@@ -1,10 +1,10 @@
 """Max-margin learners that know their distance from the optimum: Frank-Wolfe and cutting planes.
 
-Both minimise ``|w|^2 / 2 + C * sum of hinge losses``, where the hinge loss of an example is the largest ``cost(y) - w .
-(f(gold) - f(y))`` over its outputs ``y`` (Mančev 2015, eq. 2.6 and 2.7, with ``C = 1 / (lam N)``, eq. 2.8). With slack
-rescaling it is the largest ``cost(y) (1 - w . (f(gold) - f(y)))`` (Tsochantaridis et al. 2005; Mančev 2015, Table 2.1).
-They work on the dual (Mančev 2015, eq. 2.9 to 2.11), whose value is never above the minimum. The difference between the
-objective and the dual is the duality gap.
+Both minimise ``|w|^2 / 2 + C * sum of hinge losses``, where the hinge loss of an example is the largest
+``cost(y) - w . (f(gold) - f(y))`` over its outputs ``y`` (Mančev 2015, eq. 2.6 and 2.7, with ``C = 1 / (lam N)``, eq.
+2.8). With slack rescaling it is the largest ``cost(y) (1 - w . (f(gold) - f(y)))``
+(Tsochantaridis et al. 2005; Mančev 2015, Table 2.1). They work on the dual (Mančev 2015, eq. 2.9 to 2.11), whose value
+is never above the minimum. The difference between the objective and the dual is the duality gap.
 """
 
 from __future__ import annotations
@@ -163,8 +163,8 @@ class CuttingPlane(_StructuralSVM):
         Alternative to ``C``: ``C = 1 / (lam * number of examples)``.
     tol : float, default 0.01
         The paper's epsilon, in units of the mean loss of an example. Training ends when the objective is guaranteed to
-        be within ``C * (sum of the examples' weights) * tol`` of its minimum. The number of planes grows with ``1 /
-        tol``, but not with the number of examples.
+        be within ``C * (sum of the examples' weights) * tol`` of its minimum. The number of planes grows with
+        ``1 / tol``, but not with the number of examples.
     rescaling : {"margin", "slack"}, default "margin"
         How the cost enters the hinge, as in `FrankWolfe`. With ``"slack"``, decoding uses one thread.
 

@@ -85,9 +85,9 @@ class CRF(Parameters):
         this number, not on ``n_jobs``. Left out, 1.
     period, delta : int and float, optional
         Also stop when the objective has fallen by less than a fraction of ``delta`` in the last ``period`` iterations
-        of the second solver, as CRFsuite does. Left out, ``period`` is 10. ``delta`` is then ``tol / 5`` with ``l1 >
-        0``, where the last per mille of the objective takes hundreds of iterations and hardly changes a prediction;
-        otherwise it is 0, which disables the rule.
+        of the second solver, as CRFsuite does. Left out, ``period`` is 10. ``delta`` is then ``tol / 5`` with
+        ``l1 > 0``, where the last per mille of the objective takes hundreds of iterations and hardly changes a
+        prediction; otherwise it is 0, which disables the rule.
 
     Notes
     -----
@@ -295,7 +295,7 @@ class _Run:
         return self.past_iterations + self.solver.iterations
 
     def goes_on(self) -> bool:
-        """Whether there is another iteration to make; goes on to the next phase when one is over."""
+        """Whether there is another iteration to make; starts the next phase when one is over."""
         stochastic = isinstance(self.solver, _core.Sgd)
         if self.iterations >= self.learner.max_iter:
             return False

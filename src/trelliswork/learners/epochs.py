@@ -105,7 +105,7 @@ class EpochLearner(Parameters):
 
     @property
     def asks(self) -> tuple[str, ...]:
-        """What an oracle has to answer.
+        """The questions that an oracle must answer.
 
         Examples
         --------

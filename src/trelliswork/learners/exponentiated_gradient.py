@@ -98,7 +98,7 @@ class ExponentiatedGradient(EpochLearner):
 
     @property
     def asks(self) -> tuple[str, ...]:
-        """What an oracle has to answer."""
+        """The questions that an oracle must answer."""
         return ("parts",)
 
     def _check(self) -> None:

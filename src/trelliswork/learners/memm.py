@@ -52,7 +52,7 @@ class MEMM(CRF):
     batch_size : int, optional
         Examples of one stochastic step. Left out, 4.
     step_size : float, optional
-        Length of the first stochastic step; left out, it is found on a sample.
+        Length of the first stochastic step. Left out, it is chosen on a sample.
     shards : int, optional
         Number of parts of the data whose stochastic steps run in parallel. Left out, 1.
     period, delta : int and float, optional

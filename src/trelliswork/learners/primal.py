@@ -17,8 +17,8 @@ __all__ = ["Pegasos", "Subgradient"]
 class Pegasos(EpochLearner):
     """Structured Pegasos: primal subgradient descent with fast, predetermined steps.
 
-    Minimises ``lam/2 |w|^2 + mean of the losses`` (Mančev 2015, eq. 6.1). At step ``t`` the weights shrink by ``1 -
-    eta_t lam`` and move by ``eta_t`` times minus the subgradient of the losses of ``batch_size`` examples
+    Minimises ``lam/2 |w|^2 + mean of the losses`` (Mančev 2015, eq. 6.1). At step ``t`` the weights shrink by
+    ``1 - eta_t lam`` and move by ``eta_t`` times minus the subgradient of the losses of ``batch_size`` examples
     (Shalev-Shwartz et al. 2011; Mančev 2015, algorithm 7 for the max-margin loss, algorithm 8 for those over several
     outputs).
 
@@ -34,8 +34,8 @@ class Pegasos(EpochLearner):
         ``"averaged-sum"``, the mean hinge of all wrong outputs (eq. 6.3), computed on the ``k`` with the largest
         losses, or on those of them that ``restricted`` keeps (eq. 6.12); ``"ramp"``, the hinge minus the excess over
         the cost on the other side (eq. 5.2), which bounds the influence of mislabelled examples; ``"ramp-do"``, the
-        ramp loss of Do et al. (2008); ``"slack"``, the hinge with slack rescaling, ``max over y of cost(y) (1 - w .
-        (f(x, gold) - f(x, y)))``.
+        ramp loss of Do et al. (2008); ``"slack"``, the hinge with slack rescaling,
+        ``max over y of cost(y) (1 - w . (f(x, gold) - f(x, y)))``.
     k : int, optional
         For ``"k-best"`` and ``"averaged-sum"``: number of outputs to use for each example. Left out, 5.
     batch_size : int or None, default 1
@@ -120,7 +120,7 @@ class Pegasos(EpochLearner):
 
     @property
     def asks(self) -> tuple[str, ...]:
-        """What an oracle has to answer; most losses ignore ``k``."""
+        """The questions that an oracle must answer; most losses ignore ``k``."""
         several = self.loss in ("averaged-sum", "k-best") and self._value("k") > 1
         return ("argmax", "kbest") if several else ("argmax",)
 

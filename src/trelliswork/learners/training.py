@@ -71,7 +71,7 @@ class Learner(Protocol):
 
     @property
     def asks(self) -> tuple[str, ...]:
-        """What an oracle has to answer: argmax, kbest, expectations, parts or local."""
+        """The questions that an oracle must answer: argmax, kbest, expectations, parts or local."""
         ...
 
     @property

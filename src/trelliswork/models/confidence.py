@@ -1,14 +1,14 @@
-r"""How sure a model is of its own answer: of each label, of the labels around it, of the whole sequence.
+r"""Confidence of a model in its answers: in each label, in the labels around it, in the whole sequence.
 
 From a list of the n best labellings, the confidence of a label is the share of the list that agrees with it
 (Mejer and Crammer 2010; Mančev 2015, eq. 4.1), and that of a context the product over its positions (eq. 4.2):
 
 .. math:: \nu_t = |\{i : y^{(i)}_t = \hat y_t\}| / n, \qquad c_t = \prod_{i \in C_t} \nu_i
 
-Any model that ranks labellings has such a list, also one whose scores are no probabilities. Where they are, the exact
-marginals are the limit of a list of all labellings, each with its probability. Between the two is the distance to the
-best labelling that has another label at a place (the "delta" of Mejer and Crammer), whose order no scaling of the
-scores can change.
+Any model that ranks labellings has such a list, even if its scores are not probabilities. If they are, the exact
+marginals are the limit of a list of all labellings, each with its probability. A third measure is the distance to the
+best labelling with another label at a position (the "delta" of Mejer and Crammer). Its order does not depend on the
+scale of the scores.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ Ranked = Sequence[tuple[list[Any], float]]  # labellings with their scores, best
 
 
 class Confidence(NamedTuple):
-    """The labels that a model predicts for one sequence, and how sure it is of them; all are in [0, 1].
+    """The predicted labels of one sequence, and confidences between 0 and 1.
 
-    ``label[t]`` is of the label alone, ``context[t]`` of the labels around it, ``sequence`` of all of them.
+    ``label[t]`` is the confidence in a label, ``context[t]`` in the labels around it, ``sequence`` in all labels.
 
     Examples
     --------
@@ -47,24 +47,24 @@ class Confidence(NamedTuple):
 
 
 def confidence(estimator: Any, X: Any, method: str = "kbest", k: int = 5, context: int = 1) -> list[Confidence]:
-    """Return the labels that a model predicts, with its confidence in them.
+    """Return the predicted labels of a model with its confidence in them.
 
     Parameters
     ----------
     estimator : SequenceLabeler, HMM, Committee or their like
-        A trained model. It is asked for ``predict_kbest``; with ``"marginals"`` also for ``predict_marginals``, with
-        ``"margins"`` for ``predict_max_marginals``.
+        A trained model with ``predict_kbest``; for ``"marginals"`` also with ``predict_marginals``, for ``"margins"``
+        with ``predict_max_marginals``.
     X : iterable of sequences
     method : {"kbest", "weighted", "margins", "marginals"}
-        Where confidence comes from. ``"kbest"``: the ``k`` best labellings, all alike (Mančev 2015, eq. 4.1); of a
-        sequence, the product over all its labels. ``"weighted"``: the ``k`` best by their probabilities; of a sequence,
-        the share of the best among them. ``"margins"``: by how much, d, the best labelling is ahead of the best one
-        with another label there, exactly, as d / (1 + d); of a sequence, ahead of the second best. ``"marginals"``:
-        p(label | x) and p(labels | x), exactly.
+        How to compute confidence. ``"kbest"``: from the ``k`` best labellings with equal weights (Mančev 2015, eq.
+        4.1); for a sequence, the product over all its labels. ``"weighted"``: from the ``k`` best weighted by their
+        probabilities; for a sequence, the share of the best among them. ``"margins"``: d / (1 + d), where d is the
+        exact lead of the best labelling over the best one with another label at the position; for a sequence, over the
+        second best. ``"marginals"``: the exact p(label | x) and p(labels | x).
     k : int
-        The length of the list. Fewer labellings count where fewer exist.
+        The length of the list; it is shorter when fewer labellings exist.
     context : int
-        How many neighbours on either side belong to the context of a label (eq. 4.2; there it is 1).
+        Number of neighbours on either side in the context of a label (eq. 4.2, where it is 1).
 
     Returns
     -------
@@ -91,7 +91,7 @@ def confidence(estimator: Any, X: Any, method: str = "kbest", k: int = 5, contex
 def over_context(own: FloatArray, context: int) -> FloatArray:
     """Return the products of the confidences of each label and of ``context`` neighbours on either side (eq. 4.2).
 
-    Neighbours outside of the sequence do not count.
+    Neighbours outside of the sequence are ignored.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Why a sequence is labelled as it is: what each attribute and each transition adds to the score of each label."""
+"""Explanations of labels: what each attribute and each transition adds to the score of each label."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class Contribution(NamedTuple):
-    """What one attribute, or the transition from the label before, adds to the score of a label.
+    """The contribution of an attribute, or of the transition from the previous label, to the score of a label.
 
-    ``attribute`` is None for the transition; ``previous`` is None for an attribute that looks at one label only. In
-    chains of higher order ``previous`` are all labels before that count, ``"D N"``. ``part`` is the part of the label
-    whose weight it is, None for its own weights.
+    ``attribute`` is None for the transition; ``previous`` is None for an attribute of a single label. In chains of
+    higher order, ``previous`` has all previous labels that count, such as ``"D N"``. ``part`` is the part of the label
+    that the weight belongs to, None for weights of the label itself.
     """
 
     attribute: str | None
@@ -42,15 +42,15 @@ class Contribution(NamedTuple):
 
 @dataclass(frozen=True)
 class Explanation:
-    """The labels of one sequence, and where their scores come from.
+    """The labels of one sequence, and the contributions to their scores.
 
-    The score of a labelling is the sum of the contributions to its labels, transitions included; its probability is
-    exp(score) over the sum of that of all labellings.
+    The score of a labelling is the sum of the contributions to its labels, including transitions. Its probability is
+    exp(score), divided by the sum over all labellings.
 
     Attributes
     ----------
     tokens : list
-        As they were given.
+        The tokens as given.
     labels : list of str
         The best labels.
     classes : list of str
@@ -59,9 +59,9 @@ class Explanation:
     marginals : array (T, K)
         Probability of each label at each token.
     transitions : array (K, K)
-        Of two labels in a row; longer n-grams have contributions only.
+        Weights of pairs of labels; longer n-grams appear only as contributions.
     order : int
-        How many labels before a label its score looks at.
+        Number of previous labels on which the score of a label depends.
     """
 
     tokens: list[Any]
@@ -83,14 +83,14 @@ class Explanation:
         return {label: number for number, label in enumerate(self.classes)}
 
     def contributions(self, position: int, label: str | None = None) -> list[Contribution]:
-        """Return what speaks for and against a label of one token, the strongest first.
+        """Return the contributions for and against a label of one token, the strongest first.
 
         Parameters
         ----------
         position : int
-            Of the token.
+            Position of the token.
         label : str, optional
-            One of the classes; the label that was chosen if left out. The label before it is the one that was chosen.
+            One of the classes; by default, the predicted label. The previous label is always the predicted one.
         """
         position = range(len(self))[position]
         label = self.labels[position] if label is None else label
@@ -119,7 +119,7 @@ class Explanation:
         return (self.classes[best], float(row[best])) if len(row) > 1 else None
 
     def text(self, top: int = 5) -> str:
-        """Return a table to read: each token, its label, and the ``top`` contributions to it."""
+        """Return a table as text: each token, its label, and the ``top`` contributions to it."""
         lines = []
         for t, (token, label) in enumerate(zip(self.tokens, self.labels, strict=True)):
             probability = self.marginals[t, self._number[label]]
@@ -137,7 +137,7 @@ class Explanation:
         return self.text()
 
     def _repr_html_(self, top: int = 8) -> str:
-        """Return the labels for a notebook, each with what speaks for and against it."""
+        """Return the labels for a notebook, each with the contributions for and against it."""
         from trelliswork.plots.html import bars
 
         parts = []

@@ -135,7 +135,7 @@ class Alignment(PartScores[AlignedPairs]):
     # ---- questions -----------------------------------------------------------------------------------------------
 
     def kbest(self, k: int, method: str = "astar") -> list[Any]:
-        """Return the ``k`` best alignments, distinct and best first; as many as there are, up to ``k``.
+        """Return the ``k`` best alignments, distinct and best first; fewer than ``k`` if fewer exist.
 
         Parameters
         ----------

@@ -26,10 +26,10 @@ Step = Callable[[tuple[int, ...]], npt.ArrayLike]
 def beam_search(step: Step, length: int, width: int) -> list[Labeling]:
     """Return up to ``width`` of the best labellings, best first, extending prefixes from left to right.
 
-    There is no Markov assumption: the score of a label may depend on every label before it. In return the answer is
-    approximate, because a prefix that leaves the beam is lost. When the beam is wide enough, the answer is exact and
-    agrees with `Chain.kbest`, including ties: among equal scores, the labelling that is smallest when read from its end
-    comes first.
+    There is no Markov assumption: the score of a label may depend on every label before it. The answer is approximate,
+    because a prefix that leaves the beam is lost. When the beam is wide enough, the answer is exact and agrees with
+    `Chain.kbest`, including ties: among equal scores, the labelling that is smallest when read from its end comes
+    first.
 
     Parameters
     ----------

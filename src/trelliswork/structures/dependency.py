@@ -31,9 +31,9 @@ _MOST_SHOWN = 100  # words, in a notebook
 class DependencyTree(PartScores[Tree]):
     """Dependency trees over n words; the score of a tree is the sum over its arcs.
 
-    Index 0 is the root, which precedes the first word; words are 1 to n. The score of a tree is the sum of ``arcs[head,
-    word]`` over its words, of ``labels[head, word, label]`` if there are labels, and of the scores of siblings and
-    grandparents if they are given. ``-inf`` forbids.
+    Index 0 is the root, which precedes the first word; words are 1 to n. The score of a tree is the sum of
+    ``arcs[head, word]`` over its words, of ``labels[head, word, label]`` if there are labels, and of the scores of
+    siblings and grandparents if they are given. ``-inf`` forbids.
 
     Parameters
     ----------
@@ -305,8 +305,8 @@ class DependencyTree(PartScores[Tree]):
         gold : Tree, n heads, or (heads, labels)
             The correct tree.
         cost : "hamming" or array
-            "hamming" charges one for every word whose head or label is wrong. An array is the cost of every arc, (n +
-            1, n + 1), or of every labelled arc, (n + 1, n + 1, L), charged whatever ``gold`` is.
+            "hamming" charges one for every word whose head or label is wrong. An array is the cost of every arc,
+            (n + 1, n + 1), or of every labelled arc, (n + 1, n + 1, L), charged whatever ``gold`` is.
         scale : float
             The factor of the cost.
         """

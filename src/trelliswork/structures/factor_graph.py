@@ -244,7 +244,7 @@ class FactorGraph(PartScores[GraphLabeling]):
         return GraphLabeling(labels.astype(np.int32), score, gap == 0.0, gap, status, n_iterations, state)
 
     def kbest(self, k: int, method: str = "astar") -> list[GraphLabeling]:
-        """Return the ``k`` best labellings, distinct and best first; as many as there are, up to ``k``.
+        """Return the ``k`` best labellings, distinct and best first; fewer than ``k`` if fewer exist.
 
         Parameters
         ----------

@@ -1,10 +1,10 @@
 """Structures as variables and linear constraints, for solvers of integer programs.
 
-Chains are written as Daumé 2017 has them (eq. 17.33, 17.34). Every other dynamic program is a flow of 1 into its goal:
-a variable for each hyperedge, and at each node as much comes in as is used further on (Martin, Rardin and Campbell
-1990). Trees whose arcs may cross choose a head for every node; that there is no cycle is said by cuts, which are added
-where a solution breaks them (Edmonds 1967). All of these have whole corners, so the linear relaxation is as good as the
-structure's own answer until constraints are added.
+Chains are formulated as in Daumé 2017 (eq. 17.33, 17.34). Every other dynamic program is a flow of 1 into its goal:
+there is a variable for each hyperedge, and flow is conserved at each node (Martin, Rardin and Campbell 1990). Trees
+whose arcs may cross choose a head for every node; cuts exclude cycles, and are added when a solution violates them
+(Edmonds 1967). All of these polytopes have integral corners, so the linear relaxation equals the structure's own answer
+until constraints are added.
 """
 
 from __future__ import annotations
@@ -293,7 +293,7 @@ def _tree_cuts(trees: Trees, values: FloatArray) -> list[Rows]:
 
 
 class Tables(NamedTuple):
-    """Variables with labels, tables of scores over some of them, and what is said of labels in logic."""
+    """Variables with labels, tables of scores over some of them, and logic constraints on labels."""
 
     n_labels: Ints
     unary: FloatArray  # of all labels, variable after variable

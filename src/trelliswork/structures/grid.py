@@ -77,12 +77,13 @@ class Grid:
     direction moves: edges to the right are (H, W - 1), edges down are (H - 1, W), and edge (i, j) of direction (1, -1)
     goes from cell (i, j + 1) to (i + 1, j).
 
-    *What is exact.* With two labels, one maximum flow gives the exact answer if ``P[0, 0] + P[1, 1] >= P[0, 1] + P[1,
-    0]`` on every edge, that is, if pairs are submodular and favour agreement (Greig, Porteous and Seheult 1989). Among
-    equally good labellings it returns the lowest: a cell has label 1 only where every best labelling has it. For other
-    pairs, roof duality decides some cells (`partial`), and a search with a bound does the rest. More than two labels
-    use alpha-expansion (Boykov, Veksler and Zabih 2001). Every answer says whether it is proved optimal, and how far
-    off it may be. Scores may be as large as 1e300; sums have the precision of doubles.
+    *What is exact.* With two labels, one maximum flow gives the exact answer if
+    ``P[0, 0] + P[1, 1] >= P[0, 1] + P[1, 0]`` on every edge, that is, if pairs are submodular and favour agreement
+    (Greig, Porteous and Seheult 1989). Among equally good labellings it returns the lowest: a cell has label 1 only
+    where every best labelling has it. For other pairs, roof duality decides some cells (`partial`), and a search with a
+    bound does the rest. More than two labels use alpha-expansion (Boykov, Veksler and Zabih 2001). Every answer says
+    whether it is proved optimal, and how far off it may be. Scores may be as large as 1e300; sums have the precision of
+    doubles.
 
     A maximum flow takes O(n) memory: for each cell, 8 bytes per neighbour and 24 more. Incremental breadth-first search
     (Goldberg et al. 2011) finds it, in practice in little more than linear time.
@@ -203,7 +204,7 @@ class Grid:
         return PartialGrid(labels.reshape(self.shape), bound, exact)
 
     def kbest(self, k: int) -> list[GridLabeling]:
-        """Return the ``k`` best labellings, distinct and best first; as many as there are, up to ``k``.
+        """Return the ``k`` best labellings, distinct and best first; fewer than ``k`` if fewer exist.
 
         Narrow grids use elimination. Others must have two labels and submodular pairs; each further labelling then
         costs one cut per cell (Lawler 1972).

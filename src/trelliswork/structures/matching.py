@@ -225,7 +225,7 @@ class Matching(PartScores[MatchedPairs]):
     # ---- other questions -----------------------------------------------------------------------------------------
 
     def kbest(self, k: int, method: str = "astar") -> list[MatchedPairs]:
-        """Return the ``k`` best matchings, distinct and best first; as many as there are, up to ``k``.
+        """Return the ``k`` best matchings, distinct and best first; fewer than ``k`` if fewer exist.
 
         Parameters
         ----------

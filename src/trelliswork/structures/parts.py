@@ -152,7 +152,7 @@ class PartScores(BareScores[Answer]):
     structure : PartStructure
         Which outputs there are, and their parts.
     shape : sequence of int
-        What the structure has to know of this input, such as its length.
+        Properties of the input that the structure needs, such as its length.
     scores : (n_parts,) array
         Block after block, as the structure has them; ``-inf`` forbids.
     """
@@ -211,7 +211,7 @@ class PartScores(BareScores[Answer]):
         return self._answer(*found)
 
     def kbest(self, k: int, method: str = "astar") -> list[Answer]:
-        """Return the ``k`` best outputs, distinct and best first; as many as there are, up to ``k``.
+        """Return the ``k`` best outputs, distinct and best first; fewer than ``k`` if fewer exist.
 
         Parameters
         ----------

@@ -291,7 +291,7 @@ class Program:
         return self._best(1, Deadline(time_limit), method)[0]
 
     def kbest(self, k: int, time_limit: float | None = None, method: str = "auto") -> list[Any]:
-        """Return the ``k`` best solutions, distinct and best first; as many as there are, up to ``k``.
+        """Return the ``k`` best solutions, distinct and best first; fewer than ``k`` if fewer exist.
 
         HiGHS needs ``k`` searches, each of which excludes the solutions found before. Solutions differ in their binary
         variables; answers of a structure differ as outputs. Parameters as for `argmax`. If time runs out, the solutions

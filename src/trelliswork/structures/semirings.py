@@ -208,8 +208,8 @@ def forward_backward(chain: Chain, semiring: Semiring | str) -> ForwardBackward:
     Returns
     -------
     ForwardBackward
-        ``total`` and ``alpha`` as in `forward`; ``beta``, (T, K), the sum over the labels after; and ``edges``, (T - 1,
-        K, K), which joins alpha, edge and beta (eq. 2.35).
+        ``total`` and ``alpha`` as in `forward`; ``beta``, (T, K), the sum over the labels after; and ``edges``,
+        (T - 1, K, K), which joins alpha, edge and beta (eq. 2.35).
 
     Examples
     --------

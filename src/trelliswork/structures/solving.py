@@ -1,7 +1,7 @@
 """Formulations solved by HiGHS, through SciPy: the best values, or the reason why there are none.
 
-Rows that a formulation only has as cuts are added where a solution breaks them, first to the linear relaxation, where
-that is cheap, then to the program itself.
+Cuts of a formulation are added when a solution violates them: first to the linear relaxation, where that is cheap, then
+to the program itself.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Deadline:
 
 
 class Solved(NamedTuple):
-    """What the solver came to: values where it has some, its status, and what no solution is better than."""
+    """The solver's result: values if it has any, its status, and an upper bound on the score of every solution."""
 
     values: FloatArray | None
     status: int

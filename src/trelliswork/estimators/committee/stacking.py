@@ -62,7 +62,7 @@ class Intervals:
 
     @property
     def names(self) -> list[str]:
-        """What the intervals are called."""
+        """The names of the intervals."""
         edges = (0.0, *self.bounds)
         return [*(f"[{low:g},{high:g})" for low, high in itertools.pairwise(edges)), f"[{edges[-1]:g},1]"]
 
@@ -79,11 +79,11 @@ class Added:
     Attributes
     ----------
     kind : {"columns", "attributes", "matrix", "tokens"}
-        What tokens are, as in the table above.
+        The form of tokens, as in the table above.
     n_columns : int or None
-        How many columns a token had in training, of text (more are left out) or of numbers.
+        Number of columns of a token in training, of text (further ones are ignored) or of numbers.
     labels, intervals : tuples of str
-        All that the first model can say, once it is known; ``intervals`` is empty if confidence is not wanted.
+        All possible answers of the first model, once they are known; ``intervals`` is empty without confidence.
     """
 
     kind: str
