@@ -68,7 +68,7 @@ def print_turns() -> None:
 
     rounds = []
     for _ in range(TURNS):
-        found = {}
+        found: dict[str, float] = {}
         for way, ask in (("labels", theirs), ("marginals", lambda: all_marginals(peer_tagger, lists))):
             ours = COPIES * n_tokens / best_seconds(partial(tag, way), 1.0, 10, time.process_time) / 1e6
             peers = n_tokens / best_seconds(ask, 0.0, 1, time.process_time) / 1e6

@@ -108,7 +108,7 @@ def print_turns() -> None:
     target = WITHIN * optimum(raw_file("train"))
     rounds: list[dict[str, float]] = []
     for _ in range(TURNS):
-        found = {}
+        found: dict[str, float] = {}
         for jobs in (1, 2):
             for stage, seconds in stages(target, jobs).items():
                 found[f"{stage}, {threads(jobs)}"] = 1e3 * seconds
@@ -150,7 +150,7 @@ def stages(target: float, jobs: int) -> dict[str, float]:
     tw.CRF(l2=2 * C2).train(oracle, n_jobs=jobs, on_iteration=watch)
     moments += phases.values()
     names = ["read", "number attributes", "find units and lay them out", "stochastic passes", "L-BFGS to 0.1%"]
-    found = dict(zip(names, np.diff(moments), strict=True))
+    found = dict(zip(names, np.diff(moments).tolist(), strict=True))
     found[ALL] = moments[-1] - moments[0]
     weights = np.random.default_rng(0).normal(scale=0.1, size=oracle.n_weights)
     gradient, spent = np.empty(oracle.n_weights), []
