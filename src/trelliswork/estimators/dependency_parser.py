@@ -51,7 +51,7 @@ class DependencyParser(LinearEstimator):
         hashes.
     features : "auto", str or Templates, default "auto"
         The features of an arc: lines of templates with ``head.`` and ``mod.`` (docs/features.md). ``"auto"`` is
-        `Templates.dependency` or, for order 2, `Templates.dependency2`, without the lines for missing columns.
+        `Templates.dependency` or, for order 2, `Templates.dependency2`, adapted to the columns of the sentences.
     order : {1, 2}, default 1
         With 1, the score of a tree is a sum over arcs; with 2, also over siblings and grandparents.
     projective : bool, default True

@@ -8,7 +8,7 @@ numbered row by row. The ready-made set for an image with C channels, all standa
 | the channels, and their squares | 2 C |
 | the means of the channels around the cell, in windows of 3 and 9 cells | 2 C |
 | the standard deviations of the brightness (the mean of the channels) in the same windows | 2 |
-| which of eight bins the brightness is in; they split the training images evenly | 8 |
+| which of eight bins the brightness is in; each has as much of the training images | 8 |
 | optional: the position along each axis, from -1 to 1, and its square | 2 for each axis |
 
 Feature maps are only standardised. The features of a pair of neighbours are a constant and the contrast of Boykov and

@@ -84,10 +84,10 @@ class CRF(Parameters):
         averaged after each pass. More parts can use more threads, but a pass then achieves less. The result depends on
         this number, not on ``n_jobs``. Left out, 1.
     period, delta : int and float, optional
-        Also stop when the objective has fallen by less than a fraction of ``delta`` in the last ``period`` iterations
-        of the second solver, as CRFsuite does. Left out, ``period`` is 10. ``delta`` is then ``tol / 5`` with
-        ``l1 > 0``, where the last per mille of the objective takes hundreds of iterations and hardly changes a
-        prediction; otherwise it is 0, which disables the rule.
+        Also stop when the objective has fallen by less than the fraction ``delta`` in the last ``period`` iterations of
+        the second solver, as CRFsuite does. Left out, ``period`` is 10. ``delta`` is then ``tol / 5`` with ``l1 > 0``,
+        where the last per mille of the objective takes hundreds of iterations and hardly changes a prediction;
+        otherwise it is 0, which disables the rule.
 
     Notes
     -----

@@ -118,7 +118,7 @@ class EpochLearner(Parameters):
 
     @property
     def duration(self) -> str | None:
-        """The parameter that only limits the length of a run, so that it can be changed on resuming; or None."""
+        """The parameter that only limits the length of training, or None; a short run is the start of a long one."""
         return "epochs"
 
     def _solver(self, oracle: _core.Oracle, weights: FloatArray, seed: int) -> _core.Solver:

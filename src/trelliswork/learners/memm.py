@@ -56,7 +56,7 @@ class MEMM(CRF):
     shards : int, optional
         Number of parts of the data whose stochastic steps run in parallel. Left out, 1.
     period, delta : int and float, optional
-        Also stop when the objective has fallen by less than a fraction of ``delta`` in ``period`` iterations; as for
+        Also stop when the objective has fallen by less than the fraction ``delta`` in ``period`` iterations; as for
         `CRF`.
 
     Notes

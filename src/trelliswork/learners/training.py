@@ -76,7 +76,7 @@ class Learner(Protocol):
 
     @property
     def duration(self) -> str | None:
-        """The parameter that only limits the length of a run, so that it can be changed on resuming; or None."""
+        """The parameter that only limits the length of training, or None; a short run is the start of a long one."""
         ...
 
     @property
