@@ -15,7 +15,6 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from trelliswork.arguments import as_count
 from trelliswork.cli.blocks import blocks
 from trelliswork.cli.models import no_mmap_option, opened_model, require_labeler, require_token_marginals, with_beam
 from trelliswork.cli.progress import ByteProgress, on_terminal
@@ -252,7 +251,11 @@ class ColumnTagger:
         self._extractor = Templates.from_dict(opened.settings["templates"]).extractor()
         self._output, self._jobs = output, jobs or os.cpu_count() or 1
         beam = opened.settings.get("parameters", {}).get("beam")
-        self._beam = None if beam is None else min(as_count("beam", beam), len(self._labels))
+        self._beam = None
+        if beam is not None:
+            from trelliswork.arguments import as_count  # loads NumPy, which tagging without a beam does not need
+
+            self._beam = min(as_count("beam", beam), len(self._labels))
         self._looked = False
 
     def tag(self, source: str, target: IO[bytes], layout: Layout | None = None) -> None:
