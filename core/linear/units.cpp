@@ -330,7 +330,11 @@ Occurrences unit_occurrences(const Occurrences& attributes, Units& units,
     std::vector<std::size_t> tokens_before{0};
     for (const std::uint32_t s : sequences)
         tokens_before.push_back(tokens_before.back() + sequence_starts[s + 1] - sequence_starts[s]);
-    const std::size_t n_tokens = tokens_before.back(), n = parts_worth_tables(attributes, units.size(), n_jobs);
+    // Lists of several parts are held twice while they are joined, so one thread makes those that are large.
+    constexpr std::size_t kLarge = std::size_t{1} << 28;  // bytes
+    const std::size_t n_tokens = tokens_before.back();
+    const std::size_t n =
+        attributes.numbers.bytes() > kLarge ? 1 : parts_worth_tables(attributes, units.size(), n_jobs);
     std::vector<UnitLister> parts;
     std::vector<std::size_t> cuts;  // of the sequences
     for (std::size_t part = 0; part <= n; ++part)
