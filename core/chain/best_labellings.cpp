@@ -1,6 +1,7 @@
 #include "best_labellings.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -17,12 +18,15 @@
 #include "one_chain.hpp"
 #include "pruned_search.hpp"
 #include "rounded_best.hpp"
+#include "step_search.hpp"
 
 namespace tw::chain {
 namespace {
 
 constexpr std::size_t kMostCounted = std::size_t{1} << 22;  // places in a table of labels by wrong labels so far
 constexpr std::size_t kPairsAhead = 8;                      // attributes of pairs of labels fetched before
+constexpr std::size_t kCommonShare = 16;  // an attribute meets many pairs if no more than 16 times as many exist
+constexpr std::size_t kCommonKept = 16;
 constexpr std::size_t kRoom = linear::ListedUnits::kRoom;
 constexpr std::size_t kFetched = 64, kLine = 64;  // tokens whose units are fetched ahead; bytes
 
@@ -38,6 +42,20 @@ auto with_values(const ScaledWeights& weights, Visit visit) {
 
 }  // namespace
 
+// The transitions to one token after the other, where pairs of labels have attributes. Attributes that meet many pairs
+// are few, and most tokens of a sequence have the same ones: what these add is added up once for all such tokens.
+//
+//     common[i]    [K][K]    transitions, and what the attributes units[i] add
+//     moves        [K][K]    one of these, and what the other attributes of the token add
+struct BestLabellings::StepMoves {
+    std::size_t size = 0;
+    bool forbids = false;  // whether the constraints are in there
+    std::array<std::vector<std::uint32_t>, kCommonKept> units;
+    std::array<LargeArray<double>, kCommonKept> common;
+    LargeArray<double> moves;
+    std::vector<std::uint32_t> wanted;
+};
+
 // Space for one call. Most calls find the transitions as the last one did: then they are as they were.
 struct BestLabellings::Scratch {
     LargeArray<double> unary, moves;
@@ -49,11 +67,13 @@ struct BestLabellings::Scratch {
     // Of many labels: moves with their bounds, and of which weights they were made.
     BoundedTransitions bounded;
     PrunedSearch pruned;
+    StepSearch steps;
+    StepMoves step;
     std::uint64_t changes_id = 0;
     std::size_t changes_seen = 0;
     double bounded_scale = 0.0;
-    bool bounded_are_moves = false;  // whether they were made of `moves` as these are
-    bool searched = false;           // whether `pruned` has what was asked for last, and not `best`
+    bool bounded_are_moves = false;                                    // whether they were made of `moves` as these are
+    enum class Found { kBest, kPruned, kSteps } found = Found::kBest;  // which of them has what was asked for last
     std::optional<RoundedBest> rounded;
 };
 
@@ -202,36 +222,75 @@ void BestLabellings::put_transitions(const ScaledWeights& weights, double* moves
     });
 }
 
-void BestLabellings::add_pair_scores(const ScaledWeights& weights, std::size_t s, double* moves) const {
-    if (n_steps(s) == 0) return;
+// Visits the attributes of pairs of labels that a token has: visit(unit, value, whether it is common).
+template <class Visit>
+void BestLabellings::each_pair_unit(std::size_t token, Visit visit) const {
     const Occurrences& o = set_.pair_occurrences;
     const WeightTable& table = set_.pair_weights;
-    const std::size_t stop = o.starts[set_.starts[s + 1]];
-    const bool added = !index_->added(TrainingSet::kPairs).entries().empty();
-    const double* always = moves;  // the first step, until something is added to it
-    put_transitions(weights, moves);
-    for (std::size_t step = 1; step < n_steps(s); ++step) std::copy_n(always, K_ * K_, moves + step * K_ * K_);
-    with_values(weights, [&](auto values) {
-        const auto *all = values.data(), *v = all + set_.n_unit_weights();
-        for (std::size_t t = set_.starts[s] + 1; t < set_.starts[s + 1]; ++t, moves += K_ * K_) {
-            for (std::size_t i = o.starts[t]; i < o.starts[t + 1]; ++i) {
-                if (i + 2 * kPairsAhead < stop) {
-                    const std::uint32_t begin = table.starts[o.numbers[i + kPairsAhead]];
-                    fetch_to_read(&table.starts[o.numbers[i + 2 * kPairsAhead]]);
-                    fetch_to_read(v + begin);
-                    fetch_to_read(&table.labels[begin]);
-                }
-                const std::uint32_t unit = o.numbers[i];
-                const double x = weights.scale * static_cast<double>(o.value(i));
-                for (std::size_t w = table.starts[unit]; w < table.starts[unit + 1]; ++w)
-                    moves[table.labels[w]] += x * double{v[w]};
-                if (added)
-                    index_->added(TrainingSet::kPairs).each(unit, [&](std::uint32_t pair, std::uint32_t w) {
-                        moves[pair] += x * double{all[w]};
-                    });
-            }
-        }
+    for (std::size_t i = o.starts[token]; i < o.starts[token + 1]; ++i) {
+        const std::uint32_t unit = o.numbers[i];
+        const double x = o.value(i);
+        visit(i, unit, x, x == 1.0 && kCommonShare * (table.starts[unit + 1] - table.starts[unit]) >= K_ * K_);
+    }
+}
+
+// Visits the pairs of labels that have a weight with an attribute: visit(pair, place of the weight).
+template <class Visit>
+void BestLabellings::each_pair(std::uint32_t unit, Visit visit) const {
+    const WeightTable& table = set_.pair_weights;
+    const std::size_t first = set_.n_unit_weights();
+    for (std::size_t w = table.starts[unit]; w < table.starts[unit + 1]; ++w) visit(table.labels[w], first + w);
+    index_->added(TrainingSet::kPairs).each(unit, visit);
+}
+
+// The transitions to a token, until the next call, with room for a vector behind them.
+const double* BestLabellings::moves_to(StepMoves& step, const ScaledWeights& weights, std::size_t token) const {
+    step.wanted.clear();
+    each_pair_unit(token, [&](std::size_t, std::uint32_t unit, double, bool is_common) {
+        if (is_common) step.wanted.push_back(unit);
     });
+    std::size_t here = 0;
+    while (here < step.size && step.units[here] != step.wanted) ++here;
+    with_values(weights, [&](auto values) {
+        const auto* v = values.data();
+        if (here == step.size) {
+            if (step.size < kCommonKept)
+                ++step.size;
+            else
+                here = token % kCommonKept;
+            LargeArray<double>& common = step.common[here];
+            common.resize(K_ * K_ + kernels().width);
+            put_transitions(weights, common.data());
+            if (step.forbids) forbid(common.data(), 1);
+            for (const std::uint32_t unit : step.wanted)
+                each_pair(unit,
+                          [&](std::uint32_t pair, std::size_t w) { common[pair] += weights.scale * double{v[w]}; });
+            step.units[here] = step.wanted;
+        }
+        step.moves = step.common[here];
+        const Occurrences& o = set_.pair_occurrences;
+        const WeightTable& table = set_.pair_weights;
+        double* moves = step.moves.data();
+        each_pair_unit(token, [&](std::size_t i, std::uint32_t unit, double x, bool is_common) {
+            if (i + 2 * kPairsAhead < o.numbers.size()) {
+                const std::uint32_t begin = table.starts[o.numbers[i + kPairsAhead]];
+                fetch_to_read(table.starts.data() + o.numbers[i + 2 * kPairsAhead]);
+                fetch_to_read(v + set_.n_unit_weights() + begin);
+                fetch_to_read(table.labels.data() + begin);
+            }
+            x *= weights.scale;
+            if (!is_common)
+                each_pair(unit, [&](std::uint32_t pair, std::size_t w) { moves[pair] += x * double{v[w]}; });
+        });
+    });
+    return step.moves.data();
+}
+
+// The transitions of all steps.
+void BestLabellings::put_steps(const ScaledWeights& weights, std::size_t s, double* moves) const {
+    StepMoves step;
+    for (std::size_t t = 1; t <= n_steps(s); ++t, moves += K_ * K_)
+        std::copy_n(moves_to(step, weights, set_.starts[s] + t), K_ * K_, moves);
 }
 
 void BestLabellings::forbid(double* moves, std::size_t steps) const {
@@ -310,14 +369,14 @@ void BestLabellings::put_scores(Scratch& space, const ScaledWeights& weights, st
     put_label_scores(space, weights, s, nu);
     forbid_others(s, space.unary.data());
     put_moves(space, weights, s);
-    space.searched = false;
+    space.found = Scratch::Found::kBest;
 }
 
 void BestLabellings::put_moves(Scratch& space, const ScaledWeights& weights, std::size_t s) const {
     if (set_.has_pair_attributes()) {
         const std::size_t size = std::max<std::size_t>(n_steps(s), 1) * K_ * K_;
         if (space.moves.size() < size) space.moves.resize(size);  // never smaller: more again would be filled
-        add_pair_scores(weights, s, space.moves.data());
+        put_steps(weights, s, space.moves.data());
         forbid(space.moves.data(), n_steps(s));
         return;
     }
@@ -361,13 +420,22 @@ void BestLabellings::bound_moves(Scratch& space, const ScaledWeights& weights) c
 
 double BestLabellings::gold_score(const Scratch& space, std::size_t s) const {
     const std::uint16_t* gold = set_.gold.data() + set_.starts[s];
+    const auto move = [&](std::size_t t) {
+        switch (space.found) {
+            case Scratch::Found::kPruned:
+                return space.bounded(gold[t - 1], gold[t]);
+            case Scratch::Found::kSteps:
+                return space.steps.watched(t);
+            case Scratch::Found::kBest:
+                break;
+        }
+        const std::size_t step = set_.has_pair_attributes() ? t - 1 : 0;
+        return space.moves[step * K_ * K_ + gold[t - 1] * K_ + gold[t]];
+    };
     double total = space.lowered;
     for (std::size_t t = 0; t < set_.length(s); ++t) {
         total += space.unary[t * K_ + gold[t]];
-        const std::size_t step = set_.has_pair_attributes() && t > 0 ? t - 1 : 0;
-        if (t > 0)
-            total += space.searched ? space.bounded(gold[t - 1], gold[t])
-                                    : space.moves[step * K_ * K_ + gold[t - 1] * K_ + gold[t]];
+        if (t > 0) total += move(t);
     }
     return total;
 }
@@ -504,8 +572,11 @@ std::vector<Output> BestLabellings::kbest(const ScaledWeights& weights, std::siz
         out.back().margin = is_gold ? 0.0 : of_gold - out.back().score;
     };
     search(space, weights, s, k, gold);
-    if (space.searched) {
-        take(space.pruned.labels(), space.pruned.score());
+    if (space.found != Scratch::Found::kBest) {
+        if (space.found == Scratch::Found::kPruned)
+            take(space.pruned.labels(), space.pruned.score());
+        else
+            take(space.steps.labels(), space.steps.score());
         return out;
     }
     out.reserve(space.best.size());
@@ -515,18 +586,29 @@ std::vector<Output> BestLabellings::kbest(const ScaledWeights& weights, std::siz
     return out;
 }
 
-// The k best of the scores of labels that are there, in `pruned` or in `best`.
+// The k best of the scores of labels that are there, in `pruned`, `steps` or `best`. `guess`: gold, or nothing.
 void BestLabellings::search(Scratch& space, const ScaledWeights& weights, std::size_t s, std::size_t k,
                             std::span<const std::uint16_t> guess) const {
     const Sequence sequence{space.unary.data(), set_.length(s)};
-    space.searched = false;
+    space.found = Scratch::Found::kBest;
     if (k == 1 && leaves_labels_out(K_) && !set_.has_pair_attributes() && !in_rows(weights)) {
         bound_moves(space, weights);
-        space.searched = space.pruned.search(space.bounded, start_.data(), end_.data(), sequence,
-                                             candidates_.empty() ? nullptr : &candidates_, set_.starts[s]);
-        if (space.searched) return;
+        if (space.pruned.search(space.bounded, start_.data(), end_.data(), sequence,
+                                candidates_.empty() ? nullptr : &candidates_, set_.starts[s])) {
+            space.found = Scratch::Found::kPruned;
+            return;
+        }
     }
     forbid_others(s, space.unary.data());
+    if (k == 1 && set_.has_pair_attributes()) {
+        space.step.size = 0;
+        space.step.forbids = true;
+        const auto moves = [&](std::size_t t) { return moves_to(space.step, weights, set_.starts[s] + t); };
+        if (space.steps.search(K_, start_.data(), end_.data(), sequence, guess, moves)) {
+            space.found = Scratch::Found::kSteps;
+            return;
+        }
+    }
     put_moves(space, weights, s);
     const Potentials potentials{K_, space.moves.data(), set_.has_pair_attributes(), start_.data(), end_.data()};
     space.best.search(potentials, sequence, k, std::exchange(space.same, !set_.has_pair_attributes()), guess);
@@ -577,7 +659,8 @@ Output BestLabellings::best_allowed(const ScaledWeights& weights, std::size_t ex
             if (std::ranges::find(allowed, y) == allowed.end()) unary[y] = kLogZero;
     }
     search(space, weights, s, 1, {});
-    if (space.searched) return found(s, space.pruned.labels(), space.pruned.score(), 0.0);
+    if (space.found == Scratch::Found::kPruned) return found(s, space.pruned.labels(), space.pruned.score(), 0.0);
+    if (space.found == Scratch::Found::kSteps) return found(s, space.steps.labels(), space.steps.score(), 0.0);
     return found(s, space.best.labels(0), space.best.score(0), 0.0);
 }
 
@@ -763,7 +846,7 @@ void BestLabellings::part_scores(const ScaledWeights& weights, std::size_t examp
     out.resize(part_count(s));
     double* moves = out.data() + set_.length(s) * K_;
     if (set_.has_pair_attributes())
-        add_pair_scores(weights, s, moves);
+        put_steps(weights, s, moves);
     else
         put_transitions(weights, moves);
 }

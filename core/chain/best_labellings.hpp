@@ -68,6 +68,7 @@ public:
     void difference_of_marginals(std::size_t example, std::span<const double> marginals, SparseVector& out) override;
 
 private:
+    struct StepMoves;
     struct Scratch;
     using Sites = linear::ListedUnits::Sites;
 
@@ -94,7 +95,12 @@ private:
     void require_memory();  // for weights that were added
     // Overwrites [length][K], and may write into a vector's room behind it.
     void put_unit_scores(const ScaledWeights& weights, std::size_t sequence, double* unary) const;
-    void add_pair_scores(const ScaledWeights& weights, std::size_t sequence, double* moves) const;
+    template <class Visit>
+    void each_pair_unit(std::size_t token, Visit visit) const;
+    template <class Visit>
+    void each_pair(std::uint32_t unit, Visit visit) const;
+    const double* moves_to(StepMoves& step, const ScaledWeights& weights, std::size_t token) const;
+    void put_steps(const ScaledWeights& weights, std::size_t sequence, double* moves) const;
     void put_transitions(const ScaledWeights& weights, double* moves) const;
     void forbid(double* moves, std::size_t n_steps) const;
     void add_costs(std::size_t sequence, double nu, double* unary) const;

@@ -9,6 +9,7 @@
 #include "../base/semiring.hpp"
 #include "../linear/key_table.hpp"
 #include "batch.hpp"
+#include "step_search.hpp"
 
 namespace tw::chain {
 namespace {
@@ -176,16 +177,32 @@ void DevSet::argmax_block(std::span<const double> weights, std::size_t first, st
             if (!c.end[y]) end[y] = kLogZero;
         }
     }
+    const auto add_pairs = [&](std::size_t t, double* step) {
+        if (set_->has_pair_attributes())
+            add_terms(pair_terms_, set_->pair_weights, index_->added(TrainingSet::kPairs), set_->n_unit_weights(),
+                      begin + t, step);
+    };
     const bool per_step = set_->has_pair_attributes() || local;
+    if (per_step && !local && width == kExact) {  // one sequence
+        LargeArray<double> step(K * K + kernels().width);
+        StepSearch search;
+        const auto moves_to = [&](std::size_t t) {
+            std::ranges::copy(moves, step.begin());
+            add_pairs(t, step.data());
+            return step.data();
+        };
+        if (search.search(K, start.data(), end.data(), {unary.data(), tokens}, {}, moves_to)) {
+            std::copy_n(search.labels(), tokens, labels + begin);
+            return;
+        }
+    }
     if (per_step) {
         const std::vector<double> plain = moves;
         moves.resize(std::max<std::size_t>(tokens - 1, 1) * K * K);
         for (std::size_t t = 1; t < tokens; ++t) {
             double* step = moves.data() + (t - 1) * K * K;
             std::ranges::copy(plain, step);
-            if (set_->has_pair_attributes())
-                add_terms(pair_terms_, set_->pair_weights, index_->added(TrainingSet::kPairs), set_->n_unit_weights(),
-                          begin + t, step);
+            add_pairs(t, step);
         }
     }
     if (local) normalise(K, tokens, unary, moves, start, end);

@@ -104,6 +104,43 @@ void max_trace(const Potentials& p, PackedTransitions& moves, size_t padded, con
     }
 }
 
+// B packs of labels from k on.
+template <size_t B>
+TW_INLINE void max_step_packs(const double* moves, const double* before, const double* local, size_t K, size_t k,
+                              double* to, std::uint16_t* from) {
+    Pack best[B], origin[B], own[B];
+    unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+        best[b.value] = fill(-kInfinity);
+        origin[b.value] = fill(0.0);
+        own[b.value] = load_row(local, k + b.value * W, K, -kInfinity);  // what lies beyond the last label stays -inf
+    });
+    const double* row = moves + k;
+    for (size_t a = 0; a < K; ++a, row += K) {
+        const Pack value = fill(before[a]), label = fill((double)a);
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+            const Pack score = (value + load(row + b.value * W)) + own[b.value];
+            origin[b.value] = select(score > best[b.value], label, origin[b.value]);
+            best[b.value] = maximum(best[b.value], score);
+        });
+    }
+    unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+        double lanes[W];
+        store(lanes, origin[b.value]);
+        store(to + k + b.value * W, best[b.value]);
+        for (size_t i = 0; i < W; ++i) from[k + b.value * W + i] = (std::uint16_t)lanes[i];
+    });
+}
+
+void max_step(const double* moves, const double* before, const double* local, size_t K, size_t padded, double* to,
+              std::uint16_t* from) {
+    at_position(1, K);
+    constexpr size_t kTogether = W == 8 ? 4 : 3;
+    size_t k = 0;
+    for (; k + kTogether * W <= padded; k += kTogether * W)
+        max_step_packs<kTogether>(moves, before, local, K, k, to, from);
+    for (; k < padded; k += W) max_step_packs<1>(moves, before, local, K, k, to, from);
+}
+
 struct View {  // of a chain, for `meet`
     size_t n_labels, length;
     const double *forward, *backward;
@@ -162,7 +199,7 @@ void max_backward(const Potentials& p, PackedTransitions& moves, size_t padded, 
 }  // namespace
 
 extern const ChainBestLoops TW_COPY(chain_best_loops);
-const ChainBestLoops TW_COPY(chain_best_loops) = {pack_max,  max_meet,   max_forward, max_last,
-                                                  max_trace, max_losses, max_backward};
+const ChainBestLoops TW_COPY(chain_best_loops) = {pack_max,  max_meet,   max_forward,  max_last,
+                                                  max_trace, max_losses, max_backward, max_step};
 
 }  // namespace tw

@@ -191,6 +191,10 @@ struct ChainBestLoops {  // chain_best.cpp
     // Turns all Viterbi scores into max-marginals; out is [length][n_labels], scratch 2 padded rows.
     void (*max_backward)(const Potentials&, PackedTransitions&, std::size_t padded, const Sequence&,
                          const double* scores, double* scratch, double* out);
+    // One step of Viterbi with transitions [n_labels][n_labels], room for a vector behind them, and where each label's
+    // best comes from, the first of equals. `to` and `from` are [padded], a multiple of `width`.
+    void (*max_step)(const double* transitions, const double* before, const double* local, std::size_t n_labels,
+                     std::size_t padded, double* to, std::uint16_t* from);
 };
 
 struct UnitScoreLoops {  // unit_scores.cpp

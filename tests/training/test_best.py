@@ -159,6 +159,34 @@ def test_equal_scores_come_in_the_order_of_the_general_search(chain, k, nu):
     assert [list(code) for code, *_ in found] == [list(best.labels) for best in expected]
 
 
+@pytest.mark.parametrize("combinations", ["seen", "grown"])
+@given(seed=st.integers(0, 2**31), n_labels=st.integers(1, 12), largest=st.sampled_from([0, 1, 4]))
+@settings(max_examples=30)
+def test_the_best_by_steps_is_the_first_of_the_k_best(seed, combinations, n_labels, largest):
+    """With attributes of pairs one labelling is found otherwise than several; whole numbers are exact, and tie."""
+    problem = random_problem(
+        seed, {"pairs"}, n_labels, n_sequences=4, max_length=60, vocabulary=40, combinations=combinations
+    )
+    made = oracle(problem, best=True)
+    rng = np.random.default_rng(seed)
+    for s, sequence in enumerate(problem.label):
+        weights = rng.integers(-largest, largest + 1, made.n_weights).astype(float)
+        nu = float(rng.integers(2))
+        made.kbest(weights, s, 2, nu)
+        weights = np.append(weights, rng.integers(-largest, largest + 1, made.n_weights - len(weights)))
+        (code, *numbers, _, _), *_ = made.kbest(weights, s, 2, nu)
+        weights = np.append(weights, np.zeros(made.n_weights - len(weights)))
+        ((single, *same, _, _),) = made.kbest(weights, s, 1, nu)
+        assert same == numbers
+        parts = made.part_scores(weights, s) + nu * made.part_costs(s)
+        length = len(sequence)
+        if length > 1:
+            unary, moves = np.split(parts, [length * n_labels])
+            steps = moves.reshape(length - 1, n_labels, n_labels)
+            best = tw.Chain(unary.reshape(length, n_labels), steps).argmax()
+            assert list(single) == list(best.labels) == list(code)
+
+
 @given(questions())
 def test_differences_are_as_long_as_those_of_single_attributes(question):
     problem, made, _, vector, s = question
