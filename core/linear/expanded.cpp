@@ -10,9 +10,11 @@
 
 #if defined(__GNUC__) || defined(__clang__)
 #define TW_ALWAYS_INLINE inline __attribute__((always_inline))
+#define TW_INLINE_HERE __attribute__((always_inline))
 #define TW_PREFETCH(address) __builtin_prefetch(address)
 #else
 #define TW_ALWAYS_INLINE __forceinline
+#define TW_INLINE_HERE
 #define TW_PREFETCH(address) (void)(address)
 #endif
 
@@ -28,6 +30,9 @@ constexpr std::size_t kPadding = 8;           // dense rows are padded to a mult
 constexpr std::size_t kAtATime = 256;         // attributes found before their rows, by then in cache, are summed
 constexpr std::size_t kMostScores = 1 << 20;  // of these tokens; places among them are 32 bits
 constexpr std::size_t kKeysAhead = 48;        // keys between asking for a bucket and reading it
+constexpr double kMostlyKnown = 0.75;         // share of known attributes from which on the filter does not pay
+constexpr Key kFilterBits = 63;               // of a key: its place in a word of the filter
+constexpr std::size_t kKeysAWord = 8;         // of the filter, at most: one bit in eight is set
 
 constexpr std::uint64_t kind_of(std::uint64_t row) { return row >> 62; }
 constexpr std::uint32_t middle_of(std::uint64_t row) { return static_cast<std::uint32_t>(row >> 32) & 0x3fffffffu; }
@@ -106,73 +111,112 @@ TW_ALWAYS_INLINE std::uint64_t find_row(const Table& table, Key key) {
     }
 }
 
-// Weights of the kinds that have them elsewhere.
+// Weights of the kinds that have them elsewhere, which are those of the highest bit; of others the first weights.
 TW_ALWAYS_INLINE void ask_for_weights(const double* weights, std::uint64_t row) {
-    TW_PREFETCH(weights + low_of(row));
-    TW_PREFETCH(weights + low_of(row) + 8);
-    TW_PREFETCH(weights + low_of(row) + 16);
+    const double* const at = weights + (low_of(row) & (0 - (row >> 63)));
+    TW_PREFETCH(at);
+    TW_PREFETCH(at + 8);
+    TW_PREFETCH(at + 16);
 }
-
-// How many attributes with few weights were found, and how many with a single one.
-struct Counts {
-    std::size_t few, single;
-};
 
 constexpr std::uint32_t attribute_at(std::uint64_t place) { return static_cast<std::uint32_t>(place); }
 constexpr std::uint32_t scores_at(std::uint64_t place) { return static_cast<std::uint32_t>(place >> 32); }
 
-// Finds the rows of tokens begin .. end - 1. Nothing branches on what is found: it could not be predicted.
+// How many attributes with few weights were found, and how many with a single one.
+struct Counts {
+    std::size_t few = 0, single = 0;
+};
+
+// Writes what was found down. Nothing branches on what it is: it could not be predicted.
+struct Finds {
+    std::uint32_t* dense;  // of attribute 0
+    FoundRows::Item *few, *single;
+    Counts n{};
+
+    Finds(FoundRows& found, std::size_t first)
+        : dense(found.dense.data() - first), few(found.few.data()), single(found.single.data()) {}
+    TW_ALWAYS_INLINE void add(std::uint64_t row, std::uint64_t place) {
+        dense[attribute_at(place)] = kind_of(row) == ExpandedRows::kDense ? low_of(row) : 0;
+        few[n.few] = single[n.single] = {row, place};
+        n.few += kind_of(row) == ExpandedRows::kFew;
+        n.single += kind_of(row) == ExpandedRows::kSingle;
+    }
+};
+
+// Calls visit(place) for the attributes of tokens begin .. end - 1.
+template <class Visit>
+TW_ALWAYS_INLINE void each_place(const View& v, const AttributeList& a, std::size_t begin, std::size_t end,
+                                 Visit visit) {
+    std::uint64_t scores = 0;
+    for (std::size_t t = begin; t < end; ++t, scores += static_cast<std::uint64_t>(v.n_codes) << 32)
+        for (std::size_t i = a.starts[t], stop = a.starts[t + 1]; i < stop; ++i) visit(scores | i);
+}
+
+// Finds the rows of tokens begin .. end - 1.
 TW_ALWAYS_INLINE Counts find_rows(const View& v, const AttributeList& a, std::size_t begin, std::size_t end,
                                   FoundRows& found) {
-    const Table several = v.several, single = v.single;
-    const double* const weights = v.weights;
-    std::uint32_t* const dense = found.dense.data() - a.starts[begin];
-    FoundRows::Item* const few = found.few.data();
-    std::uint64_t* const rest = found.rest.data();
+    const Table table = v.table;
     const Key* const keys = a.keys.data();
     const std::size_t last = a.keys.size() - 1;
-    std::size_t n_few = 0, n_rest = 0, n_single = 0;
-    std::uint64_t scores = 0;
-    for (std::size_t t = begin; t < end; ++t, scores += static_cast<std::uint64_t>(v.n_codes) << 32) {
-        for (std::size_t i = a.starts[t], stop = a.starts[t + 1]; i < stop; ++i) {
-            TW_PREFETCH(several.buckets + (keys[i + kKeysAhead < last ? i + kKeysAhead : last] >> several.shift));
-            const std::uint64_t row = find_row(several, keys[i]);
-            // Where to look next, asked for while there is other work to do.
-            TW_PREFETCH(row == 0 ? single.buckets + (keys[i] >> single.shift) : several.buckets);
-            ask_for_weights(weights, row);
-            dense[i] = kind_of(row) == ExpandedRows::kDense ? low_of(row) : 0;
-            few[n_few] = {row, scores | i};
-            rest[n_rest] = scores | i;
-            n_few += kind_of(row) == ExpandedRows::kFew;
-            n_rest += row == 0;
-        }
+    std::size_t n_known = 0;
+    Finds finds(found, a.starts[begin]);
+    each_place(v, a, begin, end, [&](std::uint64_t place) TW_INLINE_HERE {
+        const std::size_t i = attribute_at(place);
+        TW_PREFETCH(table.buckets + (keys[i + kKeysAhead < last ? i + kKeysAhead : last] >> table.shift));
+        const std::uint64_t row = find_row(table, keys[i]);
+        ask_for_weights(v.weights, row);
+        n_known += row != 0;
+        finds.add(row, place);
+    });
+    found.mostly_known = n_known >= kMostlyKnown * (a.starts[end] - a.starts[begin]);
+    return finds.n;
+}
+
+// The same where many are unknown: those that the filter lets through are asked for, and then searched.
+TW_ALWAYS_INLINE Counts find_filtered(const View& v, const AttributeList& a, std::size_t begin, std::size_t end,
+                                      FoundRows& found) {
+    const Table table = v.table;
+    const Key* const keys = a.keys.data();
+    const std::size_t last = a.keys.size() - 1;
+    std::uint64_t* const maybe = found.maybe.data();
+    std::size_t n_maybe = 0;
+    Finds finds(found, a.starts[begin]);
+    each_place(v, a, begin, end, [&](std::uint64_t place) TW_INLINE_HERE {
+        const std::size_t i = attribute_at(place);
+        TW_PREFETCH(v.filter + (keys[i + kKeysAhead < last ? i + kKeysAhead : last] >> v.filter_shift));
+        const Key key = keys[i];
+        const bool known = (v.filter[key >> v.filter_shift] >> (key & kFilterBits) & 1) != 0;
+        finds.dense[i] = 0;
+        maybe[n_maybe] = place;
+        n_maybe += known;
+        TW_PREFETCH(table.buckets + (known ? key >> table.shift : 0));
+    });
+    for (std::size_t m = 0; m < n_maybe; ++m) {
+        const std::uint64_t row = find_row(table, keys[attribute_at(maybe[m])]);
+        ask_for_weights(v.weights, row);
+        finds.add(row, maybe[m]);
     }
-    for (std::size_t i = 0; i < n_rest; ++i) {
-        const std::uint64_t row = find_row(single, keys[attribute_at(rest[i])]);
-        found.single[n_single] = {row, rest[i]};
-        n_single += row != 0;
-    }
-    return {n_few, n_single};
+    found.mostly_known = n_maybe >= kMostlyKnown * (a.starts[end] - a.starts[begin]);
+    return finds.n;
 }
 
 // The same where the number of an attribute is part of its key.
 TW_ALWAYS_INLINE Counts find_hashed(const View& v, const AttributeList& a, std::size_t begin, std::size_t end,
                                     FoundRows& found) {
-    std::uint32_t* const dense = found.dense.data() - a.starts[begin];
     const std::size_t last = a.keys.size() - 1;
-    std::size_t n_few = 0, n_single = 0;
-    std::uint64_t scores = 0;
-    for (std::size_t t = begin; t < end; ++t, scores += static_cast<std::uint64_t>(v.n_codes) << 32) {
-        for (std::size_t i = a.starts[t], stop = a.starts[t + 1]; i < stop; ++i) {
-            TW_PREFETCH(v.hashed + (a.keys[i + kKeysAhead < last ? i + kKeysAhead : last] >> v.hash_shift));
-            const std::uint64_t row = v.hashed[a.keys[i] >> v.hash_shift];
-            dense[i] = kind_of(row) == ExpandedRows::kDense ? low_of(row) : 0;
-            found.few[n_few] = found.single[n_single] = {row, scores | i};
-            n_few += kind_of(row) == ExpandedRows::kFew;
-            n_single += kind_of(row) == ExpandedRows::kSingle;
-        }
-    }
-    return {n_few, n_single};
+    Finds finds(found, a.starts[begin]);
+    each_place(v, a, begin, end, [&](std::uint64_t place) TW_INLINE_HERE {
+        const std::size_t i = attribute_at(place);
+        TW_PREFETCH(v.hashed + (a.keys[i + kKeysAhead < last ? i + kKeysAhead : last] >> v.hash_shift));
+        finds.add(v.hashed[a.keys[i] >> v.hash_shift], place);
+    });
+    return finds.n;
+}
+
+TW_ALWAYS_INLINE Counts find(const View& v, const AttributeList& a, std::size_t begin, std::size_t end,
+                             FoundRows& found) {
+    if (v.hashed) return find_hashed(v, a, begin, end, found);
+    return found.mostly_known ? find_rows(v, a, begin, end, found) : find_filtered(v, a, begin, end, found);
 }
 
 // The dense rows of one token, summed in kLanes registers; or, for 0, through memory.
@@ -236,8 +280,7 @@ TW_ALWAYS_INLINE void sum_all(const View view, const AttributeList& a, FoundRows
     for (std::size_t begin = 0, end; begin < n_tokens; begin = end) {
         end = begin + 1;
         while (end < n_tokens && a.starts[end + 1] - a.starts[begin] <= kAtATime && end - begin < most_tokens) ++end;
-        const Counts counts =
-            view.hashed ? find_hashed(view, a, begin, end, found) : find_rows(view, a, begin, end, found);
+        const Counts counts = find(view, a, begin, end, found);
         for (std::size_t t = begin; t < end; ++t) {
             const std::size_t from = a.starts[t], n = a.starts[t + 1] - from;
             sum_dense<W, kValued, kLanes>(view, found.dense.data() + (from - a.starts[begin]), a.values.data() + from,
@@ -315,14 +358,14 @@ void FoundRows::resize(std::size_t n_attributes) {
     dense.resize(n_attributes + 1);
     few.resize(n_attributes + 1);
     single.resize(n_attributes + 1);
-    rest.resize(n_attributes + 1);
+    maybe.resize(n_attributes + 1);
 }
 
 double ExpandedRows::bytes(const WeightRows& rows) {
     const double n_keys = rows.hashed() ? 0.0 : static_cast<double>(rows.table().slots.size());
-    // Two tables; a dense row has at most 8 places per weight (more where there are few labels, but then it is short),
-    // and fours are at least half full.
-    return 64.0 * 2.0 * (n_keys * 3.0 / 8.0 + 2.0) + 8.0 * static_cast<double>(rows.n_attributes()) +
+    // A dense row has at most 8 places per weight (more where there are few labels, but then it is short), and fours
+    // are at least half full.
+    return (64.0 * 2.0 * 3.0 / 8.0 + 2.0) * n_keys + 512.0 + 8.0 * static_cast<double>(rows.n_attributes()) +
            80.0 * static_cast<double>(rows.n_weights());
 }
 
@@ -337,7 +380,7 @@ ExpandedRows::ExpandedRows(const WeightRows& rows) {
         view_.hashed = hashed_.data();
         view_.hash_shift = static_cast<unsigned>(64 - std::countr_zero(hashed_.size()));
     } else {
-        fill_tables(rows, packed_rows);
+        fill_table(rows, packed_rows);
     }
     weights_.resize(weights_.size() + 24);  // what is fetched ahead lies inside
     view_.weights = weights_.data();
@@ -371,23 +414,22 @@ std::uint64_t ExpandedRows::pack(const WeightRows& rows, std::uint32_t number) {
     return packed(kFew, n_fours, static_cast<std::uint32_t>(begin));
 }
 
-void ExpandedRows::fill_tables(const WeightRows& rows, const LargeArray<std::uint64_t>& packed_rows) {
+void ExpandedRows::fill_table(const WeightRows& rows, const LargeArray<std::uint64_t>& packed_rows) {
     const KeyTable& table = rows.table();
-    std::size_t n_single = 0, n_several = 0;
-    for (const std::uint32_t slot : table.slots) {
-        if (slot == kNoAttribute) continue;
-        (kind_of(packed_rows[slot]) == kSingle ? n_single : n_several) += 1;
-    }
-    several_.reserve(n_several);
-    single_.reserve(n_single);
+    const auto n_free = static_cast<std::size_t>(std::ranges::count(table.slots, kNoAttribute));
+    const std::size_t n_keys = table.slots.size() - n_free, n_words = std::bit_ceil(n_keys / kKeysAWord + 2);
+    table_.reserve(n_keys);
+    filter_.assign(n_words, 0);
+    view_.filter = filter_.data();
+    view_.filter_shift = static_cast<unsigned>(64 - std::countr_zero(n_words));
     for (std::size_t i = 0; i < table.keys.size(); ++i) {
         const std::uint32_t number = table.slots[i];
         // A table from outside may hold a key twice, or where no search finds it: what a search finds counts.
         if (number == kNoAttribute || table.find(table.keys[i]) != number) continue;
-        (kind_of(packed_rows[number]) == kSingle ? single_ : several_).insert(table.keys[i], packed_rows[number]);
+        table_.insert(table.keys[i], packed_rows[number]);
+        filter_[table.keys[i] >> view_.filter_shift] |= std::uint64_t{1} << (table.keys[i] & kFilterBits);
     }
-    view_.several = several_.view();
-    view_.single = single_.view();
+    view_.table = table_.view();
 }
 
 void ExpandedRows::Buckets::reserve(std::size_t n_keys) {

@@ -1,9 +1,12 @@
 // Rows of weights laid out for speed: one cache line answers a key, and rows are summed by vectors.
 //
 // A bucket is a cache line of four keys and what is known of each; a key that finds its bucket full is in the next one.
-// There are two tables of them. Attributes with several weights are few, frequent, and in a table that stays near the
-// processor: those with many weights have a dense row, the others their weights in fours, as (code, weight), so that
-// most are added without a branch. Single weights are in the other table themselves; a search goes there last.
+// A single weight is in the bucket itself. Attributes with many weights have a dense row, the others their weights in
+// fours, as (code, weight), so that most are added without a branch.
+//
+// Pairs of words are mostly unknown, and each search for one would read a line from far away. A filter, one bit for
+// some keys, stays near the processor and says of most of them that they are not there. It is asked while it pays:
+// where few of the attributes of the last tokens were known.
 //
 // The sums are those of WeightRows::sum, to the last bit: products of two floats are exact in double precision, and the
 // order of the additions is the same.
@@ -25,13 +28,14 @@ class WeightRows;
 // every token, where their ends could not be predicted: every entry knows the scores that it belongs to.
 struct FoundRows {
     struct Item {
-        std::uint64_t row;    // or, before that is found, the key
+        std::uint64_t row;
         std::uint64_t place;  // 32 bits: the first entry of the token's scores; 32 bits: which attribute
     };
     std::vector<std::uint32_t> dense;  // one per attribute: where its dense row is; zeros for one that has none
     std::vector<Item> few, single;
-    std::vector<std::uint64_t> rest;  // places of attributes without several weights
-    std::vector<double> of_codes;     // sums, of a model whose labels have parts
+    std::vector<std::uint64_t> maybe;  // places of attributes that the filter lets through
+    bool mostly_known = true;          // of the attributes of the last tokens
+    std::vector<double> of_codes;      // sums, of a model whose labels have parts
     void resize(std::size_t n_attributes);
 };
 
@@ -47,7 +51,7 @@ public:
 
     // A row in 64 bits: its kind (2 bits), 30 bits and 32 bits. Single: the code, the float. Few: how many fours, and
     // where. Dense: -, and where. Places are counted in 8 bytes of one block.
-    enum Kind : std::uint64_t { kNothing, kSingle, kFew, kDense };
+    enum Kind : std::uint64_t { kNothing, kSingle, kFew, kDense };  // the highest bit: weights elsewhere
     struct Entry {
         std::uint32_t code;
         float weight;
@@ -65,7 +69,9 @@ public:
         unsigned shift;  // the home of a key is key >> shift
     };
     struct View {
-        Table several, single;
+        Table table;
+        const std::uint64_t* filter;  // a word for each first bits of a key, in it a bit for its last six
+        unsigned filter_shift;
         const std::uint64_t* hashed;  // row by number, key >> hash_shift, or null
         unsigned hash_shift;
         const double* weights;  // dense rows of doubles, and fours of entries
@@ -84,10 +90,10 @@ private:
         unsigned shift_ = 63;
     };
     std::uint64_t pack(const WeightRows& rows, std::uint32_t number);
-    void fill_tables(const WeightRows& rows, const LargeArray<std::uint64_t>& packed_rows);
+    void fill_table(const WeightRows& rows, const LargeArray<std::uint64_t>& packed_rows);
 
-    Buckets several_, single_;
-    LargeArray<std::uint64_t> hashed_;
+    Buckets table_;
+    LargeArray<std::uint64_t> filter_, hashed_;
     LargeArray<double> weights_;
     View view_{};
 };

@@ -68,6 +68,20 @@ def test_scores_are_sums_of_value_times_weight(problem, expand):
     np.testing.assert_array_equal(moves, transitions.astype(float))
 
 
+@pytest.mark.parametrize("known", [1.0, 0.5, 0.1, 0.0])
+def test_expanded_rows_give_the_same_bits_however_many_attributes_are_known(known):
+    rng = np.random.default_rng(int(10 * known))
+    weights = random_weights(rng, 400, 22)
+    names = np.array([*weights, *(f"unknown{i}" for i in range(5000))])
+    chances = np.r_[np.full(400, known / 400), np.full(5000, (1 - known) / 5000)]
+    tokens = [rng.choice(names, size=rng.integers(0, 9), p=chances).tolist() for _ in range(600)]
+    tensors = make_tensors(weights, np.zeros((22, 22)))
+    plain, expanded = (_core.Model(tensors, 22, expand=expand) for expand in ("never", "now"))
+    scores = [model.scores(source([tokens]), 1)[0] for model in (plain, expanded)]
+    assert scores[0].any() == (known > 0)
+    np.testing.assert_array_equal(*scores)
+
+
 @given(problems())
 def test_expanded_rows_give_the_same_bits(problem):
     _, n_labels, weights, sequences = problem
