@@ -215,6 +215,9 @@ void bind_columns(nb::module_& m) {
         nb::arg("data"), nb::arg("separator") = nb::none(), nb::arg("comments") = nb::none(),
         nb::arg("keep_docstart") = false, nb::arg("name") = "", nb::arg("first_line") = 1, nb::arg("n_columns") = 0,
         "The rows of a column file. Rules and errors are those of trelliswork.corpora.read_columns.");
+    m.def(
+        "count_lines", [](nb::bytes data) { return count_lines({data.c_str(), data.size()}); }, nb::arg("data"),
+        "How many ends of lines there are.");
     m.def("columns_from_lists", &columns_from_lists, nb::arg("X"),
           nb::sig("def columns_from_lists(X: collections.abc.Iterable) -> Columns"),
           "Rows from sequences of strings, or of tuples of strings that all have the same width.");

@@ -37,17 +37,26 @@ std::vector<Chunk> chunks(std::string_view data, std::size_t first_line) {
     for (std::size_t begin = 0, end; begin < data.size(); begin = end) {
         end = after_empty_line(data, std::min(data.size(), begin + kChunkBytes));
         out.push_back({data.substr(begin, end - begin), first_line});
-        first_line += static_cast<std::size_t>(std::ranges::count(out.back().text, '\n'));
+        first_line += count_lines(out.back().text);
     }
     return out;
 }
 
-// Appends to memory that is large enough.
+// Appends to memory that is large enough. Lines and labels are short: copied in pieces of one size, the last of which
+// goes beyond their end, they need no call each.
 class Writer {
 public:
-    explicit Writer(std::size_t capacity) : piece_{std::make_unique_for_overwrite<char[]>(capacity), 0} {}
+    static constexpr std::size_t kPiece = 16;
+
+    explicit Writer(std::size_t capacity) : piece_{std::make_unique_for_overwrite<char[]>(capacity + kPiece), 0} {}
     void write(std::string_view text) {
         std::memcpy(at(), text.data(), text.size());
+        piece_.size += text.size();
+    }
+    // The same where bytes up to `end` can be read.
+    void write(std::string_view text, const char* end) {
+        if (static_cast<std::size_t>(end - text.data()) < text.size() + kPiece) return write(text);
+        for (std::size_t i = 0; i < text.size(); i += kPiece) std::memcpy(at() + i, text.data() + i, kPiece);
         piece_.size += text.size();
     }
     char* reserve(std::size_t size) {  // to be filled by the caller
@@ -61,6 +70,32 @@ private:
     char* at() { return piece_.text.get() + piece_.size; }
 
     Piece piece_;
+};
+
+// The texts that follow lines, one for each label, with as much behind each as a Writer may read.
+class Tags {
+public:
+    explicit Tags(const std::vector<std::string>& labels) {
+        for (const std::string& label : labels) {
+            begins_.push_back(text_.size());
+            text_ += "\t" + label;
+            longest_ = std::max(longest_, label.size() + 1);
+        }
+        begins_.push_back(text_.size());
+        text_.append(Writer::kPiece, '\0');
+    }
+    std::size_t size() const { return begins_.size() - 1; }
+    std::size_t longest() const { return longest_; }
+    void write(std::size_t label, Writer& writer) const {
+        const std::string_view text =
+            std::string_view(text_).substr(begins_[label], begins_[label + 1] - begins_[label]);
+        writer.write(text, text_.data() + text_.size());
+    }
+
+private:
+    std::string text_;
+    std::vector<std::size_t> begins_;
+    std::size_t longest_ = 0;
 };
 
 // Probabilities of all labels as text, "\tA:0.250000\tB:0.750000". It has the same length for every token, so the zeros
@@ -111,12 +146,11 @@ class ColumnTagger {
 public:
     ColumnTagger(const Model& model, const std::shared_ptr<const Extractor>& extractor,
                  const std::vector<std::string>& labels, const TagOptions& options)
-        : extractor_(extractor), options_(options), decoder_(model, options.beam), probabilities_(labels) {
-        for (const std::string& label : labels) {
-            tags_.push_back("\t" + label);
-            row_size_ = std::max(row_size_, tags_.back().size());
-        }
-    }
+        : extractor_(extractor),
+          options_(options),
+          decoder_(model, options.beam),
+          tags_(labels),
+          probabilities_(labels) {}
 
     // Tags a chunk; sets `width` to its number of columns, 0 if it has no tokens.
     Piece tag(const Chunk& chunk, std::size_t& width) {
@@ -124,7 +158,7 @@ public:
         format.first_line = chunk.first_line;
         const auto columns = std::make_shared<const Columns>(parse_columns(chunk.text, format));
         width = columns->n_columns;
-        const std::size_t row_size = row_size_ + (options_.marginals ? probabilities_.size() : 0);
+        const std::size_t row_size = tags_.longest() + (options_.marginals ? probabilities_.size() : 0);
         Writer writer(chunk.text.size() + columns->n_rows() * row_size);
         std::size_t done = 0;
         if (columns->n_rows() > 0) {
@@ -156,11 +190,12 @@ private:
 
     void write(const Columns& columns, std::size_t first, std::size_t last, std::size_t& done, Writer& writer) {
         const std::size_t K = tags_.size();
+        const char* const text_end = columns.text.data() + columns.text.size();
         for (std::size_t row = first; row < last; ++row) {
             const std::size_t end = columns.lines[row].begin + columns.lines[row].size;
-            writer.write(columns.text.substr(done, end - done));
+            writer.write(columns.text.substr(done, end - done), text_end);
             done = end;
-            writer.write(tags_[static_cast<std::size_t>(labels_[row - first])]);
+            tags_.write(static_cast<std::size_t>(labels_[row - first]), writer);
             if (options_.marginals)
                 probabilities_.write(marginals_.data() + (row - first) * K, writer.reserve(probabilities_.size()));
         }
@@ -169,9 +204,8 @@ private:
     std::shared_ptr<const Extractor> extractor_;
     const TagOptions& options_;
     Decoder decoder_;
-    std::vector<std::string> tags_;  // "\tlabel"
+    Tags tags_;
     ProbabilityRow probabilities_;
-    std::size_t row_size_ = 0;
     std::vector<std::int32_t> labels_;
     std::vector<double> marginals_;
 };

@@ -1,13 +1,19 @@
 #include "columns.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <stdexcept>
 #include <unordered_map>
 
 #include "../base/interrupt.hpp"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 namespace tw {
 
@@ -18,6 +24,40 @@ constexpr std::string_view kDocstart = "-DOCSTART-", kByteOrderMark = "\xef\xbb\
 std::string file_name(const std::string& name) { return name.empty() ? "<input>" : name; }
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+// What the next 32 bytes are, a bit for each: most lines end within them, and have nothing odd.
+struct Window {
+    static constexpr std::size_t kBytes = 32;
+    std::uint32_t ends = 0, blanks = 0;  // of lines; spaces and tabs
+    std::uint32_t odd = 0;               // what needs a closer look: outside ASCII, NUL, carriage return
+};
+
+#if defined(__SSE2__)
+Window window(const char* text) {
+    Window out;
+    for (int i = 0; i < 2; ++i) {
+        const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text) + i);
+        const auto equal = [&](char c) { return _mm_cmpeq_epi8(bytes, _mm_set1_epi8(c)); };
+        const auto bits = [&](__m128i some) { return static_cast<std::uint32_t>(_mm_movemask_epi8(some)) << 16 * i; };
+        out.ends |= bits(equal('\n'));
+        out.blanks |= bits(_mm_or_si128(equal(' '), equal('\t')));
+        out.odd |= bits(_mm_or_si128(bytes, _mm_or_si128(equal('\0'), equal('\r'))));
+    }
+    return out;
+}
+#else
+Window window(const char* text) {
+    Window out;
+    for (std::size_t i = 0; i < Window::kBytes; ++i) {
+        const auto bit = [&](bool some) { return static_cast<std::uint32_t>(some) << i; };
+        const char c = text[i];
+        out.ends |= bit(c == '\n');
+        out.blanks |= bit(is_blank(c));
+        out.odd |= bit(static_cast<unsigned char>(c) >= 0x80 || c == '\0' || c == '\r');
+    }
+    return out;
+}
+#endif
 
 // What one look over a line finds, eight bytes at a time; nearly every line has nothing odd.
 struct Look {
@@ -90,6 +130,7 @@ public:
         InterruptCheck check;
         for (std::size_t at = 0; at < data_.size(); ++number_) {
             check();
+            if (take_short(at)) continue;
             const void* found = std::memchr(data_.data() + at, '\n', data_.size() - at);
             const std::size_t end = found ? static_cast<const char*>(found) - data_.data() : data_.size();
             take(at, end, found != nullptr);
@@ -100,6 +141,37 @@ public:
     }
 
 private:
+    // Takes the line at `at` and goes behind it, if it is short and there is nothing to say about it.
+    bool take_short(std::size_t& at) {
+        if (format_.separator || format_.comments || data_.size() - at < Window::kBytes) return false;
+        const Window seen = window(data_.data() + at);
+        if (seen.ends == 0) return false;
+        const auto length = static_cast<std::size_t>(std::countr_zero(seen.ends));
+        const std::uint32_t inside = (std::uint32_t{1} << length) - 1;
+        if ((seen.odd & inside) != 0) return false;
+        std::array<Columns::Place, Window::kBytes / 2> fields;
+        std::size_t n = 0;
+        for (std::uint32_t blanks = seen.blanks | ~inside; ~blanks != 0; ++n) {
+            const auto from = static_cast<std::size_t>(std::countr_one(blanks));
+            const auto to = static_cast<std::size_t>(std::countr_zero(blanks & (~std::uint32_t{0} << from)));
+            fields[n] = place(at + from, at + to);
+            blanks |= (std::uint32_t{1} << to) - 1;
+        }
+        const std::span<const Columns::Place> found(fields.data(), n);
+        if (n > 0 && (n != columns_.n_columns || (!format_.keep_docstart && has_docstart(found)))) return false;
+        if (n == 0)
+            end_sequence();
+        else
+            append(found, place(at, at + length));
+        at += length + 1;
+        return true;
+    }
+
+    void append(std::span<const Columns::Place> fields, Columns::Place line) {
+        for (const Columns::Place& field : fields) columns_.cells.push_back(field);
+        columns_.lines.push_back(line);
+    }
+
     void take(std::size_t begin, std::size_t end, bool ended) {
         const Look look = look_over(data_.substr(begin, end - begin), data_.size() - end);
         const std::size_t looked_at = begin;
@@ -119,13 +191,12 @@ private:
             split_at_bits(begin, end, look.blanks);
         else
             split_at_blanks(begin, end);
-        if (fields_.empty() || (!format_.keep_docstart && has_docstart())) return end_sequence();
+        if (fields_.empty() || (!format_.keep_docstart && has_docstart(fields_))) return end_sequence();
         if (look.carriage && line.find('\r') != line.npos)
             fail("found a carriage return. Lines end in \\n or \\r\\n: convert them.");
         if (columns_.n_columns == 0) set_width();
         if (fields_.size() != columns_.n_columns) fail(ragged(line));
-        columns_.cells.insert(columns_.cells.end(), fields_.begin(), fields_.end());
-        columns_.lines.push_back(place(begin, end));
+        append(fields_, place(begin, end));
     }
 
     static Columns::Place place(std::size_t begin, std::size_t end) {
@@ -166,8 +237,8 @@ private:
         }
     }
 
-    bool has_docstart() const {
-        return std::ranges::any_of(fields_, [&](const Columns::Place& field) {
+    bool has_docstart(std::span<const Columns::Place> fields) const {
+        return std::ranges::any_of(fields, [&](const Columns::Place& field) {
             return field.size == kDocstart.size() && columns_.at(field) == kDocstart;
         });
     }
@@ -229,6 +300,17 @@ void check_format(std::string_view data, const ColumnsFormat& format) {
 }
 
 }  // namespace
+
+std::size_t count_lines(std::string_view data) {
+    constexpr std::size_t kAtATime = 128;  // counted in bytes, of which many fit into a vector
+    std::size_t n = 0, i = 0;
+    for (; i + kAtATime <= data.size(); i += kAtATime) {
+        std::uint8_t some = 0;
+        for (std::size_t j = 0; j < kAtATime; ++j) some += data[i + j] == '\n';
+        n += some;
+    }
+    return n + static_cast<std::size_t>(std::count(data.begin() + static_cast<std::ptrdiff_t>(i), data.end(), '\n'));
+}
 
 Columns parse_columns(std::string_view data, const ColumnsFormat& format, std::shared_ptr<const void> owner) {
     check_format(data, format);

@@ -47,6 +47,9 @@ struct ColumnsFormat {
 // ragged.
 Columns parse_columns(std::string_view data, const ColumnsFormat& format, std::shared_ptr<const void> owner = nullptr);
 
+// How many ends of lines there are.
+std::size_t count_lines(std::string_view data);
+
 // The same rows without one column; the text is shared.
 Columns without_column(const Columns& columns, std::size_t column);
 

@@ -67,4 +67,17 @@ inline Key hash_bytes(std::string_view text, Key seed = 0) noexcept {
     return fold(kHashSecret[2] ^ text.size(), fold(low ^ kHashSecret[1], high ^ state));
 }
 
+// The same for at most 16 bytes of which 16 can be read, without a branch on how many there are: lengths of words
+// cannot be predicted.
+inline Key hash_short(const char* text, std::size_t size) noexcept {
+    const auto inside = [](std::size_t n) {  // the first n bytes of 8
+        return n < 8 ? (std::uint64_t{1} << (8 * (n & 7))) - 1 : ~std::uint64_t{0};
+    };
+    std::uint64_t words[2];
+    std::memcpy(words, text, sizeof words);
+    const std::uint64_t low = words[0] & inside(size), high = words[1] & inside(size < 8 ? 0 : size - 8);
+    const Key state = kHashSecret[0];
+    return fold(kHashSecret[2] ^ size, fold(low ^ kHashSecret[1], high ^ state));
+}
+
 }  // namespace tw

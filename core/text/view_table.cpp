@@ -239,9 +239,10 @@ void ViewTable::fill_cells(std::size_t i) {
     const std::size_t n_views = group.end - group.begin;
     Key* const cells = cells_.data() + i * length_;
     Key* to = mutable_row(0) + group.begin;
+    const char* const text_end = columns_.text.data() + columns_.text.size();
     for (std::size_t t = 0; t < length_; ++t, to += width_) {
         const std::string_view text = columns_.cell(first_ + t, group.column);
-        const Key key = cells[t] = value_key(text);
+        const Key key = cells[t] = value_key(text, text_end);
         if (group.plain) {
             for (std::size_t v = 0; v < n_views; ++v) to[v] = key;
         } else {

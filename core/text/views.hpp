@@ -21,6 +21,15 @@ inline Key value_key(std::string_view value) noexcept {
     return key ? key : 1;
 }
 
+// The same for a part of a text, whose bytes up to `end` can be read.
+inline Key value_key(std::string_view value, const char* end) noexcept {
+    constexpr std::ptrdiff_t kShort = 16;
+    if (std::endian::native != std::endian::little || value.size() > kShort || end - value.data() < kShort)
+        return value_key(value);
+    const Key key = hash_short(value.data(), value.size());
+    return key ? key : 1;
+}
+
 // Words and their classes: lines "word TAB class".
 class WordClasses {
 public:

@@ -176,6 +176,9 @@ def parse_columns(data: bytes, separator: str | None = None, comments: str | Non
     The rows of a column file. Rules and errors are those of trelliswork.corpora.read_columns.
     """
 
+def count_lines(data: bytes) -> int:
+    """How many ends of lines there are."""
+
 def columns_from_lists(X: Iterable) -> Columns:
     """
     Rows from sequences of strings, or of tuples of strings that all have the same width.

@@ -23,7 +23,8 @@ _rows = st.lists(
 _broken = st.builds(
     lambda data, at, junk: data[:at] + junk + data[at:], _rows, st.integers(0, 30), st.binary(max_size=4)
 )
-anything = _like_columns | _rows | _broken | st.binary(max_size=80)
+_some = _like_columns | _rows | _broken | st.binary(max_size=80)
+anything = _some | _some.map(lambda data: data + b"\n" * 40)  # lines near the end of the data are read in another way
 options = st.fixed_dictionaries(
     {
         "separator": st.sampled_from([None, "\t", " ", ",", "ab"]),
@@ -62,6 +63,9 @@ def by_core(data, **rules):
 @example(b"a\xf4\x90\x80\x80", {})
 @example(b"a\xc0\x80", {})
 @example(b"a b\n" + b"c" * 100 + b"\n", {})
+@example(b"a b\n-DOCSTART- c\na b\n" + b"\n" * 40, {})
+@example(b"a b\n \t\n a\tb \na b c\n" + b"\n" * 40, {})
+@example(b" ".join([b"a"] * 16) + b"\n" + b"\n" * 40, {})
 def test_the_core_reads_and_refuses_what_the_python_reader_does(data, rules):
     expected, found = outcome(lambda: by_python(data, **rules)), outcome(lambda: by_core(data, **rules))
     shown = data.decode("utf-8", "replace").translate({ord(c): None for c in "\t\r\n\0"})
@@ -87,6 +91,11 @@ def test_labels_are_taken_from_any_column(data, label):
 def test_a_file_without_labels_says_how_to_read_it():
     with pytest.raises(InvalidInput, match=r"^<input>, line 2: expected a token and a label.*label_column=None"):
         read_table(io.BytesIO(b"\na\n"))
+
+
+@pytest.mark.parametrize("data", [b"", b"\n" * 1000, b"ab\n" * 1000 + b"c", b"x" * 500, b"\n" + b"x" * 127 + b"\n"])
+def test_ends_of_lines_are_counted(data):
+    assert _core.count_lines(data) == data.count(b"\n")
 
 
 @given(_like_columns.map(lambda data: data.replace(b"\0", b"")) | _rows, st.integers(1, 40))

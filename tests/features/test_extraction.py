@@ -217,6 +217,17 @@ def test_the_hash_is_the_one_that_is_written_down(text):
     assert _core.combine_keys(5, reference.hash_text(text)) == reference.combine(5, reference.hash_text(text))
 
 
+@pytest.mark.parametrize("letter", ["a", "é", "語"])
+def test_the_key_of_a_word_does_not_depend_on_what_stands_behind(letter):
+    templates = Templates("word")
+    seed = reference.hash_text(templates._templates[0].text)
+    for word in (letter * length for length in range(1, 40)):
+        for behind in ("", "\n", " \n\n" + "x" * 40, " " + "x" * 40):
+            columns = _core.parse_columns((word + behind).encode())
+            keys = _core.ColumnSource(columns, templates.extractor()).attribute_arrays(0, 1)[1]
+            assert keys[0] == reference.combine(seed, reference.hash_text(word)), (word, behind)
+
+
 def test_numbers_that_are_none_are_refused_with_their_place():
     templates = Templates("number(column 1)")
     for cell in ["x", "1e999", "nan", "inf", "1 2", "+-1", "0x10", "--1", "+"]:

@@ -77,6 +77,22 @@ def test_lines_are_echoed_and_tokens_labelled(text, n_jobs):
     assert tag(data, comments="# ", n_jobs=n_jobs) == slowly_tagged(data, comments="# ")
 
 
+@given(st.lists(_line | st.just(""), max_size=30), st.integers(0, 40))
+def test_lines_far_from_the_end_are_no_different(lines, empty):
+    data = ("\n".join(lines) + "\n" * empty).encode()
+    assert tag(data) == slowly_tagged(data)
+
+
+def test_labels_may_be_long():
+    labels = ["O", "B-" + "long" * 10, "exactly-16-chars"]
+    data = b"Rain N\nfell V\n\n" * 40
+    short = {label.encode(): long.encode() for label, long in zip(LABELS, labels, strict=True)}
+    expected = [line.split(b"\t") for line in tag(data).split(b"\n")]
+    found = [line.split(b"\t") for line in MODEL.tag_columns(data, EXTRACTOR, labels).split(b"\n")]
+    assert found == [[*row[:-1], short[row[-1]]] if len(row) > 1 else row for row in expected]
+    assert {row[-1] for row in found if len(row) > 1} <= {label.encode() for label in labels}
+
+
 def test_docstart_lines_may_be_tokens():
     data = b"-DOCSTART- N\n\nRain N\n"
     assert tag(data) == slowly_tagged(data)

@@ -377,7 +377,7 @@ def _blocks(source: Source, block_bytes: int, encoding: str) -> Iterator[tuple[b
             if cut:
                 block, held = held[:cut], held[cut:]
                 yield block, line
-                line += block.count(b"\n")
+                line += _core.count_lines(block)
         if held:
             yield held, line
 
