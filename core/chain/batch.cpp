@@ -258,10 +258,12 @@ void log_space_marginals(ChainProgram graph, double* marginals, double* edges, d
     }
 }
 
-// All Viterbi scores of a sequence, and what is needed to go on from them. There is room for one more value before and
-// after the rows.
+// All Viterbi scores of a group of sequences, longest first, and what is needed to go on from them. There is room for
+// one more value before and after the rows.
 struct Viterbi {
-    Rows scores;
+    std::span<const std::size_t> group;  // their numbers
+    Sequence sequences[kSideBySide];
+    Rows scores[kSideBySide];
     double* scratch;  // 2 padded rows
     std::size_t padded;
     PackedTransitions& transitions;
@@ -285,12 +287,12 @@ double trace_in_blocks(const Potentials& p, PackedTransitions& transitions, std:
             checkpoints.restore(scores, begin);
             kernels().max_forward(p, transitions, padded, &s, &scores, 1, begin, end);
         }
-        kernels().max_trace(p, transitions, padded, s, scores, labels, begin, end);
+        kernels().max_trace(p, transitions, padded, &s, &scores, &labels, 1, begin, end);
         if (begin == 0) return best;
     }
 }
 
-// Viterbi scores of all groups; finish(index, viterbi) runs right after, in the same thread. A long sequence is given
+// Viterbi scores of all groups; finish(viterbi) runs right after each, in the same thread. A long sequence is given
 // to in_blocks(index, transitions, padded, buffer) instead, unless that returns false.
 template <class InBlocks, class Finish>
 void run_max(const Batch& batch, InBlocks in_blocks, Finish finish) {
@@ -306,24 +308,28 @@ void run_max(const Batch& batch, InBlocks in_blocks, Finish finish) {
             const std::size_t longest = batch.sequences[group[0]].length;
             if (is_long(longest, padded) && in_blocks(group[0], transitions, padded, buffers[worker])) return;
             double* scratch = buffers[worker].get((group.size() * (longest + 2) + 2) * padded);
-            Sequence sequences[kSideBySide];
-            Rows scores[kSideBySide];
+            Viterbi v{group, {}, {}, scratch, padded, transitions};
             for (std::size_t n = 0; n < group.size(); ++n) {
-                sequences[n] = batch.sequences[group[n]];
-                scores[n] = {scratch + (3 + n * (longest + 2)) * padded, kKeepAll};
+                v.sequences[n] = batch.sequences[group[n]];
+                v.scores[n] = {scratch + (3 + n * (longest + 2)) * padded, kKeepAll};
             }
-            kernels().max_forward(p, transitions, padded, sequences, scores, group.size(), 0, longest);
-            for (std::size_t n = 0; n < group.size(); ++n)
-                finish(group[n], Viterbi{scores[n], scratch, padded, transitions});
+            kernels().max_forward(p, transitions, padded, v.sequences, v.scores, group.size(), 0, longest);
+            finish(v);
         });
     });
 }
 
-// The best labelling and its score; labels mean nothing when every labelling is forbidden.
-double trace(const Potentials& p, const Sequence& s, const Viterbi& v, std::int32_t* labels) {
-    const double best = kernels().max_last(p, v.padded, s, v.scores, labels);
-    if (best != kLogZero) kernels().max_trace(p, v.transitions, v.padded, s, v.scores, labels, 0, s.length);
-    return best;
+// The best labellings of a group and their scores; labels mean nothing when every labelling is forbidden. labels(n) is
+// where those of its sequence n go.
+template <class Labels>
+void trace(const Potentials& p, const Viterbi& v, Labels labels, double* best) {
+    std::int32_t* of_group[kSideBySide];
+    for (std::size_t n = 0; n < v.group.size(); ++n) {
+        of_group[n] = labels(n);
+        best[n] = kernels().max_last(p, v.padded, v.sequences[n], v.scores[n], of_group[n]);
+    }
+    kernels().max_trace(p, v.transitions, v.padded, v.sequences, v.scores, of_group, v.group.size(), 0,
+                        v.sequences[0].length);
 }
 
 // For questions that need all scores at once.
@@ -425,9 +431,10 @@ double all_sums(const Potentials& p, const Sequence& s, double* nodes, double* e
 }
 
 void max_marginals(const Batch& batch, std::span<double* const> out) {
-    run_max(batch, kNotInBlocks, [&](std::size_t i, const Viterbi& v) {
-        kernels().max_backward(batch.potentials, v.transitions, v.padded, batch.sequences[i], v.scores.data, v.scratch,
-                               out[i]);
+    run_max(batch, kNotInBlocks, [&](const Viterbi& v) {
+        for (std::size_t n = 0; n < v.group.size(); ++n)
+            kernels().max_backward(batch.potentials, v.transitions, v.padded, v.sequences[n], v.scores[n].data,
+                                   v.scratch, out[v.group[n]]);
     });
 }
 
@@ -470,7 +477,11 @@ void argmax(const Batch& all, std::span<std::int32_t* const> labels, double* bes
             best[i] = trace_in_blocks(batch.potentials, transitions, padded, batch.sequences[i], buffer, labels[i]);
             return true;
         },
-        [&](std::size_t i, const Viterbi& v) { best[i] = trace(batch.potentials, batch.sequences[i], v, labels[i]); });
+        [&](const Viterbi& v) {
+            double of_group[kSideBySide];
+            trace(batch.potentials, v, [&](std::size_t n) { return labels[v.group[n]]; }, of_group);
+            for (std::size_t n = 0; n < v.group.size(); ++n) best[v.group[n]] = of_group[n];
+        });
 }
 
 void beam_argmax(const Batch& batch, std::size_t width, std::span<std::int32_t* const> labels, double* best) {
@@ -679,12 +690,15 @@ std::vector<KBestResult> kbest(const Batch& batch, std::size_t k, KBestMethod me
         });
         return results;
     }
-    run_max(batch, kNotInBlocks, [&](std::size_t i, const Viterbi& v) {
-        const Sequence& s = batch.sequences[i];
-        std::vector<std::int32_t> best(s.length);
-        const double top = trace(batch.potentials, s, v, best.data());
-        if (top == kLogZero) return;
-        results[i] = best_first(ChainProgram(batch.potentials, s, v.padded), v.scores.data, top, best, k);
+    run_max(batch, kNotInBlocks, [&](const Viterbi& v) {
+        std::vector<std::int32_t> best[kSideBySide];
+        for (std::size_t n = 0; n < v.group.size(); ++n) best[n].resize(v.sequences[n].length);
+        double top[kSideBySide];
+        trace(batch.potentials, v, [&](std::size_t n) { return best[n].data(); }, top);
+        for (std::size_t n = 0; n < v.group.size(); ++n)
+            if (top[n] != kLogZero)
+                results[v.group[n]] = best_first(ChainProgram(batch.potentials, v.sequences[n], v.padded),
+                                                 v.scores[n].data, top[n], best[n], k);
     });
     return results;
 }

@@ -113,8 +113,8 @@ std::size_t FewBest::follow(const Detour& detour, std::int32_t* labels) {
     labels[t] = static_cast<std::int32_t>(detour.label);
     while (labels[t] != best[t]) {
         if (t == 0) return kNone;
-        kernels().max_trace(chain_->potentials, chain_->packed, chain_->padded, chain_->sequence, chain_->scores,
-                            labels, t, t + 1);
+        kernels().max_trace(chain_->potentials, chain_->packed, chain_->padded, &chain_->sequence, &chain_->scores,
+                            &labels, 1, t, t + 1);
         --t;
     }
     std::copy(best, best + t, labels);

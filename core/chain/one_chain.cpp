@@ -68,7 +68,7 @@ double BestOfChain::viterbi(const Potentials& potentials, const Sequence& sequen
     kernels().max_forward(potentials, *transitions_, padded_, &sequence, &rows, 1, 0, length_);
     const double total = kernels().max_last(potentials, padded_, sequence, rows, labels);
     if (total == kLogZero) return total;
-    kernels().max_trace(potentials, *transitions_, padded_, sequence, rows, labels, 1, length_);
+    kernels().max_trace(potentials, *transitions_, padded_, &sequence, &rows, &labels, 1, 1, length_);
     return total;
 }
 

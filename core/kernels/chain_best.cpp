@@ -87,20 +87,27 @@ double max_last(const Potentials& p, size_t padded, const Sequence& s, const Row
     return best;
 }
 
-void max_trace(const Potentials& p, PackedTransitions& moves, size_t padded, const Sequence& s, const Rows& scores,
-               std::int32_t* labels, size_t begin, size_t end) {
-    const size_t K = p.n_labels;
-    size_t y = (size_t)labels[end - 1];
-    for (size_t t = end - 1; t > 0 && t >= begin; --t) {
-        // Which row entries are wanted depends on the label found: fetch whole rows well before.
-        if (t > kTraceAhead && end - begin > kTraceNear) {
-            const size_t ahead = t - kTraceAhead;
-            for (size_t k = 0; k < K; k += 8) prefetch(s.unary + ahead * K + k);
-            for (size_t k = 0; k < padded; k += 8) prefetch(row_of(scores, ahead, padded) + k);
+// Paths are read off side by side: each waits for its own label before the next, so that one alone leaves the processor
+// idle.
+void max_trace(const Potentials& p, PackedTransitions& moves, size_t padded, const Sequence* s, const Rows* scores,
+               std::int32_t* const* labels, size_t count, size_t begin, size_t end) {
+    const size_t K = p.n_labels, last = least(end, s[0].length) - 1;
+    size_t n_begun = 0;
+    for (size_t t = last; t > 0 && t >= begin; --t) {
+        while (n_begun < count && s[n_begun].length > t) ++n_begun;
+        for (size_t n = 0; n < n_begun; ++n) {
+            // Which row entries are wanted depends on the label found: fetch whole rows well before.
+            if (t > kTraceAhead && last - begin >= kTraceNear) {
+                const size_t ahead = t - kTraceAhead;
+                for (size_t k = 0; k < K; k += 8) prefetch(s[n].unary + ahead * K + k);
+                for (size_t k = 0; k < padded; k += 8) prefetch(row_of(scores[n], ahead, padded) + k);
+            }
+            const auto y = (size_t)labels[n][t];
+            const double* arriving = max_arriving(p, moves, t - 1, padded, y);
+            labels[n][t - 1] = (std::int32_t)first_found<double>(
+                padded, origins(row_of(scores[n], t - 1, padded), arriving, s[n].unary[t * K + y],
+                                row_of(scores[n], t, padded)[y]));
         }
-        y = first_found<double>(padded, origins(row_of(scores, t - 1, padded), max_arriving(p, moves, t - 1, padded, y),
-                                                s.unary[t * K + y], row_of(scores, t, padded)[y]));
-        labels[t - 1] = (std::int32_t)y;
     }
 }
 

@@ -179,9 +179,10 @@ struct ChainBestLoops {  // chain_best.cpp
     // The best last label and its score.
     double (*max_last)(const Potentials&, std::size_t padded, const Sequence&, const Rows& scores,
                        std::int32_t* labels);
-    // Labels of positions begin - 1 .. end - 2, given that of end - 1: back-pointers are recomputed along the path.
-    void (*max_trace)(const Potentials&, PackedTransitions&, std::size_t padded, const Sequence&, const Rows& scores,
-                      std::int32_t* labels, std::size_t begin, std::size_t end);
+    // Labels of positions begin - 1 .. end - 2 of some sequences, longest first, given that of end - 1 or the last one:
+    // back-pointers are recomputed along the paths.
+    void (*max_trace)(const Potentials&, PackedTransitions&, std::size_t padded, const Sequence*, const Rows* scores,
+                      std::int32_t* const* labels, std::size_t count, std::size_t begin, std::size_t end);
     // What is lost, [padded], when the label of a position (the end, with total `top`, at sequence.length) is entered
     // from each label before it and not from the best of them; returns the least but for the usual one's. Transitions
     // must be the same at all positions.
