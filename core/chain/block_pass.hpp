@@ -217,8 +217,9 @@ private:
             std::vector<double> sums;
             Touches touched(set_.storage);
             for (std::size_t u = chunks_[chunk]; u < chunks_[chunk + 1]; ++u) {
+                const double scale = scale_of_sums(set_, u, wanted);
                 const auto set = [&](std::uint32_t w, double sum) {
-                    out[w] = collected(set_, u, sum, observed[w], wanted);
+                    out[w] = collected(scale * sum, observed[w], wanted);
                 };
                 const std::uint32_t begin = table.starts[u], end = table.starts[u + 1], row = layout_.rows.index[u];
                 if (layout_.rows.place[u] == Place::kOnce) {

@@ -5,6 +5,9 @@
 //     sums
 //                                                                                    rows of sums --collect--> gradient
 //
+// Two groups of four sequences that follow each other go through the recursions together where that is faster; each is
+// gathered and scattered by itself, and each is done again by itself where a precision does not suffice.
+//
 // Groups belong to shards, which the data alone decides. What is before and after them is cut into chunks of about
 // equal work, whose number is fixed, too: so results do not depend on the number of threads.
 #pragma once
@@ -42,45 +45,65 @@ std::vector<std::size_t> equal_chunks(std::size_t n, Work work) {
     return chunks;
 }
 
-// The gradient of a weight, or the curvature, from what the tokens of its unit add up to; `less` is what gold has.
-inline double collected(const TrainingSet& set, std::size_t unit, double sum, double less, Wanted wanted) {
-    return wanted == Wanted::kGradient ? set.factor(unit) * sum - less
-                                       : static_cast<double>(set.units.n_members[unit]) * sum;
+// What is multiplied with the sum over the tokens of a unit, for the gradient of its weights or the curvature.
+inline double scale_of_sums(const TrainingSet& set, std::size_t unit, Wanted wanted) {
+    return wanted == Wanted::kGradient ? set.factor(unit) : static_cast<double>(set.units.n_members[unit]);
+}
+// The gradient, or the curvature, from that; `less` is what gold has.
+inline double collected(double sum, double less, Wanted wanted) {
+    return wanted == Wanted::kGradient ? sum - less : sum;
 }
 
-// Goes over the groups of a shard: gather(first token, tokens, scores), scatter(first token, tokens, probabilities).
+// Goes over the groups of a shard, one or two at a time: gather(first token, tokens, scores), scatter(first token,
+// tokens, probabilities).
 template <class Real, class Layout, template <class> class Runner, class Gather, class Scatter>
 void run_shard(const TrainingSet& set, const Layout& layout, std::size_t shard, Runner<Real>& runner, GroupSums& sums,
                Gather gather, Scatter scatter) {
-    std::uint32_t sequences[kSideBySide];
+    std::uint32_t sequences[kMostTogether];
     InterruptCheck check;
     Touches touched(set.storage);
     std::size_t ahead = set.first_token(set.shards[shard]);
-    const std::size_t last = set.first_token(set.shards[shard + 1]);
-    for (std::size_t g = set.shards[shard]; g < set.shards[shard + 1]; ++g) {
+    const std::size_t last_group = set.shards[shard + 1], last = set.first_token(last_group);
+    for (std::size_t g = set.shards[shard], next; g < last_group; g = next) {
         check();
         if (set.storage && set.first_token(g) + kTokensAhead > ahead && ahead < last) {
             const std::size_t end = std::min(ahead + kTokensAhead, last);
             layout.read_ahead(ahead, end);
             ahead = end;
         }
-        const Group group = set.groups[g];
-        for (std::uint32_t n = 0; n < group.size; ++n) sequences[n] = group.first + n;
-        const std::span<const std::uint32_t> members(sequences, group.size);
-        const std::size_t begin = set.starts[group.first];
-        const std::size_t tokens = set.starts[group.first + group.size] - begin;
+        const bool pair = runner.takes_pairs() && g + 1 < last_group &&
+                          set.groups[g].size + set.groups[g + 1].size == 2 * kSideBySide;
+        next = g + 1 + pair;
+        const std::size_t first = set.first_sequence(g), count = set.groups[g].size + (pair ? kSideBySide : 0);
+        for (std::size_t n = 0; n < count; ++n) sequences[n] = static_cast<std::uint32_t>(first + n);
+        const std::span<const std::uint32_t> members(sequences, count);
+        const std::size_t begin = set.starts[first];
+        const auto offset = [&](std::size_t token) { return (token - begin) * runner.stride(); };
+        const std::size_t tokens = set.starts[first + count] - begin;
         Real* const local = runner.local(tokens);
         if (set.storage) touched(layout.bytes(begin, begin + tokens) + 2 * tokens * sizeof(Real));
-        gather(begin, tokens, local);
+        // Calls visit(first token, tokens, rows, sequences) for each group.
+        const auto each_group = [&](auto visit) {
+            for (std::size_t i = g; i < next; ++i) {
+                const std::size_t from = set.first_token(i);
+                visit(from, set.starts[set.groups[i].first + set.groups[i].size] - from, local + offset(from),
+                      members.subspan(set.groups[i].first - first, set.groups[i].size));
+            }
+        };
+        each_group([&](std::size_t from, std::size_t n, Real* rows, auto) { gather(from, n, rows); });
         if (!runner.run(members, local, sums)) {
-            gather(begin, tokens, local);
-            runner.run_carefully(members, local, sums);
+            each_group([&](std::size_t from, std::size_t n, Real* rows, std::span<const std::uint32_t> of_group) {
+                gather(from, n, rows);
+                if (pair && runner.run(of_group, rows, sums)) return;
+                if (pair) gather(from, n, rows);
+                runner.run_carefully(of_group, rows, sums);
+            });
         }
         if (sums.want_squares)
             for (const std::uint32_t s : members)
-                training_loops<Real>().variances(local + (set.starts[s] - begin) * runner.stride(),
-                                                 set.length(s) * runner.stride(), set.weight(s));
-        scatter(begin, tokens, local);
+                training_loops<Real>().variances(local + offset(set.starts[s]), set.length(s) * runner.stride(),
+                                                 set.weight(s));
+        each_group([&](std::size_t from, std::size_t n, const Real* rows, auto) { scatter(from, n, rows); });
     }
 }
 

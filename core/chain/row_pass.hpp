@@ -105,7 +105,8 @@ private:
             for (std::size_t r = chunks_[chunk]; r < chunks_[chunk + 1]; ++r) {
                 const std::uint32_t u = layout_.row_units[r];
                 const double factor = set_.factor(u);
-                for (std::uint32_t w = table.starts[u]; w < table.starts[u + 1]; ++w)
+                const std::uint32_t end = table.starts[u + 1];
+                for (std::uint32_t w = table.starts[u]; w < end; ++w)
                     to.rows[r * stride_ + table.labels[w]] = static_cast<Real>(factor * weights[w]);
             }
             each_in(layout_.entry_weights, chunk, [&](std::size_t entry, const RowLayout::Entry& at) {
@@ -175,9 +176,8 @@ private:
     void collect(std::span<double> out, std::span<const double> observed, std::size_t n_jobs, Wanted wanted) {
         add_up(n_jobs);
         const WeightTable& table = set_.unit_weights;
-        const auto set = [&](std::uint32_t u, std::uint32_t w, double sum) {
-            out[w] = collected(set_, u, sum, observed[w], wanted);
-        };
+        const auto scale_of = [&](std::uint32_t u) { return scale_of_sums(set_, u, wanted); };
+        const auto set = [&](std::uint32_t w, double sum) { out[w] = collected(sum, observed[w], wanted); };
         parallel_for(kChunks, n_jobs, [&](std::size_t chunk, std::size_t) {
             std::vector<double> sums(stride_);
             Touches touched(set_.storage);
@@ -185,14 +185,16 @@ private:
                 touched(sums_.size() * stride_ * sizeof(Real));
                 collect_row(row, sums.data());
                 const std::uint32_t u = layout_.row_units[row];
-                for (std::uint32_t w = table.starts[u]; w < table.starts[u + 1]; ++w) set(u, w, sums[table.labels[w]]);
+                const double scale = scale_of(u);
+                const std::uint32_t end = table.starts[u + 1];
+                for (std::uint32_t w = table.starts[u]; w < end; ++w) set(w, scale * sums[table.labels[w]]);
             }
             each_in(layout_.entry_weights, chunk, [&](std::size_t entry, const RowLayout::Entry& at) {
-                set(at.unit, at.weight, entry_sum(entry, at.weight));
+                set(at.weight, scale_of(at.unit) * entry_sum(entry, at.weight));
             });
             each_in(layout_.once_units, chunk, [&](std::size_t, std::uint32_t u) {
                 touched(sizeof(Real));
-                set(u, table.starts[u], static_cast<double>(once_sums_[layout_.index[u]]));
+                set(table.starts[u], scale_of(u) * static_cast<double>(once_sums_[layout_.index[u]]));
             });
         });
     }

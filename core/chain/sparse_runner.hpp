@@ -22,6 +22,7 @@ public:
         : set_(set), layout_(layout), factors_(factors), careful_(set, whole) {}
 
     std::size_t stride() const { return factors_.stride(); }
+    bool takes_pairs() const { return false; }
     Real* local(std::size_t tokens) { return local_.get(tokens * factors_.stride()); }
 
     bool run(std::span<const std::uint32_t> sequences, Real* local, GroupSums& sums) {

@@ -12,7 +12,7 @@
 namespace tw {
 
 // `rows` and `entries` of TokenLists go on for so many valid numbers after the last: what lies ahead is fetched early.
-inline constexpr std::size_t kListPadding = 32;
+inline constexpr std::size_t kListPadding = 96;
 // A place of an entry is token << kLabelBits | label, the token counted from the first one of its group.
 inline constexpr unsigned kLabelBits = 10;
 
@@ -69,7 +69,10 @@ struct Moves {
     bool raised;     // some factor was so small that a larger one stands for it
 };
 
-// A group of one sequence, or of four that advance side by side, longest first; their rows lie one after the other.
+inline constexpr std::size_t kMostTogether = 8;  // sequences of a group
+
+// A group of one sequence, or of four or eight that advance side by side, longest first; their rows lie one after the
+// other.
 template <class Real>
 struct TrainingGroup {
     std::size_t count, n_labels, stride;
@@ -78,7 +81,7 @@ struct TrainingGroup {
     const double* weights;  // of each sequence
     Real* local;            // [tokens][stride]: scores in, probabilities times weight out
     Real* alpha;            // [tokens][stride], scratch
-    Real* gamma;            // [tokens + 4][stride], scratch
+    Real* gamma;            // [tokens + count][stride], scratch
     double* log_partition;  // of each sequence, out
     Real* edges;            // [n_labels][stride]: expected transitions, times weight, out; without the factor of moves
     Real* squares;          // or null: the sum of the squares of edge probabilities times weight, without that factor

@@ -10,7 +10,10 @@ using std::size_t;
 using std::uint16_t;
 using std::uint32_t;
 
-constexpr size_t kAhead = kListPadding, kEntriesAhead = kListPadding;  // rows and entries fetched before their use
+// Rows and entries fetched before their use. In a pass lists follow each other, so that it may be long before; those of
+// stochastic steps are of one sequence, and the next one lies elsewhere.
+constexpr size_t kAhead = kListPadding, kStepAhead = 32;
+TW_INLINE size_t ahead_in(const TokenLists& lists) { return lists.row_tokens ? kAhead : kStepAhead; }
 
 template <class Real>
 TW_INLINE void fetch_row(const Real* row, size_t stride) {
@@ -84,16 +87,14 @@ TW_INLINE void each_block(size_t row_stride, Run run) {
 
 // ---- gather: scores of tokens --------------------------------------------------------------------------------------
 
-// What is needed later is fetched by its place in the lists.
+// Adds single weights to rows of scores. What is needed later is fetched by its place in the lists.
 template <class Real>
-TW_INLINE void gather_entries(const TokenLists& lists, const RowArrays<Real>& weights, size_t stride, const Real* base,
-                              size_t begin, size_t n, Real* scores) {
-    for (size_t t = 0; t < n; ++t) {
-        for (size_t k = 0; k < stride; ++k) scores[t * stride + k] = base[k];
-        scores[t * stride + lists.gold[begin + t]] += weights.once[begin + t];
-    }
+TW_INLINE void gather_entries(const TokenLists& lists, const RowArrays<Real>& weights, size_t stride, size_t begin,
+                              size_t n, Real* scores) {
+    for (size_t t = 0; t < n; ++t) scores[t * stride + lists.gold[begin + t]] += weights.once[begin + t];
+    const size_t ahead = ahead_in(lists);
     for (uint32_t i = lists.entry_starts[begin]; i < lists.entry_starts[begin + n]; ++i) {
-        prefetch(weights.entries + lists.entries[i + kEntriesAhead]);
+        prefetch(weights.entries + lists.entries[i + ahead]);
         scores[place(lists.entry_places[i], stride)] += weights.entries[lists.entries[i]];
     }
     if (!lists.valued_entry_starts) return;
@@ -103,18 +104,21 @@ TW_INLINE void gather_entries(const TokenLists& lists, const RowArrays<Real>& we
                 lists.entry_values[j] * weights.entries[lists.valued_entries[j]];
 }
 
-// Columns offset .. offset + B packs of the rows of all tokens.
+// Columns offset .. offset + B packs of the rows of all tokens, which begin with `base`.
 template <class Real, size_t B, bool kHalf>
 TW_INLINE void gather_rows(const TokenLists& lists, const RowArrays<Real>& weights, size_t stride, size_t offset,
-                           size_t begin, size_t n, Real* scores) {
+                           const Real* base, size_t begin, size_t n, Real* scores) {
     using L = Lanes<Real>;
+    const size_t ahead = ahead_in(lists);
+    typename L::V first[B];
+    unrolled<B>([&](auto b) TW_INLINE_LAMBDA { first[b.value] = load_pack<Real, B, kHalf>(base + offset, b.value); });
     for (size_t t = 0; t < n; ++t) {
         Real* to = scores + token_of(lists, begin, t) * stride + offset;
         typename L::V sum[B];
-        unrolled<B>([&](auto b) TW_INLINE_LAMBDA { sum[b.value] = load_pack<Real, B, kHalf>(to, b.value); });
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA { sum[b.value] = first[b.value]; });
         for (uint32_t i = lists.row_starts[begin + t]; i < lists.row_starts[begin + t + 1]; ++i) {
-            const uint32_t ahead = lists.rows[i + kAhead], number = lists.rows[i];
-            fetch_packs<Real, B>(weights.rows + (size_t)ahead * stride + offset);
+            const uint32_t later = lists.rows[i + ahead], number = lists.rows[i];
+            fetch_packs<Real, B>(weights.rows + (size_t)later * stride + offset);
             const Real* row = weights.rows + (size_t)number * stride + offset;
             unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
                 sum[b.value] = sum[b.value] + load_pack<Real, B, kHalf>(row, b.value);
@@ -139,10 +143,11 @@ TW_INLINE void gather_rows(const TokenLists& lists, const RowArrays<Real>& weigh
 template <class Real>
 void gather(const TokenLists& lists, const RowArrays<Real>& weights, size_t stride, const Real* base, size_t begin,
             size_t n, Real* scores) {
-    gather_entries(lists, weights, stride, base, begin, n, scores);
     each_block<Real>(stride, [&](auto b, auto half, size_t offset) TW_INLINE_LAMBDA {
-        gather_rows<Real, decltype(b)::value, decltype(half)::value>(lists, weights, stride, offset, begin, n, scores);
+        gather_rows<Real, decltype(b)::value, decltype(half)::value>(lists, weights, stride, offset, base, begin, n,
+                                                                     scores);
     });
+    gather_entries(lists, weights, stride, begin, n, scores);  // last: no row is read while a part of it is written
 }
 
 // ---- scatter: probabilities of tokens into sums --------------------------------------------------------------------
@@ -158,13 +163,14 @@ TW_INLINE void scatter_rows(const TokenLists& lists, Real* sums, size_t stride, 
                 load_pack<Real, B, kHalf>(row, b.value) + L::fill(by) * load_pack<Real, B, kHalf>(from, b.value));
         });
     };
+    const size_t ahead = ahead_in(lists);
     for (size_t t = 0; t < n; ++t) {
         typename L::V from[B];
         const Real* row_p = p + token_of(lists, begin, t) * stride + offset;
         unrolled<B>([&](auto b) TW_INLINE_LAMBDA { from[b.value] = load_pack<Real, B, kHalf>(row_p, b.value); });
         for (uint32_t i = lists.row_starts[begin + t]; i < lists.row_starts[begin + t + 1]; ++i) {
-            const uint32_t ahead = lists.rows[i + kAhead], number = lists.rows[i];
-            fetch_packs<Real, B>(sums + (size_t)ahead * stride + offset);
+            const uint32_t later = lists.rows[i + ahead], number = lists.rows[i];
+            fetch_packs<Real, B>(sums + (size_t)later * stride + offset);
             Real* row = sums + (size_t)number * stride + offset;
             unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
                 store_pack<Real, B, kHalf>(row, b.value, load_pack<Real, B, kHalf>(row, b.value) + from[b.value]);
@@ -184,8 +190,9 @@ template <class Real>
 TW_INLINE void scatter_entries(const TokenLists& lists, const RowArrays<Real>& sums, size_t stride, size_t begin,
                                size_t n, const Real* p, bool squared) {
     for (size_t t = 0; t < n; ++t) sums.once[begin + t] = p[t * stride + lists.gold[begin + t]];
+    const size_t ahead = ahead_in(lists);
     for (uint32_t i = lists.entry_starts[begin]; i < lists.entry_starts[begin + n]; ++i) {
-        prefetch(sums.entries + lists.entries[i + kEntriesAhead]);
+        prefetch(sums.entries + lists.entries[i + ahead]);
         sums.entries[lists.entries[i]] += p[place(lists.entry_places[i], stride)];
     }
     if (!lists.valued_entry_starts) return;
@@ -227,7 +234,7 @@ TW_INLINE void step_rows(const TokenLists& lists, Real* weights, const Members& 
             from[b.value] = load_pack<Real, B, kHalf>(p + t * stride + offset, b.value);
         });
         for (uint32_t i = lists.row_starts[begin + t]; i < lists.row_starts[begin + t + 1]; ++i) {
-            const uint32_t ahead = lists.rows[i + kAhead];
+            const uint32_t ahead = lists.rows[i + kStepAhead];
             fetch_packs<Real, B>(weights + (size_t)ahead * stride + offset);
             add(lists.rows[i], from, factor);
         }
@@ -241,8 +248,8 @@ template <class Real>
 void step(const TokenLists& lists, const RowArrays<Real>& weights, const Members& members, size_t stride, size_t begin,
           size_t n, Real factor, const Real* p) {
     for (uint32_t i = lists.entry_starts[begin]; i < lists.entry_starts[begin + n]; ++i) {
-        prefetch(weights.entries + lists.entries[i + kEntriesAhead]);
-        prefetch(members.entries + lists.entries[i + kEntriesAhead]);
+        prefetch(weights.entries + lists.entries[i + kStepAhead]);
+        prefetch(members.entries + lists.entries[i + kStepAhead]);
         const uint32_t entry = lists.entries[i];
         weights.entries[entry] += factor * (Real)members.entries[entry] * p[place(lists.entry_places[i], stride)];
     }
@@ -287,14 +294,24 @@ void compose(const CompositeLists& lists, const RowArrays<Real>& weights, size_t
     }
 }
 
+// to[k] = or += from[k] for the numbers of a row. Rows of floats have whole packs of doubles.
+template <bool kAdd, class Real>
+TW_INLINE void widen(const Real* from, size_t n, double* to) {
+    if constexpr (sizeof(Real) == sizeof(float)) {
+        for (size_t k = 0; k < n; k += W)
+            store(to + k, kAdd ? load(to + k) + load_wide(from + k) : load_wide(from + k));
+    } else {
+        for (size_t k = 0; k < n; ++k) to[k] = kAdd ? to[k] + from[k] : from[k];
+    }
+}
+
 template <class Real>
 void collect(const Real* const* shards, size_t n_shards, const Real* composites, const uint32_t* numbers, size_t n,
              size_t stride, double* out) {
     using L = Lanes<Real>;
     constexpr size_t kRun = 64;  // rows added up in the precision of the rows
-    for (size_t k = 0; k < stride; ++k) out[k] = (double)shards[0][k];
-    for (size_t shard = 1; shard < n_shards; ++shard)
-        for (size_t k = 0; k < stride; ++k) out[k] += (double)shards[shard][k];
+    widen<false>(shards[0], stride, out);
+    for (size_t shard = 1; shard < n_shards; ++shard) widen<true>(shards[shard], stride, out);
     for (size_t begin = 0; begin < n; begin += kRun) {
         const size_t end = begin + kRun < n ? begin + kRun : n;
         each_block<Real>(stride, [&](auto block, auto half, size_t offset) TW_INLINE_LAMBDA {
@@ -311,7 +328,8 @@ void collect(const Real* const* shards, size_t n_shards, const Real* composites,
             }
             Real lanes[B * L::width];
             unrolled<B>([&](auto b) TW_INLINE_LAMBDA { store(lanes + b.value * L::width, sum[b.value]); });
-            for (size_t k = 0; k < B * L::width && offset + k < stride; ++k) out[offset + k] += (double)lanes[k];
+            const size_t left = stride - offset;
+            widen<true>(lanes, left < B * L::width ? left : B * L::width, out + offset);
         });
     }
 }

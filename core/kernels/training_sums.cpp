@@ -11,7 +11,7 @@ namespace {
 using std::size_t;
 using std::uint32_t;
 
-constexpr size_t kSequences = 4;  // side by side
+constexpr size_t kFour = 4, kEight = 8;  // sequences side by side
 
 template <bool kValue>
 struct Flag {
@@ -39,6 +39,11 @@ TW_INLINE void store_at(Real* p, Flag<kHalf>, typename Lanes<Real>::V v) {
         store_half(p, v);
     else
         store(p, v);
+}
+
+template <class Real>
+constexpr size_t packs_of(size_t stride) {
+    return (stride + Lanes<Real>::width - 1) / Lanes<Real>::width;
 }
 
 // ---- transitions ---------------------------------------------------------------------------------------------------
@@ -216,18 +221,18 @@ struct Watch {
 // Scores to factors e^(score - best), in place. Factors below e^floor_log are raised to that: what this adds to the
 // total is known at the end, as the probability of the raised ones.
 template <class Real>
-TW_INLINE double factors(const TrainingGroup<Real>& g, Real* row, size_t length) {
+TW_INLINE double factors(size_t stride, Real* row, size_t length) {
     using L = Lanes<Real>;
     double log_scale = 0.0;
     const auto floor_log = L::fill(L::floor_log), lowest = L::fill((Real)-1e30);
-    for (size_t t = 0; t < length; ++t, row += g.stride) {
+    for (size_t t = 0; t < length; ++t, row += stride) {
         auto best = L::fill((Real)-kInfinity);
-        each_pack<Real>(g.stride, [&](size_t k, auto half) TW_INLINE_LAMBDA {
+        each_pack<Real>(stride, [&](size_t k, auto half) TW_INLINE_LAMBDA {
             best = maximum(best, decltype(half)::value ? load_half_or(row + k, best) : load(row + k));
         });
         const Real shift = reduce_max(best);
         log_scale += (double)shift;
-        each_pack<Real>(g.stride, [&](size_t k, auto half) TW_INLINE_LAMBDA {
+        each_pack<Real>(stride, [&](size_t k, auto half) TW_INLINE_LAMBDA {
             const auto v = load_at(row + k, half);
             const auto e = exponential(maximum(v - L::fill(shift), floor_log));
             store_at(row + k, half, select(v > lowest, e, L::fill(0)));
@@ -245,22 +250,22 @@ struct Trellis {  // one sequence of a group
 };
 
 template <class Real, size_t N, class Watcher>
-TW_INLINE void forward(const Moves<Real>& moves, const TrainingGroup<Real>& g, Trellis<Real>* s, size_t begin,
+TW_INLINE void forward(const Moves<Real>& moves, size_t stride, size_t n_labels, Trellis<Real>* s, size_t begin,
                        size_t end, Watcher& watch) {
     using L = Lanes<Real>;
     for (size_t t = begin; t < end; ++t) {
-        at_position(t, g.n_labels);
+        at_position(t, n_labels);
         const Real* from[N];
         Real* to[N];
         const Real* locals[N];
         typename L::V scales[N];
         for (size_t n = 0; n < N; ++n) {
-            from[n] = s[n].alpha + (t - 1) * g.stride;
-            to[n] = s[n].alpha + t * g.stride;
-            locals[n] = s[n].local + t * g.stride;
-            scales[n] = L::fill(t % 2 == 0 ? watch.rescaling(from[n], g.stride, s[n].log2_scale) : (Real)1);
+            from[n] = s[n].alpha + (t - 1) * stride;
+            to[n] = s[n].alpha + t * stride;
+            locals[n] = s[n].local + t * stride;
+            scales[n] = L::fill(t % 2 == 0 ? watch.rescaling(from[n], stride, s[n].log2_scale) : (Real)1);
         }
-        advance<Real, N>(from, moves.forward, g.stride, g.n_labels,
+        advance<Real, N>(from, moves.forward, stride, n_labels,
                          [&](size_t n, size_t k, auto half, auto sum) TW_INLINE_LAMBDA {
                              const auto v = sum * (load_at(locals[n] + k, half) * scales[n]);
                              watch.see(v);
@@ -272,17 +277,17 @@ TW_INLINE void forward(const Moves<Real>& moves, const TrainingGroup<Real>& g, T
 // Probabilities of one token, over its local factors; alpha is scaled for the expected transitions. `raised` collects
 // the probability of labels whose factor had been raised.
 template <class Real, class Watcher>
-TW_INLINE void finish_token(const TrainingGroup<Real>& g, Real* local, Real* alpha, const Real* beta, Real weight,
+TW_INLINE void finish_token(size_t stride, Real* local, Real* alpha, const Real* beta, Real weight,
                             typename Lanes<Real>::V floor, typename Lanes<Real>::V& raised, Watcher& watch) {
     using L = Lanes<Real>;
     auto total = L::fill(0);
-    each_pack<Real>(g.stride, [&](size_t k, auto half) TW_INLINE_LAMBDA {
+    each_pack<Real>(stride, [&](size_t k, auto half) TW_INLINE_LAMBDA {
         total = total + load_at(alpha + k, half) * load_at(beta + k, half);
     });
     const Real sum = reduce_add(total);
     watch.see_total(sum);
     const auto factor = L::fill(weight / sum);
-    each_pack<Real>(g.stride, [&](size_t k, auto half) TW_INLINE_LAMBDA {
+    each_pack<Real>(stride, [&](size_t k, auto half) TW_INLINE_LAMBDA {
         const auto a = load_at(alpha + k, half) * factor;
         const auto p = a * load_at(beta + k, half);
         raised = raised + select(load_at(local + k, half) <= floor, p, L::fill(0));
@@ -293,45 +298,45 @@ TW_INLINE void finish_token(const TrainingGroup<Real>& g, Real* local, Real* alp
 
 // Tokens end - 1 down to begin, given gamma at `end`.
 template <class Real, size_t N, class Watcher>
-TW_INLINE void backward(const Moves<Real>& moves, const TrainingGroup<Real>& g, Trellis<Real>* s, size_t begin,
+TW_INLINE void backward(const Moves<Real>& moves, size_t stride, size_t n_labels, Trellis<Real>* s, size_t begin,
                         size_t end, typename Lanes<Real>::V floor, typename Lanes<Real>::V& raised, Watcher& watch,
                         Real* betas) {
     using L = Lanes<Real>;
     for (size_t t = end; t-- > begin;) {
-        if (t > 0) at_position(t, g.n_labels);
+        if (t > 0) at_position(t, n_labels);
         const Real* from[N];
         Real* to[N];
         const Real* locals[N];
         typename L::V scales[N];
         for (size_t n = 0; n < N; ++n) {
-            from[n] = s[n].gamma + (t + 1) * g.stride;
-            to[n] = s[n].gamma + t * g.stride;
-            locals[n] = s[n].local + t * g.stride;
+            from[n] = s[n].gamma + (t + 1) * stride;
+            to[n] = s[n].gamma + t * stride;
+            locals[n] = s[n].local + t * stride;
             double unused = 0.0;
-            scales[n] = L::fill(t % 2 == 0 ? watch.rescaling(from[n], g.stride, unused) : (Real)1);
+            scales[n] = L::fill(t % 2 == 0 ? watch.rescaling(from[n], stride, unused) : (Real)1);
         }
-        advance<Real, N>(from, moves.backward, g.stride, g.n_labels,
+        advance<Real, N>(from, moves.backward, stride, n_labels,
                          [&](size_t n, size_t k, auto half, auto beta) TW_INLINE_LAMBDA {
                              const auto v = beta * (load_at(locals[n] + k, half) * scales[n]);
                              watch.see(v);
                              store_at(to[n] + k, half, v);
-                             store_at(betas + n * g.stride + k, half, beta);
+                             store_at(betas + n * stride + k, half, beta);
                          });
         for (size_t n = 0; n < N; ++n)
-            finish_token(g, s[n].local + t * g.stride, s[n].alpha + t * g.stride, betas + n * g.stride, s[n].weight,
+            finish_token(stride, s[n].local + t * stride, s[n].alpha + t * stride, betas + n * stride, s[n].weight,
                          floor, raised, watch);
     }
 }
 
 // The last token of a sequence, where the backward pass begins.
 template <class Real, class Watcher>
-TW_INLINE void last_token(const TrainingGroup<Real>& g, Trellis<Real>& s, typename Lanes<Real>::V floor,
+TW_INLINE void last_token(size_t stride, size_t n_labels, Trellis<Real>& s, typename Lanes<Real>::V floor,
                           typename Lanes<Real>::V& raised, Watcher& watch, Real* beta) {
-    const size_t offset = (s.length - 1) * g.stride;
-    for (size_t k = 0; k < g.stride; ++k) beta[k] = k < g.n_labels ? (Real)1 : (Real)0;
-    for (size_t k = 0; k < g.stride; ++k) s.gamma[offset + k] = s.local[offset + k];
-    finish_token(g, s.local + offset, s.alpha + offset, beta, s.weight, floor, raised, watch);
-    for (size_t k = 0; k < g.stride; ++k) s.alpha[offset + k] = 0;  // no edge leaves it
+    const size_t offset = (s.length - 1) * stride;
+    for (size_t k = 0; k < stride; ++k) beta[k] = k < n_labels ? (Real)1 : (Real)0;
+    for (size_t k = 0; k < stride; ++k) s.gamma[offset + k] = s.local[offset + k];
+    finish_token(stride, s.local + offset, s.alpha + offset, beta, s.weight, floor, raised, watch);
+    for (size_t k = 0; k < stride; ++k) s.alpha[offset + k] = 0;  // no edge leaves it
 }
 
 // sums[a][b] += sum over rows i of alpha_i[a] gamma_{i + 1}[b]: a product of matrices, in blocks of R by B registers,
@@ -420,34 +425,43 @@ void square_sums(const TrainingGroup<Real>& g, size_t tokens) {
     edge_sums(g.alpha, g.gamma, tokens - 1, g.n_labels, g.stride, g.squares);
 }
 
-template <class Real, bool kEach>
+constexpr size_t kMostPacksOfEight = W == 8 ? 2 : 0;  // whose sums fit the registers
+
+// `kStride` is the stride, which rows of few labels have as a constant: loops over packs are then no loops. 0: any.
+template <class Real, bool kEach, size_t kStride>
 bool forward_backward_watched(const Moves<Real>& moves, const TrainingGroup<Real>& g) {
+    const size_t stride = kStride ? kStride : g.stride, n_labels = g.n_labels;
     using L = Lanes<Real>;
-    Trellis<Real> s[kSequences];
+    Trellis<Real> s[kMostTogether];
     Watch<Real, kEach> watch;
     size_t tokens = 0;
     for (size_t n = 0; n < g.count; ++n) {
-        const size_t offset = tokens * g.stride;
+        const size_t offset = tokens * stride;
         s[n] = {g.local + offset, g.alpha + offset, g.gamma + offset, g.lengths[n], (Real)g.weights[n], 0.0, 0.0};
-        s[n].log_scale = factors(g, s[n].local, s[n].length);
-        each_pack<Real>(g.stride, [&](size_t k, auto half) TW_INLINE_LAMBDA {
+        s[n].log_scale = factors(stride, s[n].local, s[n].length);
+        each_pack<Real>(stride, [&](size_t k, auto half) TW_INLINE_LAMBDA {
             const auto v = load_at(s[n].local + k, half);
             watch.see(v);
             store_at(s[n].alpha + k, half, v);
         });
         tokens += g.lengths[n];
     }
-    size_t together = 1;
-    if (g.count == kSequences) {
-        together = g.lengths[kSequences - 1];
-        forward<Real, kSequences>(moves, g, s, 1, together, watch);
+    // All eight advance together as far as the shortest goes, then each four, then each by itself; back likewise.
+    constexpr bool kEights = kStride && packs_of<Real>(kStride) <= kMostPacksOfEight;
+    const bool eight = kEights && g.count == kEight;
+    const size_t fours = g.count / kFour;
+    const size_t of_eight = eight ? g.lengths[kEight - 1] : 1;
+    size_t of_four[kMostTogether / kFour];
+    if (eight) forward<Real, kEight>(moves, stride, n_labels, s, 1, of_eight, watch);
+    for (size_t i = 0; i < fours; ++i) {
+        of_four[i] = s[kFour * i + kFour - 1].length;
+        forward<Real, kFour>(moves, stride, n_labels, s + kFour * i, of_eight, of_four[i], watch);
     }
     for (size_t n = 0; n < g.count; ++n) {
-        forward<Real, 1>(moves, g, s + n, together, s[n].length, watch);
+        forward<Real, 1>(moves, stride, n_labels, s + n, fours ? of_four[n / kFour] : 1, s[n].length, watch);
         auto total = L::fill(0);
-        const Real* last = s[n].alpha + (s[n].length - 1) * g.stride;
-        each_pack<Real>(g.stride,
-                        [&](size_t k, auto half) TW_INLINE_LAMBDA { total = total + load_at(last + k, half); });
+        const Real* last = s[n].alpha + (s[n].length - 1) * stride;
+        each_pack<Real>(stride, [&](size_t k, auto half) TW_INLINE_LAMBDA { total = total + load_at(last + k, half); });
         const Real sum = reduce_add(total);
         watch.in_range &= sum > L::row_guard && sum < L::ceiling * L::ceiling;
         const double log_2 = 0.69314718055994530942;
@@ -458,18 +472,21 @@ bool forward_backward_watched(const Moves<Real>& moves, const TrainingGroup<Real
 
     const auto floor = exponential(L::fill(L::floor_log));
     auto raised = L::fill(0);
-    Real* betas = g.gamma + tokens * g.stride;  // rows of scratch after the last
-    const size_t stop = g.count == kSequences ? together - 1 : 0;
+    Real* betas = g.gamma + tokens * stride;  // rows of scratch after the last
     for (size_t n = 0; n < g.count; ++n) {
-        last_token(g, s[n], floor, raised, watch, betas);
-        backward<Real, 1>(moves, g, s + n, stop, s[n].length - 1, floor, raised, watch, betas);
+        last_token(stride, n_labels, s[n], floor, raised, watch, betas);
+        backward<Real, 1>(moves, stride, n_labels, s + n, fours ? of_four[n / kFour] - 1 : 0, s[n].length - 1, floor,
+                          raised, watch, betas);
     }
-    if (g.count == kSequences) backward<Real, kSequences>(moves, g, s, 0, stop, floor, raised, watch, betas);
+    for (size_t i = 0; i < fours; ++i)
+        backward<Real, kFour>(moves, stride, n_labels, s + kFour * i, of_eight - 1, of_four[i] - 1, floor, raised,
+                              watch, betas);
+    if (eight) backward<Real, kEight>(moves, stride, n_labels, s, 0, of_eight - 1, floor, raised, watch, betas);
     if (watch.left()) return false;
     double weight = 0.0;
     for (size_t n = 0; n < g.count; ++n) weight += g.weights[n];
     if (!((double)reduce_add(raised) <= (double)L::raised_limit * weight)) return false;
-    edge_sums(g.alpha, g.gamma, tokens - 1, g.n_labels, g.stride, g.edges);
+    edge_sums(g.alpha, g.gamma, tokens - 1, n_labels, stride, g.edges);
     if (moves.raised && !(raised_edges(moves, g) <= (double)L::raised_limit * weight)) return false;
     if (g.squares) square_sums(g, tokens);
     return true;
@@ -477,8 +494,14 @@ bool forward_backward_watched(const Moves<Real>& moves, const TrainingGroup<Real
 
 template <class Real>
 bool forward_backward(const Moves<Real>& moves, const TrainingGroup<Real>& g) {
-    return g.forbidden ? forward_backward_watched<Real, true>(moves, g)
-                       : forward_backward_watched<Real, false>(moves, g);
+    if (g.forbidden) return forward_backward_watched<Real, true, 0>(moves, g);
+    if constexpr (sizeof(Real) == sizeof(float)) {  // doubles are for the few passes that need them
+        if (g.stride == 8) return forward_backward_watched<Real, false, 8>(moves, g);
+        if (g.stride == 16) return forward_backward_watched<Real, false, 16>(moves, g);
+        if (g.stride == 24) return forward_backward_watched<Real, false, 24>(moves, g);
+        if (g.stride == 32) return forward_backward_watched<Real, false, 32>(moves, g);
+    }
+    return forward_backward_watched<Real, false, 0>(moves, g);
 }
 
 template <class Real>

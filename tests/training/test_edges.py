@@ -54,6 +54,31 @@ def test_long_sequences_beside_short_ones():
     np.testing.assert_allclose(loss(made[False], weights)[1], gradient, rtol=1e-9, atol=1e-9)
 
 
+def of_lengths(lengths, n_labels, general):
+    """Sequences of these lengths, an attribute a token, weights for all labels."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(n_labels, size=sum(lengths)).astype(np.int32)
+    keys = rng.integers(0, 2**64, size=40, dtype=np.uint64)[rng.integers(40, size=codes.size)]
+    made = _core.Examples()
+    made.add(_core.KeySource(np.array(lengths), np.arange(codes.size + 1), keys), codes)
+    order = np.arange(n_labels, dtype=np.int32)
+    return _core.ChainOracle(made, n_labels, order, combinations="all", use="general" if general else "fast")
+
+
+@pytest.mark.parametrize("size", [0.3, 8.0, 20.0, 60.0])  # up to weights for which single precision does not suffice
+@pytest.mark.parametrize("n_labels", [3, 9, 22, 30, 40])  # rows of one to three packs, and halves
+@pytest.mark.parametrize("n_sequences", [1, 4, 7, 8, 9, 19])  # four and eight advance together
+def test_sequences_of_any_number_and_length_side_by_side(n_sequences, n_labels, size):
+    lengths = np.random.default_rng(n_sequences).integers(1, 25, size=n_sequences).tolist()
+    made = {general: of_lengths(lengths, n_labels, general) for general in (False, True)}
+    weights = np.random.default_rng(1).normal(scale=size, size=made[True].n_weights)
+    expected, gradient = loss(made[True], weights)
+    for precise, error in ((False, 1e-6 * (1 + size)), (True, 1e-9)):
+        value, found = loss(made[False], weights, precise)
+        np.testing.assert_allclose(value, expected, rtol=error)
+        np.testing.assert_allclose(found, gradient, rtol=10 * error, atol=10 * error)
+
+
 def test_nothing_at_all():
     nothing = _core.Examples()
     nothing.add(
