@@ -129,17 +129,18 @@ void bind_learners(nb::module_& m) {
         .def(
             "__init__",
             [](learners::Sgd* self, Oracle& oracle, const Vector& weights, double l2, double l1, double nu,
-               std::size_t batch, std::size_t shards, double decay, double step, double tol, std::uint64_t seed) {
+               std::size_t batch, std::size_t shards, double decay, double step, double tol, std::uint64_t seed,
+               std::size_t passes) {
                 const auto start = start_of(oracle, weights);
                 require(decay > 0.0 && decay <= 1.0, "decay must be above 0 and at most 1");
                 require(std::isfinite(step) && step >= 0.0, "step must be a number >= 0");
                 require(tol >= 0.0, "tol must be a number >= 0");
-                new (self) learners::Sgd(oracle, checked_objective(l2, l1, nu), {batch, shards, decay, step, tol, seed},
-                                         start);
+                new (self) learners::Sgd(oracle, checked_objective(l2, l1, nu),
+                                         {batch, shards, decay, step, tol, seed, passes}, start);
             },
             nb::arg("oracle"), nb::arg("weights"), nb::kw_only(), nb::arg("l2"), nb::arg("l1"), nb::arg("nu"),
             nb::arg("batch"), nb::arg("shards"), nb::arg("decay"), nb::arg("step"), nb::arg("tol"), nb::arg("seed"),
-            nb::keep_alive<1, 2>())
+            nb::arg("passes") = 0, nb::keep_alive<1, 2>())
         .def_prop_ro("first_step_size", &learners::Sgd::first_step_size, "eta_0, given or found.");
     m.def(
         "exact_objective",

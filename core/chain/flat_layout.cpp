@@ -27,6 +27,7 @@ FlatLayout::FlatLayout(const TrainingSet& set, const RowLayout& layout, std::siz
         }
     }
     const auto padded = [](Stored<std::uint32_t>& list, std::size_t n) {
+        list.resize_anyhow(n + kListPadding);  // all its room at once: enlarging copies
         list.resize_anyhow(n);
         list.resize(n + kListPadding, 0u);
     };

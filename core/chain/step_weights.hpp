@@ -90,8 +90,7 @@ public:
         for (std::size_t i = 0; i < n_fours; ++i) {
             const std::size_t begin = i * kSideBySide, end = std::min(begin + kSideBySide, sequences.size());
             fours_[i].sequences.assign(sequences.begin() + begin, sequences.begin() + end);
-            std::ranges::stable_sort(fours_[i].sequences,
-                                     [&](std::uint32_t a, std::uint32_t b) { return set_.length(a) > set_.length(b); });
+            sort_longest_first(fours_[i].sequences);
             loss += evaluate(fours_[i]);
         }
         const double factor = -step / scale_;
@@ -105,6 +104,13 @@ private:
         std::vector<std::uint32_t> sequences;
         std::vector<float> probabilities;
     };
+
+    // Equal ones stay in their order. They are four at most: std::stable_sort would ask for memory, each time.
+    void sort_longest_first(std::vector<std::uint32_t>& sequences) const {
+        for (std::size_t i = 1; i < sequences.size(); ++i)
+            for (std::size_t j = i; j > 0 && set_.length(sequences[j]) > set_.length(sequences[j - 1]); --j)
+                std::swap(sequences[j], sequences[j - 1]);
+    }
 
     void prepare(double cost_scale) {
         scores_.resize(transitions_.size());
@@ -180,9 +186,13 @@ private:
     }
 
     void update_transitions(std::span<const std::uint32_t> sequences, double factor) {
-        for (const std::uint32_t s : sequences)
-            for (std::size_t t = set_.starts[s] + 1; t < set_.starts[s + 1]; ++t)
-                if (layout_.edge_to(t) != kNoAttribute) sums_.edges[layout_.edge_to(t)] -= set_.weight(s);
+        for (const std::uint32_t s : sequences) {
+            const double weight = set_.weight(s);
+            for (std::size_t t = set_.starts[s] + 1; t < set_.starts[s + 1]; ++t) {
+                const std::uint32_t edge = layout_.edge_to(t);
+                if (edge != kNoAttribute) sums_.edges[edge] -= weight;
+            }
+        }
         for (std::size_t i = 0; i < transitions_.size(); ++i)
             transitions_[i] += factor * sums_.edges[layout_.edge_of(i)];
     }

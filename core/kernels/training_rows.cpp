@@ -93,9 +93,11 @@ TW_INLINE void gather_entries(const TokenLists& lists, const RowArrays<Real>& we
                               size_t n, Real* scores) {
     for (size_t t = 0; t < n; ++t) scores[t * stride + lists.gold[begin + t]] += weights.once[begin + t];
     const size_t ahead = ahead_in(lists);
-    for (uint32_t i = lists.entry_starts[begin]; i < lists.entry_starts[begin + n]; ++i) {
-        prefetch(weights.entries + lists.entries[i + ahead]);
-        scores[place(lists.entry_places[i], stride)] += weights.entries[lists.entries[i]];
+    const uint32_t *const entries = lists.entries, *const places = lists.entry_places;
+    const Real* const single = weights.entries;
+    for (uint32_t i = lists.entry_starts[begin], end = lists.entry_starts[begin + n]; i < end; ++i) {
+        prefetch(single + entries[i + ahead]);
+        scores[place(places[i], stride)] += single[entries[i]];
     }
     if (!lists.valued_entry_starts) return;
     for (size_t t = 0; t < n; ++t)
@@ -110,16 +112,17 @@ TW_INLINE void gather_rows(const TokenLists& lists, const RowArrays<Real>& weigh
                            const Real* base, size_t begin, size_t n, Real* scores) {
     using L = Lanes<Real>;
     const size_t ahead = ahead_in(lists);
+    const uint32_t *const rows = lists.rows, *const starts = lists.row_starts + begin;
+    const Real* const from = weights.rows + offset;
     typename L::V first[B];
     unrolled<B>([&](auto b) TW_INLINE_LAMBDA { first[b.value] = load_pack<Real, B, kHalf>(base + offset, b.value); });
     for (size_t t = 0; t < n; ++t) {
         Real* to = scores + token_of(lists, begin, t) * stride + offset;
         typename L::V sum[B];
         unrolled<B>([&](auto b) TW_INLINE_LAMBDA { sum[b.value] = first[b.value]; });
-        for (uint32_t i = lists.row_starts[begin + t]; i < lists.row_starts[begin + t + 1]; ++i) {
-            const uint32_t later = lists.rows[i + ahead], number = lists.rows[i];
-            fetch_packs<Real, B>(weights.rows + (size_t)later * stride + offset);
-            const Real* row = weights.rows + (size_t)number * stride + offset;
+        for (uint32_t i = starts[t], end = starts[t + 1]; i < end; ++i) {
+            fetch_packs<Real, B>(from + (size_t)rows[i + ahead] * stride);
+            const Real* row = from + (size_t)rows[i] * stride;
             unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
                 sum[b.value] = sum[b.value] + load_pack<Real, B, kHalf>(row, b.value);
             });
@@ -164,14 +167,14 @@ TW_INLINE void scatter_rows(const TokenLists& lists, Real* sums, size_t stride, 
         });
     };
     const size_t ahead = ahead_in(lists);
+    const uint32_t *const rows = lists.rows, *const starts = lists.row_starts + begin;
     for (size_t t = 0; t < n; ++t) {
         typename L::V from[B];
         const Real* row_p = p + token_of(lists, begin, t) * stride + offset;
         unrolled<B>([&](auto b) TW_INLINE_LAMBDA { from[b.value] = load_pack<Real, B, kHalf>(row_p, b.value); });
-        for (uint32_t i = lists.row_starts[begin + t]; i < lists.row_starts[begin + t + 1]; ++i) {
-            const uint32_t later = lists.rows[i + ahead], number = lists.rows[i];
-            fetch_packs<Real, B>(sums + (size_t)later * stride + offset);
-            Real* row = sums + (size_t)number * stride + offset;
+        for (uint32_t i = starts[t], end = starts[t + 1]; i < end; ++i) {
+            fetch_packs<Real, B>(sums + (size_t)rows[i + ahead] * stride + offset);
+            Real* row = sums + (size_t)rows[i] * stride + offset;
             unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
                 store_pack<Real, B, kHalf>(row, b.value, load_pack<Real, B, kHalf>(row, b.value) + from[b.value]);
             });
@@ -191,9 +194,11 @@ TW_INLINE void scatter_entries(const TokenLists& lists, const RowArrays<Real>& s
                                size_t n, const Real* p, bool squared) {
     for (size_t t = 0; t < n; ++t) sums.once[begin + t] = p[t * stride + lists.gold[begin + t]];
     const size_t ahead = ahead_in(lists);
-    for (uint32_t i = lists.entry_starts[begin]; i < lists.entry_starts[begin + n]; ++i) {
-        prefetch(sums.entries + lists.entries[i + ahead]);
-        sums.entries[lists.entries[i]] += p[place(lists.entry_places[i], stride)];
+    const uint32_t *const entries = lists.entries, *const places = lists.entry_places;
+    Real* const single = sums.entries;
+    for (uint32_t i = lists.entry_starts[begin], end = lists.entry_starts[begin + n]; i < end; ++i) {
+        prefetch(single + entries[i + ahead]);
+        single[entries[i]] += p[place(places[i], stride)];
     }
     if (!lists.valued_entry_starts) return;
     for (size_t t = 0; t < n; ++t)
@@ -218,12 +223,16 @@ template <class Real, size_t B, bool kHalf>
 TW_INLINE void step_rows(const TokenLists& lists, Real* weights, const Members& members, size_t stride, size_t offset,
                          size_t begin, size_t n, Real factor, const Real* p) {
     using L = Lanes<Real>;
-    const uint16_t* cells = members.cells + offset / L::width;
-    const auto add = [&](uint32_t number, const typename L::V* from, Real by) TW_INLINE_LAMBDA {
+    // Copies, since for all the compiler knows the weights that are written lie where the originals do.
+    const uint16_t* const cells = members.cells + offset / L::width;
+    const float* const of_rows = members.rows;
+    const uint32_t *const rows = lists.rows, *const starts = lists.row_starts + begin;
+    const size_t packs = members.packs;
+    const auto add = [=](uint32_t number, const typename L::V* from, Real by) TW_INLINE_LAMBDA {
         Real* row = weights + (size_t)number * stride + offset;
-        const auto change = L::fill(by * (Real)members.rows[number]);
+        const auto change = L::fill(by * (Real)of_rows[number]);
         unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
-            const unsigned set = cells[number * members.packs + b.value];
+            const unsigned set = cells[number * packs + b.value];
             store_pack<Real, B, kHalf>(row, b.value,
                                        load_pack<Real, B, kHalf>(row, b.value) + kept(change * from[b.value], set));
         });
@@ -233,10 +242,9 @@ TW_INLINE void step_rows(const TokenLists& lists, Real* weights, const Members& 
         unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
             from[b.value] = load_pack<Real, B, kHalf>(p + t * stride + offset, b.value);
         });
-        for (uint32_t i = lists.row_starts[begin + t]; i < lists.row_starts[begin + t + 1]; ++i) {
-            const uint32_t ahead = lists.rows[i + kStepAhead];
-            fetch_packs<Real, B>(weights + (size_t)ahead * stride + offset);
-            add(lists.rows[i], from, factor);
+        for (uint32_t i = starts[t], end = starts[t + 1]; i < end; ++i) {
+            fetch_packs<Real, B>(weights + (size_t)rows[i + kStepAhead] * stride + offset);
+            add(rows[i], from, factor);
         }
         if (!lists.valued_row_starts) continue;
         for (uint32_t j = lists.valued_row_starts[begin + t]; j < lists.valued_row_starts[begin + t + 1]; ++j)
@@ -247,11 +255,13 @@ TW_INLINE void step_rows(const TokenLists& lists, Real* weights, const Members& 
 template <class Real>
 void step(const TokenLists& lists, const RowArrays<Real>& weights, const Members& members, size_t stride, size_t begin,
           size_t n, Real factor, const Real* p) {
-    for (uint32_t i = lists.entry_starts[begin]; i < lists.entry_starts[begin + n]; ++i) {
-        prefetch(weights.entries + lists.entries[i + kStepAhead]);
-        prefetch(members.entries + lists.entries[i + kStepAhead]);
-        const uint32_t entry = lists.entries[i];
-        weights.entries[entry] += factor * (Real)members.entries[entry] * p[place(lists.entry_places[i], stride)];
+    const uint32_t *const entries = lists.entries, *const places = lists.entry_places;
+    const float* const of_entries = members.entries;
+    Real* const single = weights.entries;
+    for (uint32_t i = lists.entry_starts[begin], end = lists.entry_starts[begin + n]; i < end; ++i) {
+        prefetch(single + entries[i + kStepAhead]);
+        prefetch(of_entries + entries[i + kStepAhead]);
+        single[entries[i]] += factor * (Real)of_entries[entries[i]] * p[place(places[i], stride)];
     }
     for (size_t t = 0; t < n && lists.valued_entry_starts; ++t)
         for (uint32_t j = lists.valued_entry_starts[begin + t]; j < lists.valued_entry_starts[begin + t + 1]; ++j) {

@@ -48,29 +48,37 @@ constexpr size_t packs_of(size_t stride) {
 
 // ---- transitions ---------------------------------------------------------------------------------------------------
 
+// A stochastic step does this anew, so no loop may go number by number.
+TW_INLINE double largest(const double* numbers, size_t n) {
+    using L = Lanes<double>;
+    auto best = L::fill(-kInfinity);
+    size_t i = 0;
+    for (; i + L::width <= n; i += L::width) best = maximum(best, load(numbers + i));
+    double found = reduce_max(best);
+    for (; i < n; ++i) found = numbers[i] > found ? numbers[i] : found;
+    return found;
+}
+
 template <class Real>
 void pack(const double* scores, size_t n_labels, size_t stride, Moves<Real>& out) {
-    double best = -kInfinity;
-    for (size_t i = 0; i < n_labels * n_labels; ++i) best = scores[i] > best ? scores[i] : best;
+    double best = largest(scores, n_labels * n_labels);
     if (best == -kInfinity) best = 0.0;
     out.shift = best;
-    out.raised = false;
     using L = Lanes<Real>;
+    const auto floor_log = L::fill(L::move_floor_log), lowest = L::fill((Real)-1e30);
+    auto raised = L::fill(0);
     for (size_t i = 0; i < stride * stride; ++i) out.forward[i] = 0;
     for (size_t a = 0; a < n_labels; ++a) {
         Real* row = out.forward + a * stride;
-        for (size_t b = 0; b < n_labels; ++b) {
-            const double score = scores[a * n_labels + b] - best;
-            out.raised |= score < (double)L::move_floor_log && score > -kInfinity;
-            row[b] = (Real)score;
-        }
+        for (size_t b = 0; b < n_labels; ++b) row[b] = (Real)(scores[a * n_labels + b] - best);
         each_pack<Real>(stride, [&](size_t b, auto half) TW_INLINE_LAMBDA {
             const auto v = load_at(row + b, half);
-            const auto e = exponential(maximum(v, L::fill(L::move_floor_log)));
-            store_at(row + b, half, select(v > L::fill((Real)-1e30), e, L::fill(0)));
+            raised = select((v < floor_log) & (v > lowest), L::fill(1), raised);
+            store_at(row + b, half, select(v > lowest, exponential(maximum(v, floor_log)), L::fill(0)));
         });
         for (size_t b = n_labels; b < stride; ++b) row[b] = 0;
     }
+    out.raised = reduce_max(raised) > 0;
     for (size_t a = 0; a < stride; ++a)
         for (size_t b = 0; b < stride; ++b) out.backward[b * stride + a] = out.forward[a * stride + b];
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <stdexcept>
 
 #include "../base/interrupt.hpp"
@@ -22,6 +23,8 @@ constexpr int kMostHalvings = 40;
 constexpr double kTruncations = 32.0;    // in a pass
 constexpr std::size_t kFewPasses = 4;    // in which the losses met must fall by enough
 constexpr std::size_t kShardWorth = 64;  // batches that make a shard worth having
+constexpr std::size_t kPoints = 8;       // whose mean ends the last pass
+constexpr double kMeanPart = 0.2;        // of all passes, but within the last one, from which they are taken
 
 // The L1 penalty of the examples since the last time, taken from all weights at once: truncated gradient (Langford, Li
 // & Zhang 2009). Once an example would be nearer to their Algorithm, but costs a pass over the weights each time.
@@ -54,6 +57,37 @@ private:
 };
 
 }  // namespace
+
+// The mean of points on the way through a pass over n examples, evenly spaced in the last part of it.
+class Sgd::PointsMean {
+public:
+    PointsMean(std::vector<double>& mean, std::size_t n, double part)
+        : mean_(mean), point_(mean.size()), n_(static_cast<double>(n)), part_(part) {
+        std::ranges::fill(mean_, 0.0);
+    }
+
+    // To be called after every step, with the examples seen so far.
+    void see(const WorkingWeights& weights, std::size_t n_seen) {
+        std::size_t n_here = 0;
+        while (n_met_ < kPoints && static_cast<double>(n_seen) >= next()) ++n_here, ++n_met_;
+        if (n_here == 0) return;
+        weights.store(point_);
+        const double share = static_cast<double>(n_here) / kPoints;
+        for (std::size_t j = 0; j < point_.size(); ++j) mean_[j] += share * point_[j];
+    }
+
+private:
+    // Where the next point is: rounded down, so that the last one is met.
+    double next() const {
+        const double left = 1.0 - static_cast<double>(n_met_ + 1) / kPoints;
+        return std::floor(n_ * (1.0 - part_ * left));
+    }
+
+    std::vector<double>& mean_;
+    std::vector<double> point_;
+    const double n_, part_;
+    std::size_t n_met_ = 0;
+};
 
 Sgd::Sgd(Oracle& oracle, const Objective& terms, const SgdSettings& settings, std::span<const double> weights)
     : oracle_(oracle),
@@ -101,7 +135,7 @@ Sgd::Order Sgd::shuffled(std::uint64_t epoch) const {
 }
 
 double Sgd::descend(WorkingWeights& weights, std::span<const std::uint32_t> order, double step, double n_seen,
-                    double n_examples) const {
+                    double n_examples, PointsMean* mean) const {
     const double lambda = terms_.l2 / n_examples;
     double loss = 0.0;
     Truncation truncation(terms_.l1 / n_examples, sums_.l1_factors(), n_examples / kTruncations);
@@ -118,6 +152,7 @@ double Sgd::descend(WorkingWeights& weights, std::span<const std::uint32_t> orde
         loss += sums_.descend(weights, batch, eta, terms_.nu);
         n_seen += static_cast<double>(batch.size() * of_shard_.size());  // the others go on as well
         truncation.add(weights, eta, batch.size());
+        if (mean != nullptr) mean->see(weights, begin + batch.size());
         if (!std::isfinite(loss)) break;
     }
     truncation.settle(weights);
@@ -170,6 +205,8 @@ bool Sgd::epoch(std::size_t n_jobs) {
     const Order order = shuffled(epochs_ + 1);
     const std::size_t n_shards = of_shard_.size(), n = order.size();
     std::vector<double> losses(n_shards);
+    const bool ends_at_mean = epochs_ + 1 == settings_.passes;
+    const double mean_part = std::min(1.0, kMeanPart * static_cast<double>(settings_.passes));
     for (std::size_t shard = 0; shard < n_shards; ++shard) working(shard);
     parallel_for(n_shards, n_jobs, [&](std::size_t shard, std::size_t) {
         // Shards begin at a batch, so that batches stay what the oracle likes.
@@ -179,8 +216,11 @@ bool Sgd::epoch(std::size_t n_jobs) {
         const auto part = std::span(order).subspan(begin_of(shard), begin_of(shard + 1) - begin_of(shard));
         of_shard_[shard].resize(weights_.size());
         working_[shard]->load(weights_);
-        losses[shard] = descend(*working_[shard], part, step_, n_seen_, static_cast<double>(n));
-        working_[shard]->store(of_shard_[shard]);
+        std::optional<PointsMean> mean;
+        if (ends_at_mean) mean.emplace(of_shard_[shard], part.size(), mean_part);
+        losses[shard] =
+            descend(*working_[shard], part, step_, n_seen_, static_cast<double>(n), mean ? &*mean : nullptr);
+        if (!mean) working_[shard]->store(of_shard_[shard]);
     });
     passes_ += 1.0;
     const double loss = std::accumulate(losses.begin(), losses.end(), 0.0);

@@ -6,6 +6,9 @@
 // is the best of several tried on a sample. An L1 penalty is taken from all weights some times a pass (truncated
 // gradient, Langford, Li & Zhang 2009). The order of the examples depends on the seed and the epoch alone.
 //
+// Where the number of passes is known, the last one ends at the mean of some points on its way (Polyak & Juditsky
+// 1992): what the last few examples did to the weights is gone, and steps need not become short for it.
+//
 // The shards run side by side and are brought together after each epoch (iterative parameter mixing, McDonald, Hall &
 // Mann 2010): their number is fixed, so the result does not depend on the number of threads. A weight that only one of
 // them has seen moves only a share of the way, so that one shard makes the better start.
@@ -29,6 +32,7 @@ struct SgdSettings {
     double step = 0.0;   // eta_0; 0: found on a sample
     double tol = 1e-3;   // stop when the losses met fall by less than this part of the objective in some passes
     std::uint64_t seed = 0;
+    std::size_t passes = 0;  // how many are to be made: the last one ends at the mean of points on its way. 0: unknown
 };
 
 class Sgd final : public Solver {
@@ -51,10 +55,11 @@ public:
 
 private:
     using Order = std::vector<std::uint32_t>;
+    class PointsMean;
     Order shuffled(std::uint64_t epoch) const;
     // One pass over `order` in batches; returns the sum of the losses met on the way.
     double descend(WorkingWeights& weights, std::span<const std::uint32_t> order, double step, double n_seen,
-                   double n_examples) const;
+                   double n_examples, PointsMean* mean = nullptr) const;
     void calibrate(std::size_t n_jobs);
     std::vector<double> try_steps(std::span<const double> steps, std::span<const std::uint32_t> sample,
                                   std::size_t n_jobs);

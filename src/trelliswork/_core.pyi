@@ -870,7 +870,7 @@ class Proximal(Solver):
 class Sgd(Solver):
     """Stochastic gradient descent; an iteration is a pass over the data."""
 
-    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, l2: float, l1: float, nu: float, batch: int, shards: int, decay: float, step: float, tol: float, seed: int) -> None: ...
+    def __init__(self, oracle: Oracle, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, l2: float, l1: float, nu: float, batch: int, shards: int, decay: float, step: float, tol: float, seed: int, passes: int = 0) -> None: ...
 
     @property
     def first_step_size(self) -> float:

@@ -227,6 +227,41 @@ def test_sgd_comes_close():
     assert found.objective == pytest.approx(_core.exact_objective(oracle, found.weights, 1.0))
 
 
+def test_the_last_pass_ends_at_the_mean_of_points_on_its_way():
+    n, keys = 16, np.array([2, 4, 6], dtype=np.uint64)  # all the same: their order does not matter
+    examples = _core.Examples()
+    source = _core.KeySource(np.full(n, 2), 3 * np.arange(2 * n + 1), np.tile(keys, 2 * n), None)
+    examples.add(source, np.tile(np.array([0, 1], dtype=np.int32), n))
+    oracle = _core.ChainOracle(examples, 3, np.arange(3, dtype=np.int32))
+    settings = {
+        "l2": 0.4,
+        "l1": 0.0,
+        "nu": 0.0,
+        "batch": 2,
+        "shards": 1,
+        "decay": 0.5,
+        "step": 0.1,
+        "tol": 0.0,
+        "seed": 0,
+    }
+    start = np.zeros(oracle.n_weights)
+    sgd = _core.Sgd(oracle, start, **settings, passes=1)
+    sgd.step()
+    working, seen = oracle.working(), {}
+    working.load(start)
+    for at in range(0, n, 2):
+        step = 0.1 * 0.5 ** (at / n)
+        working.multiply(1 - step * 0.4 / n * 2)
+        working.descend(np.arange(at, at + 2, dtype=np.uint32), step)
+        seen[at + 2] = working.store()
+    mean = (5 * seen[14] + 3 * seen[16]) / 8  # eight points in the last fifth: steps end at two of them
+    np.testing.assert_allclose(sgd.weights(), mean, rtol=1e-5)
+    plain = _core.Sgd(oracle, start, **settings)
+    plain.step()
+    np.testing.assert_allclose(plain.weights(), seen[16], rtol=1e-5)
+    assert np.abs(mean / seen[16] - 1).max() > 1e-3
+
+
 def test_iterations_are_counted_over_all_phases():
     found, seen = recorded(CRF(solver="sgd-lbfgs", sgd_epochs=3), text_like_oracle())
     assert [iteration.number for iteration, *_ in seen] == list(range(1, found.n_iter + 1))

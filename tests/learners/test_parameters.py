@@ -65,6 +65,7 @@ WITH = {"delta": {"period": 1}}
 THE_SAME = {
     ("crf", "solver", "sgd-lbfgs"),  # what "auto" takes here
     ("memm", "solver", "sgd-lbfgs"),
+    *((name, "solver", f"sgd-{second}") for name in ("crf", "memm") for second in ("owlqn", "proximal")),  # same steps
     ("pa", "restricted", True),  # of one output alone: that with the largest loss loses no less than the prediction
 }
 # What only says when to look or how long to go on may leave a short run as it is.

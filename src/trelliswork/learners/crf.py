@@ -38,7 +38,8 @@ _WITH_L1 = ("auto", "owlqn", "proximal", "sgd-owlqn", "sgd-proximal")
 _DELTA_WITH_L1 = 0.2  # of tol
 _WORTH_SGD = 200  # examples below which a stochastic start saves nothing
 _LEAST_L2 = 0.1  # of l1, for a stochastic start
-_DECAY = 0.7  # of the step from one pass of a stochastic start to the next
+_DECAY = 0.85  # of the step from one pass of a stochastic start to the next
+_DECAY_WITH_L1 = 0.7  # where the start does not end at a mean, which would have few zeros
 
 State = dict[str, npt.NDArray[Any]]
 
@@ -308,6 +309,7 @@ class _Run:
         return True
 
     def _stochastic(self, weights: FloatArray) -> _core.Sgd:
+        start, smooth = self.plan.epochs >= 0, self.learner.l1 == 0
         return _core.Sgd(
             self.oracle,
             weights,
@@ -316,10 +318,11 @@ class _Run:
             nu=float(self.learner.margin),
             batch=self.learner._value("batch_size"),
             shards=self.learner._value("shards"),
-            decay=_DECAY if self.plan.epochs >= 0 else 1.0,
+            decay=(_DECAY if smooth else _DECAY_WITH_L1) if start else 1.0,
             step=float(self.learner.step_size or 0.0),
-            tol=float(self.learner.tol) if self.plan.epochs < 0 else 0.0,
+            tol=0.0 if start else float(self.learner.tol),
             seed=self.seed,
+            passes=self.plan.epochs if start and smooth else 0,
         )
 
     def _second(self, weights: FloatArray) -> _core.Lbfgs | _core.Owlqn | _core.Proximal:
