@@ -96,6 +96,8 @@ private:
         std::size_t n_roots = 0, second_root = 0, n_unknown = 0;
         for (std::size_t i = 0; i < n; ++i) {
             const std::int32_t head = head_of(word_rows_[i], i + 1);
+            if (rows_.cell(word_rows_[i], kRelation).empty())
+                fail(word_rows_[i], "the relation is empty. Write '_' where there is none.");
             if (head == 0 && ++n_roots == 2) second_root = word_rows_[i];
             n_unknown += head == kNoHead;
             treebank_.heads.push_back(head);

@@ -151,6 +151,7 @@ def test_files_without_relations_are_not_labelled():
         ([row("1", head="9" * 30)], 1, "is not a number"),
         ([row("1", head="")], 1, "the head '' is not a number"),
         ([row("1", head="_")], 1, "the head is '_'"),
+        ([row("1", head="2"), row("2", relation="")], 2, "the relation is empty. Write '_'"),
         ([row("1"), row("2", head="3")], 2, "the head is 3, but the sentence has 2 words"),
         ([row("1"), row("2", head="2")], 2, "word 2 is its own head"),
         ([row("1"), "# no matter", row("2")], 3, "a second word has the head 0"),
