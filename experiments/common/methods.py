@@ -46,7 +46,9 @@ def pegasos(name: str, lam: float, epochs: int, k: int | None = None, **how: Any
         how |= {"batch_size": k}
     elif kind != "Peg":
         how |= {"loss": "averaged-sum", "k": k, "restricted": kind == "ResPegASL"}
-    return tw.Pegasos(lam, epochs, projection=without != "WP", **({"average_from": 0} | how))
+    if how.get("averaged", True):
+        how = {"average_from": 0} | how
+    return tw.Pegasos(lam, epochs, projection=without != "WP", **how)
 
 
 def method(name: str, regularisation: float | None, epochs: int, k: int | None = None) -> Any:

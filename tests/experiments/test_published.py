@@ -65,6 +65,15 @@ def test_ramp_rows_have_rounds_of_T_passes():
     assert (pegasos.loss, pegasos.cccp, pegasos.epochs, pegasos.projection) == ("ramp", 5, 35, False)
 
 
+@pytest.mark.parametrize("averaged", [True, False])
+def test_pegasos_can_be_left_without_an_average(averaged):
+    from common.methods import pegasos
+
+    learner = pegasos("Peg", 1e-3, 2, averaged=averaged)
+    learner.check()
+    assert learner.averaged == averaged
+
+
 def test_features_are_unigrams_of_the_token_and_bigrams_with_the_one_before():
     from common.features import with_tags
 
