@@ -6,7 +6,8 @@
 //                                                                                    rows of sums --collect--> gradient
 //
 // Two groups of four sequences that follow each other go through the recursions together where that is faster; each is
-// gathered and scattered by itself, and each is done again by itself where a precision does not suffice.
+// gathered and scattered by itself, and each is done again by itself where a precision does not suffice. The groups of
+// a shard come longest first, and so do the sequences of two of them.
 //
 // Groups belong to shards, which the data alone decides. What is before and after them is cut into chunks of about
 // equal work, whose number is fixed, too: so results do not depend on the number of threads.

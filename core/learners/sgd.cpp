@@ -217,7 +217,7 @@ bool Sgd::epoch(std::size_t n_jobs) {
         of_shard_[shard].resize(weights_.size());
         working_[shard]->load(weights_);
         std::optional<PointsMean> mean;
-        if (ends_at_mean) mean.emplace(of_shard_[shard], part.size(), mean_part);
+        if (ends_at_mean && !part.empty()) mean.emplace(of_shard_[shard], part.size(), mean_part);
         losses[shard] =
             descend(*working_[shard], part, step_, n_seen_, static_cast<double>(n), mean ? &*mean : nullptr);
         if (!mean) working_[shard]->store(of_shard_[shard]);

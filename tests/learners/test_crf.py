@@ -227,6 +227,19 @@ def test_sgd_comes_close():
     assert found.objective == pytest.approx(_core.exact_objective(oracle, found.weights, 1.0))
 
 
+def test_a_last_pass_over_nothing_leaves_the_weights_as_they_are():
+    examples = _core.Examples()
+    keys = np.array([2, 4], dtype=np.uint64)
+    examples.add(_core.KeySource(np.array([0, 0]), np.array([0]), keys[:0], None), np.zeros(0, dtype=np.int32))
+    oracle = _core.ChainOracle(examples, 2, np.arange(2, dtype=np.int32), combinations="all")
+    start = np.arange(1.0, oracle.n_weights + 1)
+    settings = {"batch": 2, "shards": 1, "decay": 0.5, "step": 0.1, "tol": 0.0, "seed": 0, "passes": 1}
+    sgd = _core.Sgd(oracle, start, l2=0.0, l1=0.0, nu=0.0, **settings)
+    sgd.step()
+    assert start.size > 0
+    np.testing.assert_array_equal(sgd.weights(), start)
+
+
 def test_the_last_pass_ends_at_the_mean_of_points_on_its_way():
     n, keys = 16, np.array([2, 4, 6], dtype=np.uint64)  # all the same: their order does not matter
     examples = _core.Examples()
