@@ -229,8 +229,8 @@ def test_sgd_comes_close():
 
 def test_a_last_pass_over_nothing_leaves_the_weights_as_they_are():
     examples = _core.Examples()
-    keys = np.array([2, 4], dtype=np.uint64)
-    examples.add(_core.KeySource(np.array([0, 0]), np.array([0]), keys[:0], None), np.zeros(0, dtype=np.int32))
+    none = np.zeros(0, dtype=np.int64)
+    examples.add(_core.KeySource(none, np.array([0]), none.astype(np.uint64), None), none.astype(np.int32))
     oracle = _core.ChainOracle(examples, 2, np.arange(2, dtype=np.int32), combinations="all")
     start = np.arange(1.0, oracle.n_weights + 1)
     settings = {"batch": 2, "shards": 1, "decay": 0.5, "step": 0.1, "tol": 0.0, "seed": 0, "passes": 1}
