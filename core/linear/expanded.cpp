@@ -35,7 +35,8 @@ constexpr Key kFilterBits = 63;               // of a key: its place in a word o
 constexpr std::size_t kKeysAWord = 8;         // of the filter, at most: one bit in eight is set
 
 constexpr std::uint64_t kind_of(std::uint64_t row) { return row >> 62; }
-constexpr std::uint32_t middle_of(std::uint64_t row) { return static_cast<std::uint32_t>(row >> 32) & 0x3fffffffu; }
+constexpr std::uint64_t kGoesOn = std::uint64_t{1} << 61;  // of the last row of a full bucket: the next has keys of it
+constexpr std::uint32_t middle_of(std::uint64_t row) { return static_cast<std::uint32_t>(row >> 32) & 0x1fffffffu; }
 constexpr std::uint32_t low_of(std::uint64_t row) { return static_cast<std::uint32_t>(row); }
 constexpr std::uint64_t packed(ExpandedRows::Kind kind, std::uint64_t middle, std::uint32_t low) {
     return static_cast<std::uint64_t>(kind) << 62 | middle << 32 | low;
@@ -107,7 +108,7 @@ TW_ALWAYS_INLINE std::uint64_t find_row(const Table& table, Key key) {
     for (std::size_t b = key >> table.shift;; b = (b + 1) & table.mask) {
         const std::uint64_t row = row_in(table.buckets[b], key);
         // One condition, nearly always true, whether the key is there or not.
-        if ((row | static_cast<std::uint64_t>(table.buckets[b].rows[ExpandedRows::kWays - 1] == 0)) != 0) return row;
+        if ((row | (~table.buckets[b].rows[ExpandedRows::kWays - 1] & kGoesOn)) != 0) return row;
     }
 }
 
@@ -122,9 +123,9 @@ TW_ALWAYS_INLINE void ask_for_weights(const double* weights, std::uint64_t row) 
 constexpr std::uint32_t attribute_at(std::uint64_t place) { return static_cast<std::uint32_t>(place); }
 constexpr std::uint32_t scores_at(std::uint64_t place) { return static_cast<std::uint32_t>(place >> 32); }
 
-// How many attributes with few weights were found, and how many with a single one.
+// How many attributes of each kind were found.
 struct Counts {
-    std::size_t few = 0, single = 0;
+    std::size_t dense = 0, few = 0, single = 0;
 };
 
 // Writes what was found down. Nothing branches on what it is: it could not be predicted.
@@ -138,6 +139,7 @@ struct Finds {
     TW_ALWAYS_INLINE void add(std::uint64_t row, std::uint64_t place) {
         dense[attribute_at(place)] = kind_of(row) == ExpandedRows::kDense ? low_of(row) : 0;
         few[n.few] = single[n.single] = {row, place};
+        n.dense += kind_of(row) == ExpandedRows::kDense;
         n.few += kind_of(row) == ExpandedRows::kFew;
         n.single += kind_of(row) == ExpandedRows::kSingle;
     }
@@ -189,7 +191,7 @@ TW_ALWAYS_INLINE Counts find_filtered(const View& v, const AttributeList& a, std
         finds.dense[i] = 0;
         maybe[n_maybe] = place;
         n_maybe += known;
-        TW_PREFETCH(table.buckets + (known ? key >> table.shift : 0));
+        TW_PREFETCH(table.buckets + (key >> table.shift & (0 - static_cast<std::uint64_t>(known))));
     });
     for (std::size_t m = 0; m < n_maybe; ++m) {
         const std::uint64_t row = find_row(table, keys[attribute_at(maybe[m])]);
@@ -281,7 +283,8 @@ TW_ALWAYS_INLINE void sum_all(const View view, const AttributeList& a, FoundRows
         end = begin + 1;
         while (end < n_tokens && a.starts[end + 1] - a.starts[begin] <= kAtATime && end - begin < most_tokens) ++end;
         const Counts counts = find(view, a, begin, end, found);
-        for (std::size_t t = begin; t < end; ++t) {
+        if (counts.dense == 0) std::fill_n(out, (end - begin) * view.n_codes, 0.0);
+        for (std::size_t t = begin; t < end && counts.dense > 0; ++t) {
             const std::size_t from = a.starts[t], n = a.starts[t + 1] - from;
             sum_dense<W, kValued, kLanes>(view, found.dense.data() + (from - a.starts[begin]), a.values.data() + from,
                                           n, out + (t - begin) * view.n_codes);
@@ -365,8 +368,8 @@ double ExpandedRows::bytes(const WeightRows& rows) {
     const double n_keys = rows.hashed() ? 0.0 : static_cast<double>(rows.table().slots.size());
     // A dense row has at most 8 places per weight (more where there are few labels, but then it is short), and fours
     // are at least half full.
-    return (64.0 * 2.0 * 3.0 / 8.0 + 2.0) * n_keys + 512.0 + 8.0 * static_cast<double>(rows.n_attributes()) +
-           80.0 * static_cast<double>(rows.n_weights());
+    return (64.0 * 2.0 * 3.0 / 8.0 + 2.0) * n_keys + 512.0 + 8.0 * static_cast<double>(rows.n_codes()) +
+           8.0 * static_cast<double>(rows.n_attributes()) + 80.0 * static_cast<double>(rows.n_weights());
 }
 
 ExpandedRows::ExpandedRows(const WeightRows& rows) {
@@ -440,7 +443,7 @@ void ExpandedRows::Buckets::reserve(std::size_t n_keys) {
 void ExpandedRows::Buckets::insert(Key key, std::uint64_t row) {
     // One round at most: there is room unless the table, in a mapped file, was overwritten since it was counted.
     std::size_t left = buckets_.size();
-    for (std::size_t b = key >> shift_; left > 0; b = (b + 1) & (buckets_.size() - 1), --left)
+    for (std::size_t b = key >> shift_; left > 0; b = (b + 1) & (buckets_.size() - 1), --left) {
         for (std::size_t i = 0; i < kWays; ++i) {
             if (buckets_[b].rows[i] != 0 && buckets_[b].keys[i] == key) return;
             if (buckets_[b].rows[i] != 0) continue;
@@ -448,6 +451,8 @@ void ExpandedRows::Buckets::insert(Key key, std::uint64_t row) {
             buckets_[b].rows[i] = row;
             return;
         }
+        buckets_[b].rows[kWays - 1] |= kGoesOn;
+    }
 }
 
 void ExpandedRows::sum(const AttributeList& attributes, FoundRows& scratch, double* out) const {

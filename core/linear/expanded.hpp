@@ -1,6 +1,7 @@
 // Rows of weights laid out for speed: one cache line answers a key, and rows are summed by vectors.
 //
-// A bucket is a cache line of four keys and what is known of each; a key that finds its bucket full is in the next one.
+// A bucket is a cache line of four keys and what is known of each; a key that finds its bucket full is in the next one,
+// and the full one says so.
 // A single weight is in the bucket itself. Attributes with many weights have a dense row, the others their weights in
 // fours, as (code, weight), so that most are added without a branch.
 //
@@ -49,8 +50,8 @@ public:
     // How much memory the expanded form of some rows would take, at most.
     static double bytes(const WeightRows& rows);
 
-    // A row in 64 bits: its kind (2 bits), 30 bits and 32 bits. Single: the code, the float. Few: how many fours, and
-    // where. Dense: -, and where. Places are counted in 8 bytes of one block.
+    // A row in 64 bits: its kind (2 bits), a bit for its bucket, 29 bits and 32 bits. Single: the code, the float. Few:
+    // how many fours, and where. Dense: -, and where. Places are counted in 8 bytes of one block.
     enum Kind : std::uint64_t { kNothing, kSingle, kFew, kDense };  // the highest bit: weights elsewhere
     struct Entry {
         std::uint32_t code;

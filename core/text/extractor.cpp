@@ -46,6 +46,12 @@ public:
     void run(const std::vector<Compiled>& templates, bool skip_first, AttributeList& out, std::size_t& n_keys) {
         const std::size_t n_templates = templates.size();
         scratch_.resize(kChunk * n_templates);
+        const bool valued = extractor_.views_.has_numbers();
+        const std::size_t first = out.starts.size();
+        out.starts.resize(first + length_);
+        std::uint32_t* ends = out.starts.data() + first;
+        Key* const target = out.keys.data();
+        std::size_t n = n_keys;
         InterruptCheck check;
         for (std::size_t from = 0; from < length_; from += kChunk) {
             check();
@@ -55,20 +61,19 @@ public:
             for (std::size_t t = from; t < to; ++t) {
                 const Key* keys = scratch_.data() + (t - from) * n_templates;
                 if (!(skip_first && t == 0)) {
-                    const std::size_t begin = n_keys;
-                    Key* target = out.keys.data();
+                    const std::size_t begin = n;
                     for (std::size_t j = 0; j < n_templates; ++j) {  // leaves out what is 0
-                        target[n_keys] = keys[j];
-                        n_keys += keys[j] != 0;
+                        target[n] = keys[j];
+                        n += keys[j] != 0;
                     }
-                    if (extractor_.views_.has_numbers()) put_values(templates, t, keys, out.values.data() + begin);
+                    if (valued) put_values(templates, t, keys, out.values.data() + begin);
                 }
-                if (n_keys > std::numeric_limits<std::uint32_t>::max())
-                    throw std::invalid_argument(
-                        "more than 4,294,967,295 attributes at once. Hand over fewer sequences.");
-                out.starts.push_back(static_cast<std::uint32_t>(n_keys));
+                ends[t] = static_cast<std::uint32_t>(n);
             }
+            if (n > std::numeric_limits<std::uint32_t>::max())
+                throw std::invalid_argument("more than 4,294,967,295 attributes at once. Hand over fewer sequences.");
         }
+        n_keys = n;
     }
 
 private:

@@ -4,6 +4,7 @@
 // ten million; and a string never seen is taken for one of them with probability n / 2^64.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -67,15 +68,19 @@ inline Key hash_bytes(std::string_view text, Key seed = 0) noexcept {
     return fold(kHashSecret[2] ^ text.size(), fold(low ^ kHashSecret[1], high ^ state));
 }
 
+// The first n bytes of 8, none for n < 0, all for n > 8: entry n + 8.
+inline constexpr auto kFirstBytes = [] {
+    std::array<std::uint64_t, 25> masks{};
+    for (std::size_t n = 1; n <= 16; ++n) masks[n + 8] = masks[n + 7] << 8 | 0xff;
+    return masks;
+}();
+
 // The same for at most 16 bytes of which 16 can be read, without a branch on how many there are: lengths of words
-// cannot be predicted.
+// cannot be predicted. The masks are read, since compilers make branches of what computes them.
 inline Key hash_short(const char* text, std::size_t size) noexcept {
-    const auto inside = [](std::size_t n) {  // the first n bytes of 8
-        return n < 8 ? (std::uint64_t{1} << (8 * (n & 7))) - 1 : ~std::uint64_t{0};
-    };
     std::uint64_t words[2];
     std::memcpy(words, text, sizeof words);
-    const std::uint64_t low = words[0] & inside(size), high = words[1] & inside(size < 8 ? 0 : size - 8);
+    const std::uint64_t low = words[0] & kFirstBytes[size + 8], high = words[1] & kFirstBytes[size];
     const Key state = kHashSecret[0];
     return fold(kHashSecret[2] ^ size, fold(low ^ kHashSecret[1], high ^ state));
 }
