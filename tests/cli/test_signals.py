@@ -35,7 +35,7 @@ def sentences(n, length, n_labels=600):
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("signals")
-    (folder / "train.txt").write_text(sentences(1500, 20))
+    (folder / "train.txt").write_text(sentences(6000, 20))
     (folder / "few.txt").write_text(sentences(200, 20))
     (folder / "long.txt").write_text(sentences(40, 3000))
     X = [["w1", "w2"]] * 600
