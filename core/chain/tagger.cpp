@@ -6,12 +6,18 @@
 #include "../base/parallel.hpp"
 #include "../base/semiring.hpp"
 #include "../linear/run_rows.hpp"
+#include "pruned_search.hpp"
 
 namespace tw::chain {
 namespace {
 
 // Tokens in a block: enough sequences to advance side by side at similar lengths, few enough to stay in cache.
 constexpr std::size_t kBlockTokens = 1024;
+
+// Whether single precision decides is told by so many sequences; where it leaves more than this share undecided, it is
+// not asked any more.
+constexpr std::size_t kToldBy = 64;
+constexpr double kMostUnsure = 0.2;
 
 struct Block {
     std::size_t first, last;  // sequences
@@ -74,6 +80,8 @@ Potentials potentials(const Model& model) {
 
 }  // namespace
 
+Decoder::Decoder(const Model& model, std::size_t width) : model_(model), width_(width) {}
+
 // The place of a channel among attributes; a list without any is added where the source has no such channel.
 std::size_t place_of(std::string_view name, const Source& source, Attributes& attributes) {
     const std::size_t channel = source.find(name);
@@ -87,7 +95,8 @@ std::size_t place_of(std::string_view name, const Source& source, Attributes& at
 bool Decoder::look_up_runs(const Source& source, std::size_t first, std::size_t last) {
     const auto* columns = dynamic_cast<const ColumnSource*>(&source);
     if (!columns) return false;
-    if (!runs_ || runs_->extractor() != &columns->extractor()) runs_ = model_.run_rows(columns->shared_extractor());
+    if (!runs_ || runs_->extractor() != &columns->extractor())
+        runs_ = model_.run_rows(columns->shared_extractor(), false);
     if (!runs_) return false;
     runs_->extract(columns->columns(), first, last, attributes_);
     return true;
@@ -121,6 +130,58 @@ void Decoder::score(const Source& source, std::size_t first, std::size_t last) {
 
 std::size_t Decoder::decode(const Source& source, std::size_t first, std::size_t last, std::int32_t* labels,
                             double* marginals_out) {
+    if (!marginals_out && rounding_pays(source, first, last))
+        return decode_rounded(static_cast<const ColumnSource&>(source), first, last, labels);
+    return decode_exactly(source, first, last, labels, marginals_out);
+}
+
+// Single precision is for exact searches in columns of which runs are remembered, with few labels, and for short
+// sequences, several at a time; as long as it mostly decides.
+bool Decoder::rounding_pays(const Source& source, std::size_t first, std::size_t last) {
+    const std::size_t K = model_.n_labels();
+    if (width_ != kExact || model_.pairs() || K > RoundedViterbi::kMostLabels || many_labels(K)) return false;
+    if (last - first < kSideBySide) return false;
+    if (n_searched_ >= kToldBy && static_cast<double>(n_unsure_) > kMostUnsure * static_cast<double>(n_searched_))
+        return false;
+    const auto* columns = dynamic_cast<const ColumnSource*>(&source);
+    if (!columns || columns->extractor().views().has_numbers()) return false;
+    for (std::size_t i = first; i < last; ++i)
+        if (source.length(i) > RoundedViterbi::kLongest) return false;
+    if (!rounded_runs_ || rounded_runs_->extractor() != &columns->extractor())
+        rounded_runs_ = model_.run_rows(columns->shared_extractor(), true);
+    return rounded_runs_ != nullptr;
+}
+
+std::size_t Decoder::decode_rounded(const ColumnSource& source, std::size_t first, std::size_t last,
+                                    std::int32_t* labels) {
+    rounded_runs_->extract(source.columns(), first, last, attributes_);
+    const AttributeList& rest = attributes_[place_of(kTokenChannel, source, attributes_)];
+    if (!rounded_) rounded_.emplace(potentials(model_));
+    const std::size_t K = model_.n_labels(), n = rest.n_sites(), padded = rounded_->padded();
+    unary_.resize(n * K + Model::kSlack);
+    rounded_unary_.resize(n * padded);
+    model_.unary(rest, found_, unary_.data());
+    const RunRows::Bounds bounds = rounded_runs_->add_rounded(unary_.data(), rounded_unary_.data(), padded);
+    std::vector<std::size_t> lengths, numbers, unsure;
+    for (std::size_t i = first; i < last; ++i) {
+        if (source.length(i) == 0) continue;
+        lengths.push_back(source.length(i));
+        numbers.push_back(i);
+    }
+    rounded_->search(lengths, rounded_unary_.data(), bounds.error, bounds.largest, labels, unsure);
+    n_searched_ += lengths.size();
+    n_unsure_ += unsure.size();
+    std::size_t token = 0, chain = 0;
+    for (const std::size_t u : unsure) {
+        for (; chain < u; ++chain) token += lengths[chain];
+        const std::size_t i = numbers[u];
+        if (decode_exactly(source, i, i + 1, labels + token, nullptr) == i) return i;
+    }
+    return last;
+}
+
+std::size_t Decoder::decode_exactly(const Source& source, std::size_t first, std::size_t last, std::int32_t* labels,
+                                    double* marginals_out) {
     score(source, first, last);
     if (model_.pairs()) return decode_per_step(first, last, labels, marginals_out);
     const std::size_t K = model_.n_labels();

@@ -6,12 +6,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "../linear/model.hpp"
 #include "../text/attributes.hpp"
+#include "../text/extractor.hpp"
 #include "batch.hpp"
+#include "rounded_viterbi.hpp"
 
 namespace tw::chain {
 
@@ -40,7 +43,7 @@ std::vector<Contribution> contributions(const Model&, const Source&, std::size_t
 // Best labels, and marginals where wanted, of sequences that one thread decodes at a time. Reused from block to block.
 class Decoder {
 public:
-    Decoder(const Model& model, std::size_t width) : model_(model), width_(width) {}
+    Decoder(const Model& model, std::size_t width);
     // Of sequences first .. last - 1: labels [n_tokens] and, unless null, marginals [n_tokens][K]. Returns the first
     // sequence for which all labellings are forbidden, or `last`.
     std::size_t decode(const Source& source, std::size_t first, std::size_t last, std::int32_t* labels,
@@ -51,6 +54,10 @@ public:
 
 private:
     bool look_up_runs(const Source& source, std::size_t first, std::size_t last);
+    std::size_t decode_exactly(const Source& source, std::size_t first, std::size_t last, std::int32_t* labels,
+                               double* marginals);
+    bool rounding_pays(const Source& source, std::size_t first, std::size_t last);
+    std::size_t decode_rounded(const ColumnSource& source, std::size_t first, std::size_t last, std::int32_t* labels);
     std::size_t decode_per_step(std::size_t first, std::size_t last, std::int32_t* labels, double* marginals);
 
     const Model& model_;
@@ -60,6 +67,12 @@ private:
     FoundRows found_;
     std::vector<std::size_t> lengths_;
     std::vector<double> unary_, per_step_;
+
+    // Labels in single precision where that is certain.
+    std::optional<RoundedViterbi> rounded_;
+    Model::HeldRunRows rounded_runs_;
+    LargeArray<float> rounded_unary_;
+    std::size_t n_searched_ = 0, n_unsure_ = 0;  // sequences
 };
 
 }  // namespace tw::chain

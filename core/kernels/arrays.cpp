@@ -115,19 +115,17 @@ TW_INLINE void add_packs(const RowLists& lists, size_t t, size_t from, double* o
     for (size_t b = 0; b < B; ++b) store(out + b * W, sums[b]);
 }
 
-template <class Real>
-TW_INLINE void ask_for_rows(const RowList<Real>* lists, size_t n_lists, size_t t, size_t padded) {
-    for (size_t i = 0; i < n_lists; ++i) {
-        if (!lists[i].far) continue;
-        const Real* row = lists[i].rows + (size_t)lists[i].places[t + kRowsAhead] * lists[i].record;
-        for (size_t k = 0; k < padded; k += 64 / sizeof(Real)) ask_for(row + k);
+TW_INLINE void ask_for_records(const RowLists& lists, size_t t) {
+    for (size_t i = 0; i < lists.n_far; ++i) {
+        const FarRecords& far = lists.far[i];
+        const char* record = far.records + (size_t)far.places[t + kRowsAhead] * far.record;
+        for (size_t at = 0; at < far.record; at += 64) ask_for(record + at);
     }
 }
 
 void add_rows(const RowLists& lists, size_t n_tokens, size_t n_labels, size_t padded, double* out) {
     for (size_t t = 0; t < n_tokens; ++t, out += n_labels) {
-        ask_for_rows(lists.single, lists.n_single, t, padded);
-        ask_for_rows(lists.twice, lists.n_twice, t, padded);
+        ask_for_records(lists, t);
         size_t k = 0;
         for (; k + 4 * W <= padded; k += 4 * W) add_packs<4>(lists, t, k, out + k);
         if (padded - k == 3 * W)
@@ -137,6 +135,59 @@ void add_rows(const RowLists& lists, size_t n_tokens, size_t n_labels, size_t pa
         else if (padded - k == W)
             add_packs<1>(lists, t, k, out + k);
     }
+}
+
+// The largest absolute values of the labels in packs of floats; of the last pack of a row some lanes are none.
+struct Largest {
+    FloatPack so_far = fill(0.0f);
+    TW_INLINE void add(FloatPack v, FloatWord labels) {
+        so_far = maximum(so_far, from_bits(bits(maximum(v, fill(0.0f) - v)) & labels));
+    }
+};
+
+template <size_t B>
+TW_INLINE void add_rounded_packs(const RowLists& lists, size_t t, size_t from, const double* first, float* out,
+                                 FloatWord labels, Largest& of_first, Largest& of_sums) {
+    const FloatWord all = ~(labels & ~labels);
+    FloatPack sums[B];
+    unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+        sums[b.value] = load_rounded(first + b.value * kFloats);
+        of_first.add(sums[b.value], b.value + 1 == B ? labels : all);
+    });
+    for (size_t i = 0; i < lists.n_single; ++i) {
+        const float* row = lists.single[i].rows + (size_t)lists.single[i].places[t] * lists.single[i].record + from;
+        unrolled<B>([&](auto b) TW_INLINE_LAMBDA { sums[b.value] = sums[b.value] + load(row + b.value * kFloats); });
+    }
+    unrolled<B>([&](auto b) TW_INLINE_LAMBDA {
+        of_sums.add(sums[b.value], b.value + 1 == B ? labels : all);
+        store(out + b.value * kFloats, sums[b.value]);
+    });
+}
+
+void add_rounded(const RowLists& lists, size_t n_tokens, size_t n_labels, const double* first, float* out,
+                 size_t out_padded, float* largest) {
+    std::uint32_t lanes[kFloats];
+    for (size_t i = 0; i < kFloats; ++i) lanes[i] = out_padded - kFloats + i < n_labels ? ~0u : 0u;
+    FloatWord labels;
+    std::memcpy(&labels, lanes, sizeof labels);
+    const FloatWord all = ~(labels & ~labels);
+    Largest of_first, of_sums;
+    for (size_t t = 0; t < n_tokens; ++t, first += n_labels, out += out_padded) {
+        ask_for_records(lists, t);
+        size_t k = 0;
+        for (; k + 4 * kFloats < out_padded; k += 4 * kFloats)
+            add_rounded_packs<4>(lists, t, k, first + k, out + k, all, of_first, of_sums);
+        if (out_padded - k == 4 * kFloats)
+            add_rounded_packs<4>(lists, t, k, first + k, out + k, labels, of_first, of_sums);
+        else if (out_padded - k == 3 * kFloats)
+            add_rounded_packs<3>(lists, t, k, first + k, out + k, labels, of_first, of_sums);
+        else if (out_padded - k == 2 * kFloats)
+            add_rounded_packs<2>(lists, t, k, first + k, out + k, labels, of_first, of_sums);
+        else
+            add_rounded_packs<1>(lists, t, k, first + k, out + k, labels, of_first, of_sums);
+    }
+    const float found[2] = {reduce_max(of_first.so_far), reduce_max(of_sums.so_far)};
+    for (size_t i = 0; i < 2; ++i) largest[i] = found[i] > largest[i] ? found[i] : largest[i];
 }
 
 // ---- probes for the roofline ---------------------------------------------------------------------------------------
@@ -174,6 +225,6 @@ const ArrayLoops TW_COPY(array_loops) = {
     W, first_invalid, log_sum_exp, softmax, exponentials, probe_multiply_add, probe_exponential, probe_max_plus};
 
 extern const RowSumLoops TW_COPY(row_sum_loops);
-const RowSumLoops TW_COPY(row_sum_loops) = {add_rows};
+const RowSumLoops TW_COPY(row_sum_loops) = {add_rows, add_rounded};
 
 }  // namespace tw

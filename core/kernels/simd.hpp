@@ -190,6 +190,20 @@ TW_INLINE Pack load_wide(const float* p) {
 #endif
 }
 
+// Numbers of double precision, rounded to a pack of floats.
+TW_INLINE FloatPack load_rounded(const double* p) {
+#if defined(__AVX512F__)
+    const __m512 low = _mm512_castps256_ps512(_mm512_cvtpd_ps(_mm512_loadu_pd(p)));
+    return (FloatPack)_mm512_insertf32x8(low, _mm512_cvtpd_ps(_mm512_loadu_pd(p + W)), 1);
+#elif defined(__AVX2__)
+    return (FloatPack)_mm256_set_m128(_mm256_cvtpd_ps(_mm256_loadu_pd(p + W)), _mm256_cvtpd_ps(_mm256_loadu_pd(p)));
+#else
+    float lane[kFloats];
+    for (std::size_t i = 0; i < kFloats; ++i) lane[i] = (float)p[i];
+    return load(lane);
+#endif
+}
+
 // The first `n` entries, fewer than a pack; the rest of the pack is `rest`. Never reads past the end.
 TW_INLINE Pack load_partial(const double* p, std::size_t n, double rest) {
 #if defined(__AVX512F__)
@@ -358,6 +372,22 @@ TW_INLINE std::uint64_t equal_bits(FloatPack a, FloatPack b) {
     std::memcpy(lane, &equal, sizeof lane);
     std::uint64_t found = 0;
     for (std::size_t i = 0; i < kFloats; ++i) found |= (std::uint64_t)(lane[i] & 1) << i;
+    return found;
+#endif
+}
+
+// One bit per lane where the first is at least the second, and neither is NaN.
+TW_INLINE std::uint64_t at_least_bits(FloatPack a, FloatPack b) {
+#if defined(__AVX512F__)
+    return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_GE_OQ);
+#elif defined(__AVX2__)
+    return (std::uint64_t)(unsigned)_mm256_movemask_ps(_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_GE_OQ));
+#else
+    float first[kFloats], second[kFloats];
+    store(first, a);
+    store(second, b);
+    std::uint64_t found = 0;
+    for (std::size_t i = 0; i < kFloats; ++i) found |= (std::uint64_t)(first[i] >= second[i]) << i;
     return found;
 #endif
 }

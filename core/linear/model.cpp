@@ -297,19 +297,21 @@ void Model::expect(std::size_t n_tokens) const {
 
 Model::~Model() = default;
 
-Model::HeldRunRows Model::run_rows(const std::shared_ptr<const Extractor>& extractor) const {
+Model::HeldRunRows Model::run_rows(const std::shared_ptr<const Extractor>& extractor, bool rounded) const {
     if (!dictionary_.empty() || !parts_.empty() || !RunRows::covers(*extractor, n_labels_)) return {};
+    const auto precision = rounded ? RunRows::Precision::kRounded : RunRows::Precision::kExact;
     {
         const std::lock_guard guard(idle_lock_);
-        const auto found = std::ranges::find_if(
-            idle_, [&](const std::unique_ptr<RunRows>& rows) { return rows->extractor() == extractor.get(); });
+        const auto found = std::ranges::find_if(idle_, [&](const std::unique_ptr<RunRows>& rows) {
+            return rows->extractor() == extractor.get() && rows->precision() == precision;
+        });
         if (found != idle_.end()) {
             HeldRunRows rows(found->release(), {this});
             idle_.erase(found);
             return rows;
         }
     }
-    return {new RunRows(extractor, labels_), {this}};
+    return {new RunRows(extractor, labels_, precision), {this}};
 }
 
 void Model::GiveBack::operator()(RunRows* rows) const noexcept { model->give_back(std::unique_ptr<RunRows>(rows)); }

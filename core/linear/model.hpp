@@ -165,13 +165,13 @@ public:
     void per_step(const AttributeList& attributes, FoundRows& scratch, double* out) const;
 
     // The memory of one thread for the runs of cells that these templates see, as long as it is held; null where
-    // they see none. It is handed on to the next who asks.
+    // they see none. It is handed on to the next who asks. `rounded`: for scores in single precision.
     struct GiveBack {
         const Model* model = nullptr;
         void operator()(RunRows* rows) const noexcept;
     };
     using HeldRunRows = std::unique_ptr<RunRows, GiveBack>;
-    HeldRunRows run_rows(const std::shared_ptr<const Extractor>& extractor) const;
+    HeldRunRows run_rows(const std::shared_ptr<const Extractor>& extractor, bool rounded) const;
 
 private:
     void check_transitions(const Tensors& tensors);

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <limits>
 #include <utility>
 
-#include "../base/prefetch.hpp"
 #include "../kernels/rows.hpp"
 #include "model.hpp"
 
@@ -16,8 +17,13 @@ constexpr std::size_t kMostBytes = std::size_t{1} << 24;      // of a memory; a 
 constexpr std::size_t kMostRecords = (std::size_t{1} << 20);  // of a table: numbers of cells have 21 bits
 constexpr std::size_t kNear = std::size_t{1} << 17;           // bytes of rows that need not be asked for
 constexpr std::size_t kAhead = 16;                            // rows between asking for one and reading it
+constexpr std::size_t kCellsAhead = 8;                        // cells between asking for their slots and reading them
+constexpr std::size_t kSlack = 64;                            // numbers that may be read behind the last row
+constexpr double kRounding = 0x1p-24;                         // of single precision
 
 std::size_t padded(std::size_t n) { return (n + 7) / 8 * 8; }
+
+float magnitude(float x) { return std::isnan(x) ? std::numeric_limits<float>::infinity() : std::abs(x); }
 
 }  // namespace
 
@@ -28,33 +34,40 @@ void RunRows::Index::clear() {
     n_ = 0;
 }
 
-void RunRows::Index::grow() {
-    std::vector<Slot> old(2 * slots_.size(), {0, kFree});
-    std::swap(old, slots_);
-    --shift_;
-    for (const Slot& slot : old) {
-        if (slot.number == kFree) continue;
-        std::size_t i = home(slot.key);
-        while (slots_[i].number != kFree) i = (i + 1) & (slots_.size() - 1);
-        slots_[i] = slot;
+// In a free slot; in another one where the index grows.
+std::uint32_t RunRows::Index::add(Key key, std::size_t slot) {
+    slots_[slot] = {key, static_cast<std::uint32_t>(n_)};
+    if (4 * (n_ + 1) > slots_.size()) {
+        std::vector<Slot> old(2 * slots_.size(), {0, kFree});
+        std::swap(old, slots_);
+        --shift_;
+        for (const Slot& known : old) {
+            if (known.number == kFree) continue;
+            std::size_t i = home(known.key);
+            while (slots_[i].number != kFree) i = (i + 1) & (slots_.size() - 1);
+            slots_[i] = known;
+        }
     }
+    return static_cast<std::uint32_t>(n_++);
 }
 
 bool RunRows::covers(const Extractor& extractor, std::size_t n_labels) {
     return n_labels <= kMostLabels && !extractor.runs().empty();
 }
 
-RunRows::RunRows(std::shared_ptr<const Extractor> extractor, const WeightRows& weights)
-    : extractor_(std::move(extractor)), weights_(weights), padded_(padded(weights.n_codes())) {
+RunRows::RunRows(std::shared_ptr<const Extractor> extractor, const WeightRows& weights, Precision precision)
+    : extractor_(std::move(extractor)), weights_(weights), precision_(precision), padded_(padded(weights.n_codes())) {
     for (const RunTemplates& templates : extractor_->runs()) {
         const std::size_t here = tables_.size();
-        tables_.push_back(
-            {.templates = &templates,
-             .cells = templates.width == 1 ? here : tables_.back().cells,
-             .record_size = templates.windows.size() * padded_,
-             .twice = weights.in_double() || std::ranges::any_of(templates.windows, [](const auto& window) {
-                          return window.templates.size() > 1;
-                      })});
+        tables_.push_back({.templates = &templates,
+                           .cells = templates.width == 1 ? here : tables_.back().cells,
+                           .record_size = templates.windows.size() * padded_,
+                           .twice = precision == Precision::kExact &&
+                                    (weights.in_double() || std::ranges::any_of(templates.windows,
+                                                                                [](const auto& window) {
+                                                                                    return window.templates.size() > 1;
+                                                                                })),
+                           .largest = std::vector<float>(templates.windows.size(), 0.0f)});
         for (const RunTemplates::Window& window : templates.windows) {
             const std::int32_t last = window.offset + static_cast<std::int32_t>(templates.width) - 1;
             padding_ = std::max<std::size_t>({padding_, static_cast<std::size_t>(std::max(0, -window.offset)),
@@ -78,6 +91,7 @@ void RunRows::forget() {
         table.n_composed = 0;
         table.rows.clear();
         table.single.clear();
+        std::ranges::fill(table.largest, 0.0f);
         table.views.clear();
         table.runs.clear();
         table.before.clear();
@@ -95,7 +109,7 @@ void RunRows::extract(const Columns& columns, std::size_t first, std::size_t las
     extractor_->extract_rest(columns, first, last, rest, *this);
     for (Table& table : tables_) {
         table.places.resize(table.places.size() + kRowsAhead, 0);
-        compose(table);
+        precision_ == Precision::kExact ? compose(table) : compose_rounded(table);
     }
     whole_ = true;
 }
@@ -117,8 +131,10 @@ void RunRows::visit_cells(Table& table, const ViewTable& views) {
     table.places.resize(from + length + 2 * padding_);
     std::uint32_t* places = table.places.data() + from;
     for (std::size_t d = padding_; d > 0; --d) *places++ = outside(table, views, d, false);
+    for (std::size_t t = 0; t < std::min(length, kCellsAhead); ++t) table.index.fetch(cells[t]);
     for (std::size_t t = 0; t < length; ++t) {
         const std::size_t known = table.index.size();
+        if (t + kCellsAhead < length) table.index.fetch(cells[t + kCellsAhead]);
         *places++ = table.index.find_or_add(cells[t]);
         if (table.index.size() != known) remember_views(table, views.row(static_cast<std::ptrdiff_t>(t)) + begin);
     }
@@ -161,28 +177,51 @@ void RunRows::visit_runs(Table& table) {
     }
 }
 
-// Adds up the rows of the records that are new. All are asked for before the first is read: most are far away.
+// Adds up the rows of the records that are new.
 void RunRows::compose(Table& table) {
     const std::size_t n = table.index.size();
-    (table.twice ? table.rows.resize(n * table.record_size, 0.0) : table.single.resize(n * table.record_size, 0.0f));
     wanted_.clear();
-    for (; table.n_composed < n; ++table.n_composed) want_rows(table, table.n_composed);
+    for (; table.n_composed < n; ++table.n_composed) want_rows(table, table.n_composed, 0);
+    if (table.twice) {
+        table.rows.resize(n * table.record_size, 0.0);
+        add_up(table.rows.data());
+    } else {
+        table.single.resize(n * table.record_size, 0.0f);
+        add_up(table.single.data());  // as they are: weights have single precision
+    }
+}
+
+void RunRows::compose_rounded(Table& table) {
+    const std::size_t n = table.index.size(), first = table.n_composed;
+    if (n == first) return;
+    wanted_.clear();
+    for (; table.n_composed < n; ++table.n_composed) want_rows(table, table.n_composed, first);
+    sums_.assign((n - first) * table.record_size, 0.0);
+    add_up(sums_.data());
+    table.single.resize(n * table.record_size + kSlack, 0.0f);
+    float* to = table.single.data() + first * table.record_size;
+    for (std::size_t i = 0; i < sums_.size(); ++i) to[i] = static_cast<float>(sums_[i]);
+    std::fill_n(to + sums_.size(), kSlack, 0.0f);
+    const std::size_t n_windows = table.largest.size();
+    for (std::size_t row = 0; row < (n - first) * n_windows; ++row, to += padded_)
+        for (std::size_t k = 0; k < padded_; ++k)
+            table.largest[row % n_windows] = std::max(table.largest[row % n_windows], magnitude(to[k]));
+}
+
+// All rows are asked for before the first is read: most are far away.
+template <class Real>
+void RunRows::add_up(Real* rows) {
     for (std::size_t i = 0; i < wanted_.size(); ++i) {
         if (i + kAhead < wanted_.size()) weights_.fetch(wanted_[i + kAhead].key);
         const std::uint32_t number = weights_.find(wanted_[i].key);
         if (number == kNoAttribute) continue;
-        if (table.twice)
-            weights_.each(number, [row = table.rows.data() + wanted_[i].row](std::uint32_t code, double weight) {
-                row[code] += weight;
-            });
-        else  // as it is: weights have single precision
-            weights_.each(number, [row = table.single.data() + wanted_[i].row](std::uint32_t code, double weight) {
-                row[code] += static_cast<float>(weight);
-            });
+        weights_.each(number, [row = rows + wanted_[i].row](std::uint32_t code, double weight) {
+            row[code] += static_cast<Real>(weight);
+        });
     }
 }
 
-void RunRows::want_rows(const Table& table, std::size_t record) {
+void RunRows::want_rows(const Table& table, std::size_t record, std::size_t first) {
     const Table& cells = tables_[table.cells];
     const ViewSet& set = extractor_->views();
     const std::size_t n_views = set.group_end(table.templates->group) - set.group_begin(table.templates->group);
@@ -193,7 +232,7 @@ void RunRows::want_rows(const Table& table, std::size_t record) {
             width == 1 ? record : table.runs[record] >> (kNumberBits * (width - 1 - k)) & ((1u << kNumberBits) - 1);
         views[k] = cells.views.data() + cell * n_views;
     }
-    std::size_t row = record * table.record_size;
+    std::size_t row = (record - first) * table.record_size;
     for (const RunTemplates::Window& window : table.templates->windows) {
         for (const RunTemplate& t : window.templates) {
             Key key = t.seed;
@@ -209,25 +248,65 @@ void RunRows::want_rows(const Table& table, std::size_t record) {
     }
 }
 
-void RunRows::add(double* scores) {
+// The lists of rows that tokens of a sequence add up, sequence after sequence.
+struct RunRows::Lists {
     std::vector<RowList<float>> single;
     std::vector<RowList<double>> twice;
-    for (const Table& table : tables_)
-        for (std::size_t w = 0; w < table.templates->windows.size(); ++w) {
-            const std::uint32_t* const places = table.places.data() + padding_ + table.templates->windows[w].offset;
-            const bool far = table.rows.size() * sizeof(double) + table.single.size() * sizeof(float) > kNear;
-            if (table.twice)
-                twice.push_back({table.rows.data() + w * padded_, places, table.record_size, far});
-            else
-                single.push_back({table.single.data() + w * padded_, places, table.record_size, far});
+    std::vector<FarRecords> far;
+
+    explicit Lists(const RunRows& rows) {
+        for (const Table& table : rows.tables_) {
+            const std::size_t n_windows = table.templates->windows.size();
+            if (n_windows == 0) continue;  // only longer runs are seen
+            std::int32_t furthest = table.templates->windows.front().offset;
+            for (std::size_t w = 0; w < n_windows; ++w) {
+                const std::int32_t offset = table.templates->windows[w].offset;
+                const std::uint32_t* const places = table.places.data() + rows.padding_ + offset;
+                furthest = std::max(furthest, offset);
+                if (table.twice)
+                    twice.push_back({table.rows.data() + w * rows.padded_, places, table.record_size});
+                else
+                    single.push_back({table.single.data() + w * rows.padded_, places, table.record_size});
+            }
+            // A record is asked for as a whole, for the first token that sees it.
+            const auto* records = table.twice ? reinterpret_cast<const char*>(table.rows.data())
+                                              : reinterpret_cast<const char*>(table.single.data());
+            const std::size_t bytes = table.twice ? sizeof(double) : sizeof(float);
+            if (table.index.size() * table.record_size * bytes > kNear)
+                far.push_back({records, table.places.data() + rows.padding_ + furthest, table.record_size * bytes});
         }
-    const RowLists lists{single.data(), single.size(), twice.data(), twice.size()};
-    for (const std::size_t length : lengths_) {
-        row_sum_loops().add_rows(lists, length, weights_.n_codes(), padded_, scores);
-        scores += length * weights_.n_codes();
-        for (auto& list : single) list.places += length + 2 * padding_;
-        for (auto& list : twice) list.places += length + 2 * padding_;
     }
+    RowLists view() const { return {single.data(), single.size(), twice.data(), twice.size(), far.data(), far.size()}; }
+    void skip(std::size_t n_places) {
+        for (auto& list : single) list.places += n_places;
+        for (auto& list : twice) list.places += n_places;
+        for (auto& list : far) list.places += n_places;
+    }
+};
+
+void RunRows::add(double* scores) {
+    Lists lists(*this);
+    for (const std::size_t length : lengths_) {
+        row_sum_loops().add_rows(lists.view(), length, weights_.n_codes(), padded_, scores);
+        scores += length * weights_.n_codes();
+        lists.skip(length + 2 * padding_);
+    }
+}
+
+// The rest and the rows are rounded once each, and so is every sum of them, of which none is larger than all together.
+RunRows::Bounds RunRows::add_rounded(const double* rest, float* scores, std::size_t padded) {
+    Lists lists(*this);
+    float largest[2] = {0.0f, 0.0f};
+    for (const std::size_t length : lengths_) {
+        row_sum_loops().add_rounded(lists.view(), length, weights_.n_codes(), rest, scores, padded, largest);
+        rest += length * weights_.n_codes();
+        scores += length * padded;
+        lists.skip(length + 2 * padding_);
+    }
+    double all = static_cast<double>(largest[0]);
+    for (const Table& table : tables_)
+        for (const float row : table.largest) all += static_cast<double>(row);
+    return {kRounding * static_cast<double>(lists.single.size() + 2) * all, static_cast<double>(largest[1])};
 }
 
 }  // namespace tw

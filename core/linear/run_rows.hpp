@@ -11,6 +11,8 @@
 // A cell is known by its key, as everywhere else, and a run by the numbers of its cells. Rows are added up in the order
 // of the templates, windows in that of Extractor::runs: scores do not depend on what is remembered, so any thread may
 // have a memory of its own, and forget it.
+//
+// Where rounded scores will do, all rows have single precision; how far a score can be from the exact one is known.
 #pragma once
 
 #include <array>
@@ -20,6 +22,7 @@
 #include <vector>
 
 #include "../base/huge_pages.hpp"
+#include "../base/prefetch.hpp"
 #include "../text/extractor.hpp"
 
 namespace tw {
@@ -29,35 +32,45 @@ class WeightRows;
 // Of one thread.
 class RunRows final : private SequenceVisitor {
 public:
-    RunRows(std::shared_ptr<const Extractor> extractor, const WeightRows& weights);
+    enum class Precision { kExact, kRounded };
+    RunRows(std::shared_ptr<const Extractor> extractor, const WeightRows& weights, Precision precision);
     RunRows(const RunRows&) = delete;
     RunRows& operator=(const RunRows&) = delete;
 
     // Whether these templates, and so many labels, are a case for it.
     static bool covers(const Extractor& extractor, std::size_t n_labels);
     const Extractor* extractor() const { return extractor_.get(); }
+    Precision precision() const { return precision_; }
     std::size_t memory_bytes() const;
 
     // Looks up the runs of sequences first .. last - 1; the attributes of other templates go to `rest`.
     void extract(const Columns& columns, std::size_t first, std::size_t last, Attributes& rest);
     // Adds their rows to scores, [n_tokens][n_labels]; up to 7 numbers behind are written, too.
     void add(double* scores);
+    // Rounded: scores, [n_tokens][padded], are the rows and what is in `rest`, [n_tokens][n_labels]; see
+    // RowSumLoops::add_rounded.
+    struct Bounds {
+        double error;    // a score is at most so far from the sum in double precision
+        double largest;  // what its absolute value is at most
+    };
+    Bounds add_rounded(const double* rest, float* scores, std::size_t padded);
 
 private:
-    // From keys to numbers in the order they were met. Open addressing, at most half full.
+    // From keys to numbers in the order they were met. Open addressing, at most a quarter full.
     class Index {
     public:
         Index() { clear(); }
         void clear();
         std::size_t size() const { return n_; }
         std::size_t memory_bytes() const { return slots_.capacity() * sizeof(Slot); }
+        void fetch(Key key) const { fetch_to_read(&slots_[home(key)]); }  // where a search for it begins
         std::uint32_t find_or_add(Key key) {
-            if (2 * (n_ + 1) > slots_.size()) grow();
+            const Slot* const slots = slots_.data();
+            const std::size_t mask = slots_.size() - 1;
             std::size_t i = home(key);
-            for (; slots_[i].number != kFree; i = (i + 1) & (slots_.size() - 1))
-                if (slots_[i].key == key) return slots_[i].number;
-            slots_[i] = {key, static_cast<std::uint32_t>(n_)};
-            return static_cast<std::uint32_t>(n_++);
+            for (; slots[i].number != kFree; i = (i + 1) & mask)
+                if (slots[i].key == key) return slots[i].number;
+            return add(key, i);
         }
         std::uint32_t add() { return static_cast<std::uint32_t>(n_++); }  // a number without a key
 
@@ -68,7 +81,7 @@ private:
         };
         static constexpr std::uint32_t kFree = 0xffffffffu;
         std::size_t home(Key key) const { return key * 0x9e3779b97f4a7c15u >> shift_; }
-        void grow();
+        std::uint32_t add(Key key, std::size_t slot);
 
         std::vector<Slot> slots_;
         std::size_t n_ = 0;
@@ -78,16 +91,18 @@ private:
         const RunTemplates* templates;
         std::size_t cells;        // the table of single cells of this column
         std::size_t record_size;  // numbers of a record
-        bool twice;               // whether rows are sums, which need double precision
+        bool twice;               // whether rows have double precision: they are sums, and are not to be rounded
         Index index{};
         std::size_t n_composed = 0;                    // records that have their rows
         LargeArray<float> single{};                    // [record][window][padded], or empty
         LargeArray<double> rows{};                     // the same in double precision, or empty
+        std::vector<float> largest{};                  // [window]: absolute values of rounded rows
         std::vector<Key> views{};                      // [record][view]: of single cells
         std::vector<std::uint64_t> runs{};             // [record]: the numbers of the cells of longer runs
         std::vector<std::uint32_t> places{};           // [place], sequence after sequence
         std::vector<std::uint32_t> before{}, after{};  // [distance - 1]: records of what is outside
     };
+    struct Lists;
     struct Wanted {  // a weight row that belongs to a new record
         Key key;
         std::size_t row;  // in rows of its table
@@ -101,16 +116,22 @@ private:
     std::uint32_t outside(Table& table, const ViewTable& views, std::size_t distance, bool after);
     void remember_views(Table& table, const Key* views);
     void compose(Table& table);
-    void want_rows(const Table& table, std::size_t record);
+    void compose_rounded(Table& table);
+    template <class Real>
+    void add_up(Real* rows);
+    // Into `wanted_`; rows count from those of record `first`.
+    void want_rows(const Table& table, std::size_t record, std::size_t first);
     void forget();
 
     std::shared_ptr<const Extractor> extractor_;
     const WeightRows& weights_;
+    Precision precision_;
     std::size_t padded_, padding_ = 0;
     std::vector<Table> tables_;
     std::vector<std::size_t> lengths_;  // of the sequences that were looked up
     std::vector<Wanted> wanted_;
-    bool whole_ = true;  // false while something is looked up: what failed on the way is forgotten
+    std::vector<double> sums_;  // rows before they are rounded
+    bool whole_ = true;         // false while something is looked up: what failed on the way is forgotten
 };
 
 }  // namespace tw
