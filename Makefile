@@ -89,7 +89,7 @@ test-asan: .venv-asan/.built
 # not ours. Addresses are not drawn at random (setarch -R), for which the sanitizer has no room. One test of interrupts counts on
 # the speed that the core has without it.
 THREADED = tests/training tests/structures/test_threads.py tests/structures/test_batch.py tests/structures/test_interrupts.py \
-    tests/features/test_model.py tests/features/test_tag_columns.py tests/estimators/test_threads.py \
+    tests/features/test_model.py tests/features/test_tag_columns.py tests/features/test_rounded_labels.py tests/estimators/test_threads.py \
     tests/estimators/test_jobs.py tests/estimators/test_interrupts.py
 test-tsan: .venv-tsan/.built
 	TSAN_OPTIONS="suppressions=$(CURDIR)/tests/tsan.txt exitcode=66" OPENBLAS_NUM_THREADS=1 HYPOTHESIS_PROFILE=quick \
