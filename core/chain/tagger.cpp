@@ -14,10 +14,10 @@ namespace {
 // Tokens in a block: enough sequences to advance side by side at similar lengths, few enough to stay in cache.
 constexpr std::size_t kBlockTokens = 1024;
 
-// Whether single precision decides is told by so many sequences; where it leaves more than this share undecided, it is
-// not asked any more.
-constexpr std::size_t kToldBy = 64;
-constexpr double kMostUnsure = 0.2;
+// Where single precision leaves more than this share of a block undecided, which are then searched one by one, it does
+// not pay; after so many blocks it is tried again.
+constexpr double kMostUnsure = 0.05;
+constexpr std::size_t kBlocksWithout = 16;
 
 struct Block {
     std::size_t first, last;  // sequences
@@ -95,6 +95,8 @@ std::size_t place_of(std::string_view name, const Source& source, Attributes& at
 bool Decoder::look_up_runs(const Source& source, std::size_t first, std::size_t last) {
     const auto* columns = dynamic_cast<const ColumnSource*>(&source);
     if (!columns) return false;
+    for (std::size_t i = first; i < last; ++i)
+        if (source.length(i) >= RunRows::kTooLong) return false;
     if (!runs_ || runs_->extractor() != &columns->extractor())
         runs_ = model_.run_rows(columns->shared_extractor(), false);
     if (!runs_) return false;
@@ -136,20 +138,21 @@ std::size_t Decoder::decode(const Source& source, std::size_t first, std::size_t
 }
 
 // Single precision is for exact searches in columns of which runs are remembered, with few labels, and for short
-// sequences, several at a time; as long as it mostly decides.
+// sequences, several at a time; where it mostly decides.
 bool Decoder::rounding_pays(const Source& source, std::size_t first, std::size_t last) {
     const std::size_t K = model_.n_labels();
     if (width_ != kExact || model_.pairs() || K > RoundedViterbi::kMostLabels || many_labels(K)) return false;
     if (last - first < kSideBySide) return false;
-    if (n_searched_ >= kToldBy && static_cast<double>(n_unsure_) > kMostUnsure * static_cast<double>(n_searched_))
-        return false;
     const auto* columns = dynamic_cast<const ColumnSource*>(&source);
     if (!columns || columns->extractor().views().has_numbers()) return false;
     for (std::size_t i = first; i < last; ++i)
         if (source.length(i) > RoundedViterbi::kLongest) return false;
     if (!rounded_runs_ || rounded_runs_->extractor() != &columns->extractor())
         rounded_runs_ = model_.run_rows(columns->shared_extractor(), true);
-    return rounded_runs_ != nullptr;
+    if (!rounded_runs_) return false;
+    if (n_waiting_ == 0) return true;
+    --n_waiting_;
+    return false;
 }
 
 std::size_t Decoder::decode_rounded(const ColumnSource& source, std::size_t first, std::size_t last,
@@ -169,8 +172,8 @@ std::size_t Decoder::decode_rounded(const ColumnSource& source, std::size_t firs
         numbers.push_back(i);
     }
     rounded_->search(lengths, rounded_unary_.data(), bounds.error, bounds.largest, labels, unsure);
-    n_searched_ += lengths.size();
-    n_unsure_ += unsure.size();
+    if (static_cast<double>(unsure.size()) > kMostUnsure * static_cast<double>(lengths.size()))
+        n_waiting_ = kBlocksWithout;
     std::size_t token = 0, chain = 0;
     for (const std::size_t u : unsure) {
         for (; chain < u; ++chain) token += lengths[chain];

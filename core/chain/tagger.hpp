@@ -72,7 +72,7 @@ private:
     std::optional<RoundedViterbi> rounded_;
     Model::HeldRunRows rounded_runs_;
     LargeArray<float> rounded_unary_;
-    std::size_t n_searched_ = 0, n_unsure_ = 0;  // sequences
+    std::size_t n_waiting_ = 0;  // blocks until it is tried again
 };
 
 }  // namespace tw::chain

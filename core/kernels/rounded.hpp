@@ -24,7 +24,7 @@ struct RoundedBestLoops {  // chain_rounded.cpp
     float (*best)(const RoundedChain&, float* scores, std::int32_t* labels);
     // The same for several chains with the same transitions, side by side: up to kSideBySide, the longest first.
     // `scores` has a row for each position. A labelling is `sure` to be the best one if no other comes as near at any
-    // position t as near[0] * (t + 1) + near[1] * (t + 2) * (t + 3), or at the end, which is position `length`.
+    // position t as (t + 1) * (near[0] + near[1] * (t + 3)), or at the end, which is position `length`.
     void (*best_of_several)(const RoundedChain* chains, std::size_t count, float* const* scores, const double* near,
                             std::int32_t* const* labels, bool* sure);
     // Sums of rows, [end - begin][padded]: those of token t are weights + numbers[i] * padded for the i from starts[t]

@@ -364,6 +364,7 @@ void FoundRows::resize(std::size_t n_attributes) {
     maybe.resize(n_attributes + 1);
 }
 
+// More codes than the 29 bits of a row can tell are too many bytes, too.
 double ExpandedRows::bytes(const WeightRows& rows) {
     const double n_keys = rows.hashed() ? 0.0 : static_cast<double>(rows.table().slots.size());
     // A dense row has at most 8 places per weight (more where there are few labels, but then it is short), and fours
@@ -392,6 +393,7 @@ ExpandedRows::ExpandedRows(const WeightRows& rows) {
 std::uint64_t ExpandedRows::pack(const WeightRows& rows, std::uint32_t number) {
     const std::size_t size = rows.row_size(number), begin = weights_.size();
     std::uint64_t row = 0;
+    if (size == 0) return row;  // as if it were unknown
     switch (rows.size(number)) {
         case WeightRows::Size::kSingle:
             rows.each(number, [&](std::uint32_t code, float weight) {
@@ -406,7 +408,7 @@ std::uint64_t ExpandedRows::pack(const WeightRows& rows, std::uint32_t number) {
         case WeightRows::Size::kFew:
             break;
     }
-    const std::size_t n_fours = std::max<std::size_t>(1, (size + kFour - 1) / kFour);
+    const std::size_t n_fours = (size + kFour - 1) / kFour;
     weights_.resize(begin + n_fours * kFour, 0.0);  // code 0 and weight 0, as bits
     char* at = reinterpret_cast<char*>(weights_.data() + begin);
     rows.each(number, [&](std::uint32_t code, float weight) {

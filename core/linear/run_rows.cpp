@@ -12,16 +12,19 @@
 namespace tw {
 namespace {
 
-constexpr std::size_t kMostLabels = 64;                       // more make rows longer than what they are summed from
-constexpr std::size_t kMostBytes = std::size_t{1} << 24;      // of a memory; a little more within a block
-constexpr std::size_t kMostRecords = (std::size_t{1} << 20);  // of a table: numbers of cells have 21 bits
-constexpr std::size_t kNear = std::size_t{1} << 17;           // bytes of rows that need not be asked for
-constexpr std::size_t kAhead = 16;                            // rows between asking for one and reading it
-constexpr std::size_t kCellsAhead = 8;                        // cells between asking for their slots and reading them
-constexpr std::size_t kSlack = 64;                            // numbers that may be read behind the last row
-constexpr double kRounding = 0x1p-24;                         // of single precision
+constexpr std::size_t kMostLabels = 64;                      // more make rows longer than what they are summed from
+constexpr std::size_t kMostBytes = std::size_t{1} << 25;     // used in a memory; a little more within a block
+constexpr std::size_t kIndexBytes = 96;                      // of a record: four to eight slots of its index
+constexpr std::size_t kMostRecords = RunRows::kTooLong / 2;  // of a table, before more are met
+constexpr std::size_t kNear = std::size_t{1} << 17;          // bytes of rows that need not be asked for
+constexpr std::size_t kAhead = 16;                           // rows between asking for one and reading it
+constexpr std::size_t kCellsAhead = 8;                       // cells between asking for their slots and reading them
+constexpr std::size_t kSlack = 64;                           // numbers that may be read behind the last row
+constexpr double kRounding = 0x1p-24;                        // of single precision
 
 std::size_t padded(std::size_t n) { return (n + 7) / 8 * 8; }
+
+bool is_single(double x) { return static_cast<double>(static_cast<float>(x)) == x; }
 
 float magnitude(float x) { return std::isnan(x) ? std::numeric_limits<float>::infinity() : std::abs(x); }
 
@@ -76,6 +79,14 @@ RunRows::RunRows(std::shared_ptr<const Extractor> extractor, const WeightRows& w
     }
 }
 
+std::size_t RunRows::used_bytes() const {
+    std::size_t total = 0;
+    for (const Table& t : tables_)
+        total += t.index.size() * (t.record_size * (t.twice ? sizeof(double) : sizeof(float)) + kIndexBytes) +
+                 t.views.size() * sizeof(Key);
+    return total;
+}
+
 std::size_t RunRows::memory_bytes() const {
     std::size_t total = 0;
     for (const Table& t : tables_)
@@ -100,7 +111,7 @@ void RunRows::forget() {
 }
 
 void RunRows::extract(const Columns& columns, std::size_t first, std::size_t last, Attributes& rest) {
-    const bool full = memory_bytes() > kMostBytes ||
+    const bool full = used_bytes() > kMostBytes ||
                       std::ranges::any_of(tables_, [](const Table& t) { return t.index.size() > kMostRecords; });
     if (full || !whole_) forget();
     whole_ = false;
@@ -109,7 +120,7 @@ void RunRows::extract(const Columns& columns, std::size_t first, std::size_t las
     extractor_->extract_rest(columns, first, last, rest, *this);
     for (Table& table : tables_) {
         table.places.resize(table.places.size() + kRowsAhead, 0);
-        precision_ == Precision::kExact ? compose(table) : compose_rounded(table);
+        compose(table);
     }
     whole_ = true;
 }
@@ -179,45 +190,46 @@ void RunRows::visit_runs(Table& table) {
 
 // Adds up the rows of the records that are new.
 void RunRows::compose(Table& table) {
-    const std::size_t n = table.index.size();
-    wanted_.clear();
-    for (; table.n_composed < n; ++table.n_composed) want_rows(table, table.n_composed, 0);
-    if (table.twice) {
-        table.rows.resize(n * table.record_size, 0.0);
-        add_up(table.rows.data());
-    } else {
-        table.single.resize(n * table.record_size, 0.0f);
-        add_up(table.single.data());  // as they are: weights have single precision
-    }
-}
-
-void RunRows::compose_rounded(Table& table) {
     const std::size_t n = table.index.size(), first = table.n_composed;
     if (n == first) return;
     wanted_.clear();
     for (; table.n_composed < n; ++table.n_composed) want_rows(table, table.n_composed, first);
     sums_.assign((n - first) * table.record_size, 0.0);
-    add_up(sums_.data());
-    table.single.resize(n * table.record_size + kSlack, 0.0f);
+    add_up();
+    if (!table.twice && precision_ == Precision::kExact && !std::ranges::all_of(sums_, is_single)) widen(table, first);
+    if (table.twice)
+        table.rows.insert(table.rows.end(), sums_.begin(), sums_.end());
+    else
+        put_single(table, first);
+}
+
+// An attribute that lists a label twice is a sum, too: from now on the table has double precision.
+void RunRows::widen(Table& table, std::size_t n_records) {
+    const auto end = table.single.begin() + static_cast<std::ptrdiff_t>(n_records * table.record_size);
+    table.rows.assign(table.single.begin(), n_records > 0 ? end : table.single.begin());
+    table.single = {};
+    table.twice = true;
+}
+
+void RunRows::put_single(Table& table, std::size_t first) {
+    table.single.resize(first * table.record_size + sums_.size() + kSlack, 0.0f);
     float* to = table.single.data() + first * table.record_size;
     for (std::size_t i = 0; i < sums_.size(); ++i) to[i] = static_cast<float>(sums_[i]);
     std::fill_n(to + sums_.size(), kSlack, 0.0f);
     const std::size_t n_windows = table.largest.size();
-    for (std::size_t row = 0; row < (n - first) * n_windows; ++row, to += padded_)
+    for (std::size_t row = 0; row * padded_ < sums_.size(); ++row)
         for (std::size_t k = 0; k < padded_; ++k)
-            table.largest[row % n_windows] = std::max(table.largest[row % n_windows], magnitude(to[k]));
+            table.largest[row % n_windows] = std::max(table.largest[row % n_windows], magnitude(to[row * padded_ + k]));
 }
 
 // All rows are asked for before the first is read: most are far away.
-template <class Real>
-void RunRows::add_up(Real* rows) {
+void RunRows::add_up() {
     for (std::size_t i = 0; i < wanted_.size(); ++i) {
         if (i + kAhead < wanted_.size()) weights_.fetch(wanted_[i + kAhead].key);
         const std::uint32_t number = weights_.find(wanted_[i].key);
         if (number == kNoAttribute) continue;
-        weights_.each(number, [row = rows + wanted_[i].row](std::uint32_t code, double weight) {
-            row[code] += static_cast<Real>(weight);
-        });
+        weights_.each(
+            number, [row = sums_.data() + wanted_[i].row](std::uint32_t code, double weight) { row[code] += weight; });
     }
 }
 

@@ -41,8 +41,10 @@ public:
     static bool covers(const Extractor& extractor, std::size_t n_labels);
     const Extractor* extractor() const { return extractor_.get(); }
     Precision precision() const { return precision_; }
-    std::size_t memory_bytes() const;
+    std::size_t memory_bytes() const;  // taken, used or not
 
+    // Sequences that have so many tokens must be scored otherwise: their cells could not be numbered.
+    static constexpr std::size_t kTooLong = std::size_t{1} << 20;
     // Looks up the runs of sequences first .. last - 1; the attributes of other templates go to `rest`.
     void extract(const Columns& columns, std::size_t first, std::size_t last, Attributes& rest);
     // Adds their rows to scores, [n_tokens][n_labels]; up to 7 numbers behind are written, too.
@@ -105,7 +107,7 @@ private:
     struct Lists;
     struct Wanted {  // a weight row that belongs to a new record
         Key key;
-        std::size_t row;  // in rows of its table
+        std::size_t row;  // in `sums_`
     };
     // A number for a run of cells: 21 bits each.
     static constexpr unsigned kNumberBits = 21;
@@ -114,11 +116,12 @@ private:
     void visit_cells(Table& table, const ViewTable& views);
     void visit_runs(Table& table);
     std::uint32_t outside(Table& table, const ViewTable& views, std::size_t distance, bool after);
+    std::size_t used_bytes() const;
     void remember_views(Table& table, const Key* views);
     void compose(Table& table);
-    void compose_rounded(Table& table);
-    template <class Real>
-    void add_up(Real* rows);
+    void add_up();  // rows of what is wanted, into `sums_`
+    void widen(Table& table, std::size_t n_records);
+    void put_single(Table& table, std::size_t first);
     // Into `wanted_`; rows count from those of record `first`.
     void want_rows(const Table& table, std::size_t record, std::size_t first);
     void forget();
@@ -130,7 +133,7 @@ private:
     std::vector<Table> tables_;
     std::vector<std::size_t> lengths_;  // of the sequences that were looked up
     std::vector<Wanted> wanted_;
-    std::vector<double> sums_;  // rows before they are rounded
+    std::vector<double> sums_;  // the rows of new records
     bool whole_ = true;         // false while something is looked up: what failed on the way is forgotten
 };
 
