@@ -142,7 +142,7 @@ class LabelAutomaton(NamedTuple):
 
     def structure(self, tied: bool) -> _core.PartStructure:
         """Return the structure; ``tied`` if the scores of arcs are the same at every token."""
-        arcs = np.ascontiguousarray(self.arcs, dtype=np.uint32).ravel()
+        arcs = np.require(self.arcs, np.uint32, ["C", "ALIGNED"]).ravel()  # in a file they may lie anywhere
         return _core.PartStructure.automaton(self.n_labels, arcs, np.ascontiguousarray(self.final), tied)
 
     def codes(self, channel: str) -> tuple[Ints, Ints]:
