@@ -147,7 +147,10 @@ void BestLabellings::fetch_lists(std::size_t s) const {
     } else {
         units_.fetch_lists(s, set_.starts[s], set_.starts[s + 1]);
     }
-    if (!set_.partly_labelled()) fetch_to_read(&set_.gold[set_.starts[s]]);
+    if (set_.partly_labelled()) return;
+    const std::size_t first = set_.starts[s], last = std::min<std::size_t>(set_.starts[s + 1], first + kFetched);
+    for (std::size_t t = first; t < last; t += kLine / sizeof set_.gold[0]) fetch_to_read(&set_.gold[t]);
+    if (last > first) fetch_to_read(&set_.gold[last - 1]);
 }
 
 void BestLabellings::fetch_weights(const ScaledWeights& weights, std::size_t s) const {
