@@ -87,14 +87,14 @@ test-asan: .venv-asan/.built
 
 # The core under ThreadSanitizer, in an environment of its own, where threads work together; tests/tsan.txt says what is
 # not ours. Addresses are not drawn at random (setarch -R), for which the sanitizer has no room. One test of interrupts counts on
-# the speed that the core has without it.
+# the speed that the core has without it, and tests that count memory (`alone`) on what it takes.
 THREADED = tests/training tests/structures/test_threads.py tests/structures/test_batch.py tests/structures/test_interrupts.py \
     tests/features/test_model.py tests/features/test_tag_columns.py tests/features/test_rounded_labels.py tests/estimators/test_threads.py \
     tests/estimators/test_jobs.py tests/estimators/test_interrupts.py
 test-tsan: .venv-tsan/.built
 	TSAN_OPTIONS="suppressions=$(CURDIR)/tests/tsan.txt exitcode=66" OPENBLAS_NUM_THREADS=1 HYPOTHESIS_PROFILE=quick \
 	LD_PRELOAD="$$(gcc -print-file-name=libtsan.so)" setarch -R \
-	.venv-tsan/bin/python -m pytest -q -m "not slow" -p no:cacheprovider --capture=sys -k "not tagging_can_be" $(THREADED)
+	.venv-tsan/bin/python -m pytest -q -m "not slow and not alone" -p no:cacheprovider --capture=sys -k "not tagging_can_be" $(THREADED)
 
 # Wrong input for MINUTES minutes; every other process under the sanitizers if `make test-asan` has made their environment.
 MINUTES ?= 10
