@@ -114,6 +114,18 @@ def test_the_objective_is_exact_also_when_the_last_pass_was_not_looked_at():
     np.testing.assert_allclose(trained.objective, max_margin.objective(oracle, trained.weights, 1.0), rtol=1e-10)
 
 
+@pytest.mark.parametrize("learner", [FrankWolfe(1.0, 9, gap_every=10), ExponentiatedGradient(epochs=9, gap_every=10)])
+def test_who_stops_does_not_wait_for_another_pass(learner):
+    """Ctrl-C at the shell stops so: the objective is the one that was reported last, not that of a further pass."""
+    oracle, _ = label_oracle(5)
+    seen = []
+    stopped = learner.train(oracle, on_iteration=lambda iteration: seen.append(iteration) or len(seen) == 2)
+    exact = learner.set_params(epochs=2).train(oracle)
+    assert stopped.objective == seen[-1].objective
+    assert stopped.objective != exact.objective
+    np.testing.assert_array_equal(stopped.weights, exact.weights)
+
+
 def test_weighted_averaging_counts_the_t_th_weights_t_times():
     weights = {}
     for averaged in (False, True, "weighted"):

@@ -137,7 +137,8 @@ class FrankWolfe(_StructuralSVM):
         )
 
     def _trained(self, solver: Any, stopped: bool) -> Trained:
-        solver.evaluate()  # the last passes may have left an estimate
+        if not stopped:  # who stops does not wait for another pass
+            solver.evaluate()  # the last passes may have left an estimate
         return super()._trained(solver, stopped)
 
     def _end(self, solver: _core.Solver, count: str) -> str:

@@ -77,7 +77,8 @@ class EpochLearner(Parameters):
         Returns
         -------
         Trained
-            The weights, the objective, and the reason why training ended.
+            The weights, the objective, and the reason why training ended. Where ``on_iteration`` stopped it, the
+            objective is the one that the last iteration reported, which may be an estimate.
         """
         self.check()
         checked_integer("epochs", self.epochs, least=1)

@@ -127,7 +127,8 @@ class ExponentiatedGradient(EpochLearner):
         )
 
     def _trained(self, solver: Any, stopped: bool) -> Trained:
-        solver.evaluate()  # the last passes may have left a bound
+        if not stopped:  # who stops does not wait for another pass
+            solver.evaluate()  # the last passes may have left a bound
         return super()._trained(solver, stopped)
 
     def _end(self, solver: _core.Solver, count: str) -> str:
