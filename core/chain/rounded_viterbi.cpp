@@ -12,9 +12,8 @@ namespace tw::chain {
 namespace {
 
 constexpr float kNever = -std::numeric_limits<float>::infinity();
-constexpr double kRounding = 0x1p-24;  // of single precision
-constexpr double kMore = 1.01;         // for what is rounded in double precision, and for products of errors
-constexpr double kLeast = 1e-36;       // errors of numbers that are too small to be rounded in proportion
+constexpr double kMore = 1.01;    // for what is rounded in double precision, and for products of errors
+constexpr double kLeast = 1e-36;  // errors of numbers that are too small to be rounded in proportion
 
 }  // namespace
 
@@ -46,7 +45,8 @@ void RoundedViterbi::search(std::span<const std::size_t> lengths, const float* u
     std::iota(order_.begin(), order_.end(), std::size_t{0});
     std::ranges::stable_sort(order_, [&](std::size_t a, std::size_t b) { return lengths[a] > lengths[b]; });
     const double step = largest + largest_;
-    const double near[2] = {2.0 * kMore * (error + kRounding * largest_ + kLeast), 2.0 * kMore * kRounding * step};
+    const double near[2] = {2.0 * kMore * (error + kSingleRounding * largest_ + kLeast),
+                            2.0 * kMore * kSingleRounding * step};
     // Sums that overflow, and bounds that are no numbers, decide nothing.
     const bool fits = step * static_cast<double>(kLongest + 2) < 1e38 && near[0] < 1e38;
     for (std::size_t i = 0; i < order_.size(); i += kSideBySide) {

@@ -80,8 +80,6 @@ Potentials potentials(const Model& model) {
 
 }  // namespace
 
-Decoder::Decoder(const Model& model, std::size_t width) : model_(model), width_(width) {}
-
 // The place of a channel among attributes; a list without any is added where the source has no such channel.
 std::size_t place_of(std::string_view name, const Source& source, Attributes& attributes) {
     const std::size_t channel = source.find(name);

@@ -43,7 +43,7 @@ std::vector<Contribution> contributions(const Model&, const Source&, std::size_t
 // Best labels, and marginals where wanted, of sequences that one thread decodes at a time. Reused from block to block.
 class Decoder {
 public:
-    Decoder(const Model& model, std::size_t width);
+    Decoder(const Model& model, std::size_t width) : model_(model), width_(width) {}
     // Of sequences first .. last - 1: labels [n_tokens] and, unless null, marginals [n_tokens][K]. Returns the first
     // sequence for which all labellings are forbidden, or `last`.
     std::size_t decode(const Source& source, std::size_t first, std::size_t last, std::int32_t* labels,

@@ -9,6 +9,8 @@
 
 namespace tw {
 
+inline constexpr double kSingleRounding = 0x1p-24;  // the relative error of rounding to single precision, at most
+
 // Of at most 64 labels; transitions are the same at all positions.
 struct RoundedChain {
     std::size_t n_labels, padded, length;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "../kernels/rounded.hpp"
 #include "../kernels/rows.hpp"
 #include "model.hpp"
 
@@ -20,7 +21,6 @@ constexpr std::size_t kNear = std::size_t{1} << 17;          // bytes of rows th
 constexpr std::size_t kAhead = 16;                           // rows between asking for one and reading it
 constexpr std::size_t kCellsAhead = 8;                       // cells between asking for their slots and reading them
 constexpr std::size_t kSlack = 64;                           // numbers that may be read behind the last row
-constexpr double kRounding = 0x1p-24;                        // of single precision
 
 std::size_t padded(std::size_t n) { return (n + 7) / 8 * 8; }
 
@@ -82,7 +82,7 @@ RunRows::RunRows(std::shared_ptr<const Extractor> extractor, const WeightRows& w
 std::size_t RunRows::used_bytes() const {
     std::size_t total = 0;
     for (const Table& t : tables_)
-        total += t.index.size() * (t.record_size * (t.twice ? sizeof(double) : sizeof(float)) + kIndexBytes) +
+        total += t.index.size() * (t.record_size * (in_double(t) ? sizeof(double) : sizeof(float)) + kIndexBytes) +
                  t.views.size() * sizeof(Key);
     return total;
 }
@@ -196,19 +196,21 @@ void RunRows::compose(Table& table) {
     for (; table.n_composed < n; ++table.n_composed) want_rows(table, table.n_composed, first);
     sums_.assign((n - first) * table.record_size, 0.0);
     add_up();
-    if (!table.twice && precision_ == Precision::kExact && !std::ranges::all_of(sums_, is_single)) widen(table, first);
-    if (table.twice)
+    if (!in_double(table) && precision_ == Precision::kExact && !std::ranges::all_of(sums_, is_single)) widen();
+    if (in_double(table))
         table.rows.insert(table.rows.end(), sums_.begin(), sums_.end());
     else
         put_single(table, first);
 }
 
-// An attribute that lists a label twice is a sum, too: from now on the table has double precision.
-void RunRows::widen(Table& table, std::size_t n_records) {
-    const auto end = table.single.begin() + static_cast<std::ptrdiff_t>(n_records * table.record_size);
-    table.rows.assign(table.single.begin(), n_records > 0 ? end : table.single.begin());
-    table.single = {};
-    table.twice = true;
+// All at once, so that the order in which rows are added up, and with it the last bits of scores, stays the same.
+void RunRows::widen() {
+    wide_ = true;
+    for (Table& table : tables_) {
+        if (table.single.empty()) continue;
+        table.rows.assign(table.single.begin(), table.single.end() - static_cast<std::ptrdiff_t>(kSlack));
+        table.single = {};
+    }
 }
 
 void RunRows::put_single(Table& table, std::size_t first) {
@@ -267,26 +269,27 @@ struct RunRows::Lists {
     std::vector<FarRecords> far;
 
     explicit Lists(const RunRows& rows) {
-        for (const Table& table : rows.tables_) {
-            const std::size_t n_windows = table.templates->windows.size();
-            if (n_windows == 0) continue;  // only longer runs are seen
-            std::int32_t furthest = table.templates->windows.front().offset;
-            for (std::size_t w = 0; w < n_windows; ++w) {
-                const std::int32_t offset = table.templates->windows[w].offset;
-                const std::uint32_t* const places = table.places.data() + rows.padding_ + offset;
-                furthest = std::max(furthest, offset);
-                if (table.twice)
-                    twice.push_back({table.rows.data() + w * rows.padded_, places, table.record_size});
-                else
-                    single.push_back({table.single.data() + w * rows.padded_, places, table.record_size});
-            }
-            // A record is asked for as a whole, for the first token that sees it.
-            const auto* records = table.twice ? reinterpret_cast<const char*>(table.rows.data())
-                                              : reinterpret_cast<const char*>(table.single.data());
-            const std::size_t bytes = table.twice ? sizeof(double) : sizeof(float);
-            if (table.index.size() * table.record_size * bytes > kNear)
-                far.push_back({records, table.places.data() + rows.padding_ + furthest, table.record_size * bytes});
+        for (const bool twice_too : {false, true})  // rows that are no sums come first, whatever precision they have
+            for (const Table& table : rows.tables_)
+                if (table.twice == twice_too && !table.templates->windows.empty()) add(rows, table);
+    }
+    void add(const RunRows& rows, const Table& table) {
+        const bool in_double = rows.in_double(table);
+        const std::uint32_t* const places = table.places.data() + rows.padding_;
+        std::int32_t furthest = table.templates->windows.front().offset;
+        for (std::size_t w = 0; w < table.templates->windows.size(); ++w) {
+            const std::int32_t offset = table.templates->windows[w].offset;
+            furthest = std::max(furthest, offset);
+            if (in_double)
+                twice.push_back({table.rows.data() + w * rows.padded_, places + offset, table.record_size});
+            else
+                single.push_back({table.single.data() + w * rows.padded_, places + offset, table.record_size});
         }
+        // A record is asked for as a whole, for the first token that sees it.
+        const auto* records = in_double ? reinterpret_cast<const char*>(table.rows.data())
+                                        : reinterpret_cast<const char*>(table.single.data());
+        const std::size_t bytes = table.record_size * (in_double ? sizeof(double) : sizeof(float));
+        if (table.index.size() * bytes > kNear) far.push_back({records, places + furthest, bytes});
     }
     RowLists view() const { return {single.data(), single.size(), twice.data(), twice.size(), far.data(), far.size()}; }
     void skip(std::size_t n_places) {
@@ -318,7 +321,7 @@ RunRows::Bounds RunRows::add_rounded(const double* rest, float* scores, std::siz
     double all = static_cast<double>(largest[0]);
     for (const Table& table : tables_)
         for (const float row : table.largest) all += static_cast<double>(row);
-    return {kRounding * static_cast<double>(lists.single.size() + 2) * all, static_cast<double>(largest[1])};
+    return {kSingleRounding * static_cast<double>(lists.single.size() + 2) * all, static_cast<double>(largest[1])};
 }
 
 }  // namespace tw

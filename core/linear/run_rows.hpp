@@ -120,7 +120,8 @@ private:
     void remember_views(Table& table, const Key* views);
     void compose(Table& table);
     void add_up();  // rows of what is wanted, into `sums_`
-    void widen(Table& table, std::size_t n_records);
+    bool in_double(const Table& table) const { return table.twice || wide_; }
+    void widen();
     void put_single(Table& table, std::size_t first);
     // Into `wanted_`; rows count from those of record `first`.
     void want_rows(const Table& table, std::size_t record, std::size_t first);
@@ -129,6 +130,7 @@ private:
     std::shared_ptr<const Extractor> extractor_;
     const WeightRows& weights_;
     Precision precision_;
+    bool wide_ = false;  // all rows have double precision: some attribute lists a label twice, which makes it a sum
     std::size_t padded_, padding_ = 0;
     std::vector<Table> tables_;
     std::vector<std::size_t> lengths_;  // of the sequences that were looked up

@@ -128,6 +128,30 @@ def test_an_attribute_that_lists_a_label_twice():
     np.testing.assert_array_equal(model.scores(source_of(sentences, ONE_WORD))[0], [[1.0, 0.5]] * 5)
 
 
+def test_such_an_attribute_changes_no_bit_of_what_comes_later():
+    """Rows of words, sums of two attributes each, have double precision; those of tags have it from then on."""
+    rng = np.random.default_rng(2)
+    extractor = Templates("word[-1..1]\nlower(word[-1..1])\npos[-2..2]\n").extractor()
+    source, other = source_of(sentences_of(rng, 30, 12), extractor), source_of([[(0, 3)] * 3], extractor)
+    rows = run_models.weights_for(source, 5, rng)
+    plain = run_models.tensors_of(rows, 5, rng)
+    n_weights = len(plain["channel.token.weights"])
+    plain["channel.token.weights"] *= 2.0 ** rng.integers(
+        -30, 30, n_weights
+    )  # sums in double precision are rounded, too
+    key = min({*run_models.attributes_of(other)[0]} - {*itertools.chain(*run_models.attributes_of(source))})
+    table, slots = _core.key_table(np.array([*rows, key], dtype=np.uint64))
+    twice = plain | {"channel.token.keys": table, "channel.token.slots": slots}
+    for name, more in {"starts": [n_weights + 3], "codes": [0, 0, 0], "weights": [1.0, 2.0**-30, 0.25]}.items():
+        tensor = plain[f"channel.token.{name}"]
+        twice[f"channel.token.{name}"] = np.append(tensor, np.array(more, dtype=tensor.dtype))
+    model, fresh, without = (_core.Model(tensors, 5) for tensors in (twice, twice, plain))
+    before = model.scores(source)[0]
+    assert not np.array_equal(model.scores(other)[0], without.scores(other)[0])
+    np.testing.assert_array_equal(model.scores(source)[0], before)
+    np.testing.assert_array_equal(fresh.scores(source)[0], before)
+
+
 def test_what_does_not_fit_into_memory_is_forgotten():
     """120,000 words of 22 labels take more than 32 MB."""
     rng = np.random.default_rng(1)
@@ -141,7 +165,7 @@ def test_what_does_not_fit_into_memory_is_forgotten():
 
 
 def one_by_one(n_labels, rows_of_columns, transitions, sentences, **more):
-    """Check a model whose tokens see the columns of their own line alone; rows are by value, sorted by key."""
+    """Check a model whose tokens see the columns of their own line alone, each value with a row of its own."""
     extractor = Templates("".join(f"U{i}:%x[0,{i}]\n" for i in range(len(rows_of_columns)))).extractor()
     starts, keys, _ = source_of(sentences, extractor).attribute_arrays(0, len(sentences))
     rows = {}
